@@ -21,7 +21,7 @@ from workbench.analysis.loop_nest.estimate import evaluated
 from workbench.ir.func import Func
 from workbench.machine_model.parameters import Machine
 from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, MeasureOptions
-from workbench.space.sketch.tiling import MAX_BODY
+from workbench.space.steps.tiling import MAX_BODY
 from workbench.turns import giving_way
 
 

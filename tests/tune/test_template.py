@@ -232,7 +232,7 @@ def test_labels_and_explanation_name_the_choices():
     labels = [v.label for v in space.variants]
     assert len(set(labels)) == len(labels)
     assert "conv2d_nhwc · winograd=0 · pad=inline" in labels
-    assert "the register tile fits the registers" in space.explain()
+    assert "the register tile and its operands fit the registers" in space.explain()
     assert "tile_data" in space._repr_html_()
 
 

@@ -11,7 +11,7 @@ from workbench.advice.trial import Trial, cycles_of
 from workbench.analysis.loop_nest.estimate import evaluated
 from workbench.errors import WorkbenchError
 from workbench.machine_model.parameters import Machine
-from workbench.space.sketch.tiling import MAX_BODY
+from workbench.space.steps.tiling import MAX_BODY
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule

@@ -10,8 +10,8 @@ from workbench.errors import ScheduleError
 from workbench.ir.stmt import Block
 from workbench.machine_model.parameters import Machine
 from workbench.schedule.holes import divisors
-from workbench.space.sketch.analysis import axis_of, has_reuse, operands, suited
-from workbench.space.sketch.pointwise import AT_ONCE, contiguous_loop
+from workbench.space.steps.queries import axis_of, contiguous_loop, has_reuse, operands, suited
+from workbench.space.steps.tiling import AT_ONCE
 from workbench.turns import pause
 
 if TYPE_CHECKING:

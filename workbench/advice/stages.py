@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from workbench.advice.proposer import Place, Recipe
 from workbench.ir.stmt import Block
 from workbench.machine_model.parameters import Machine
-from workbench.space.sketch.analysis import consumers, is_pointwise, producers, role, suited
-from workbench.space.sketch.pointwise import AT_ONCE, contiguous_loop
-from workbench.space.sketch.tiling import MAX_VECTORS, vector_choices
+from workbench.space.steps.queries import consumers, contiguous_loop, is_pointwise, producers, role, suited
+from workbench.space.steps.tiling import AT_ONCE, MAX_VECTORS, vector_choices
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule

@@ -17,10 +17,9 @@ from workbench.ir.stmt import For
 from workbench.machine_model.parameters import Machine
 from workbench.schedule.holes import Hole
 from workbench.space.default_schedule import favourite
-from workbench.space.sketch.analysis import axis_of, lane_axis, suited
-from workbench.space.sketch.lengthening import best_rows, best_width, to_copy
-from workbench.space.sketch.tiling import MAX_BODY, vector_choices
 from workbench.space.space import Variant
+from workbench.space.steps.queries import axis_of, lane_axis, suited
+from workbench.space.steps.tiling import MAX_BODY, best_rows, best_width, to_copy, vector_choices
 from workbench.turns import pause
 
 if TYPE_CHECKING:

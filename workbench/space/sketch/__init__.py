@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.space.sketch import (  # noqa: F401 (registers)
-    factoring,
-    fetching,
-    fusing,
-    lengthening,
-    packing,
-    padding,
-    pointwise,
-    rows,
-    tensor,
-    tiling,
-    transposing,
-    winograd,
-)
+from workbench.space.sketch import factoring, operands, rows, stages, tensor, tiling, winograd  # noqa: F401 (registers)
 from workbench.space.sketch.base import RULES, Draft, Note, Rule, sketch_rule
 from workbench.space.sketch.custom import Trouble
 from workbench.space.sketch.following import sketches

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 from workbench.arguments import is_a
-from workbench.errors import UsageError, did_you_mean
+from workbench.errors import ScheduleError, UsageError, did_you_mean
+from workbench.ir.stmt import Block
 from workbench.machine_model.parameters import Machine
 from workbench.space.sketch.custom import Tell, guarded
-from workbench.space.sketch.draft import Draft, Note
+from workbench.space.sketch.draft import Draft, Note, Skip
+from workbench.space.steps.queries import main_block, whole_loops
 
-__all__ = ["RULES", "Draft", "Note", "Rule", "Rules", "rule", "sketch_rule"]
+__all__ = ["RULES", "Draft", "Note", "Rule", "Rules", "Skip", "rule", "sketch_rule", "tiled", "untouched"]
 
 RuleFunction: TypeAlias = Callable[[Draft, Machine], "Draft | Iterable[Draft]"]
 Applies: TypeAlias = Callable[[Draft, Machine], "bool | str"]
@@ -156,17 +158,60 @@ def in_order(rules: Sequence[Rule]) -> tuple[Rule, ...]:
 
 RULES = Rules()
 
-_R = TypeVar("_R", bound=RuleFunction)
+_R = TypeVar("_R", bound=Callable[..., Iterable[Draft]])
 
 
-def rule(name: str, after: str | None) -> Callable[[_R], _R]:
-    """Declare a rule of this package; it is applied right after the one that it names."""
+def rule(name: str, after: str | None, about: Callable[[Draft], Block] | None = None) -> Callable[[_R], _R]:
+    """Declare a rule of this package; it is applied right after the one that it names.
+
+    What the function raises before its first draft, `Skip` or an error of a step, says why the draft stays as it is.
+
+    Parameters
+    ----------
+    name : str
+    after : str, optional
+    about : callable, optional
+        Finds the block that the rule is about (`tiled` or `untouched`): the third argument of its function.
+    """
 
     def register(fn: _R) -> _R:
-        RULES.add(Rule(name, _doc(fn), fn, after))
+        def asked(draft: Draft, machine: Machine) -> Iterator[Draft]:
+            try:
+                subject = () if about is None else (about(draft),)
+            except Skip as e:
+                yield draft.skip(name, e.message, *e.blocks)
+                return
+            made = False
+            try:
+                for new in fn(draft, machine, *subject):
+                    made = True
+                    yield new
+            except (Skip, ScheduleError) as e:
+                if not made:
+                    blocks = e.blocks if isinstance(e, Skip) and e.blocks else [b.name for b in subject]
+                    yield draft.skip(name, e.message, *blocks)
+
+        RULES.add(Rule(name, _doc(fn), asked, after))
         return fn
 
     return register
+
+
+def tiled(draft: Draft) -> Block:
+    """The block that the tiling rule has taken."""
+    if draft.main is None:
+        raise Skip("no block is tiled")
+    return draft.func.block(draft.main)[0]
+
+
+def untouched(draft: Draft) -> Block:
+    """The reduction that does most of the work, where no rule has scheduled it yet."""
+    block = main_block(draft.func, draft.focus)
+    if block is None:
+        raise Skip("nothing is reduced")
+    if block.name in draft.done or not whole_loops(draft.func, block):
+        raise Skip("another rule has scheduled it", block.name)
+    return block
 
 
 def sketch_rule(name: str, after: str | None = None, applies: Applies | None = None) -> Callable[[RuleFunction], Rule]:

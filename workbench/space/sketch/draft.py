@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,14 @@ class Note:
     blocks: tuple[str, ...] = ()
     fired: bool = True
     tag: str = ""
+
+
+class Skip(Exception):
+    """A rule leaves a draft as it is: the reason, and the blocks that it is about."""
+
+    def __init__(self, reason: str, *blocks: str) -> None:
+        super().__init__(reason)
+        self.message, self.blocks = reason, blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +136,13 @@ class Draft:
             return self
         c = Constraint(label, expr)
         return replace(self, wishes=(*self.wishes, c)) if wish else replace(self, limits=(*self.limits, c))
+
+    def limited(self, limits: Iterable[tuple[str, Dim, bool]]) -> Draft:
+        """Draft with more limits: label, ``expr >= 0``, and whether it is a wish."""
+        out = self
+        for each in limits:
+            out = out.limit(*each)
+        return out
 
     def settled(self) -> Draft:
         """Draft whose limits name the holes that there are now: later splits may have replaced older ones."""

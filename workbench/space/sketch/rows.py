@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from workbench.errors import ScheduleError
 from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import loads
 from workbench.ir.func import Func
 from workbench.ir.poly import Dim, normal, product
-from workbench.ir.stmt import Block, For, blocks
+from workbench.ir.stmt import Block, blocks
 from workbench.machine_model.parameters import Machine
+from workbench.schedule import Schedule
 from workbench.schedule.holes import divisors
-from workbench.space.sketch.analysis import loop_of_axis, missing_axes, points, size_of
-from workbench.space.sketch.base import Draft, rule
-from workbench.space.sketch.pointwise import AT_ONCE, SMALL
-from workbench.space.sketch.tiling import vector_choices
-
-if TYPE_CHECKING:
-    from workbench.schedule import Schedule
+from workbench.space.sketch.base import Draft, Skip, rule
+from workbench.space.sketch.stages import SMALL
+from workbench.space.steps.placing import mark
+from workbench.space.steps.queries import driven, loop_of_axis, missing_axes, points, size_of
+from workbench.space.steps.tiling import AT_ONCE, WASTE, open_factors, vector_choices
 
 #: Rows that are worked on together at most: their reductions overlap.
 MAX_ROWS = 8
 #: Partial results of a reduction, in vector registers: more of them cost more to add up than they gain.
 MAX_PARTIAL = 8
-#: Part of a row that may be added to fill its vectors.
-WASTE = 0.07
 #: A single row of so many terms is worth several cores.
 LONG_ROW = 1 << 13
 #: Part of L2, as one over this, that the next rows may take.
@@ -44,11 +40,7 @@ def rows(draft: Draft, machine: Machine) -> Iterator[Draft]:
     loop of the reduction that reads it first. Where L1 does not hold everything, one form fetches the next rows while
     these are worked on, and the lines of their results.
     """
-    found = _row_axes(draft.func)
-    if isinstance(found, str):
-        yield draft.skip("rows", found)
-        return
-    made, why = False, ""
+    found, why, made = _row_axes(draft.func), "", False
     for padded in _forms(draft.func, machine):
         work = _Rows(draft.schedule.copy(), machine, *found, padded)
         try:
@@ -60,7 +52,7 @@ def rows(draft: Draft, machine: Machine) -> Iterator[Draft]:
         yield done
         yield from work.fetching(done)
     if not made:
-        yield draft.skip("rows", why)
+        raise Skip(why)
 
 
 def _forms(func: Func, machine: Machine) -> list[bool]:
@@ -72,39 +64,39 @@ def _forms(func: Func, machine: Machine) -> list[bool]:
     return [False, True] if all(2 * n % machine.lanes == 0 for n in sizes) else [True]
 
 
-def _row_axes(func: Func) -> tuple[str, list[str]] | str:
-    """The last stage and its axes over rows; why not, where the function does not work by rows."""
+def _row_axes(func: Func) -> tuple[str, list[str]]:
+    """The last stage and its axes over rows; `Skip` where the function does not work by rows."""
     nests = [list(blocks((s,))) for s in func.body]
     if any(len(nest) != 1 or any(lp.kind != "serial" for lp in nest[0][1]) for nest in nests):
-        return "a stage is scheduled already"
+        raise Skip("a stage is scheduled already")
     stages = [nest[0][0] for nest in nests]
     reductions = [b for b in stages if b.is_reduction]
     if not reductions:
-        return "nothing is reduced"
+        raise Skip("nothing is reduced")
     across = next((b for b in reductions if not _along_lanes(b)), None)
     if across is not None or any(b.guard for b in stages):
         name = "a stage" if across is None else across.name
-        return f"{name} does not reduce what is contiguous in memory and read once"
+        raise Skip(f"{name} does not reduce what is contiguous in memory and read once")
     if sum(func.buffer(b.buffer).role == "output" for b in stages) != 1:
-        return "there are several results"
+        raise Skip("there are several results")
     final, path = nests[-1][0]
     written = {b.buffer for b in reductions}
     if final.is_reduction:
         axes = [it.name for it in final.iters if it.kind == "S"]
     else:
-        fewest = min((b for b in stages if b is not final), key=points)
-        written |= {b.buffer for b in stages if points(b) <= points(fewest)}
+        fewest = min(points(b) for b in stages if b is not final)
+        written |= {b.buffer for b in stages if points(b) <= fewest}
         moved = {v for ld in loads(final.value) if ld.buffer in written for x in ld.index for v in x.vars}
         axes = [it.name for it in final.iters if it.name in moved]
     found = {a: loop_of_axis(final, path, a) for a in axes}
     if None in found.values():
-        return f"an axis of {final.name} has no loop of its own"
+        raise Skip(f"an axis of {final.name} has no loop of its own")
     names = [a for a, lp in found.items() if lp is not None and lp.extent != 1]
-    if names or not found:
-        return (final.name, names) if names else "there is one result only"
-    if len(reductions) == 1 and points(reductions[0]) >= LONG_ROW:
-        return "there is one row, long enough to be shared out"
-    return final.name, list(found)[:1]
+    if not found:
+        raise Skip("there is one result only")
+    if not names and len(reductions) == 1 and points(reductions[0]) >= LONG_ROW:
+        raise Skip("there is one row, long enough to be shared out")
+    return final.name, names or list(found)[:1]
 
 
 def _along_lanes(block: Block) -> bool:
@@ -180,8 +172,6 @@ class _Rows:
 
     def _block_of_rows(self) -> str:
         """Rows outside, several of them in a block; returns the loop over blocks."""
-        from workbench.schedule import Hole
-
         block, nest = self.s.func.block(self.final)
         path = [lp.name for lp in nest]
         own = [block.env[a].single_var() or "" for a in self.own]
@@ -190,14 +180,11 @@ class _Rows:
             self.s.reorder(*own, *others)
         extent = self.s.func.loop(own[-1])[0].extent
         assert isinstance(extent, int)
-        several = tuple(d for d in divisors(extent) if d <= MAX_ROWS)
-        outer, _ = self.s.split(own[-1], [Hole(), Hole(choices=several)])
+        outer, _ = self.s.split(own[-1], open_factors(2, tuple(d for d in divisors(extent) if d <= MAX_ROWS)))
         return str(outer)
 
     def _partial(self, block: Block) -> tuple[str, ...]:
         """Let some vectors hold partial results, where the row is long enough; returns the new blocks."""
-        from workbench.schedule import Hole
-
         _, path = self.s.func.block(block.name)
         axis = next(it.name for it in block.iters if it.kind == "R" and it.extent != 1)
         lp = loop_of_axis(block, path, axis)
@@ -210,17 +197,14 @@ class _Rows:
         lane = lanes if extent % lanes == 0 else lanes // 2
         known = self.known.get(("R", extent))
         several = tuple(d for d in divisors(extent // lane) if d <= MAX_PARTIAL)
-        _, vectors, one = self.s.split(lp.name, [None, known, lane] if known else [Hole(), Hole(choices=several), lane])
+        _, vectors, one = self.s.split(lp.name, [None, known, lane] if known else [*open_factors(2, several), lane])
         self.known["R", extent] = size_of(self.s.func, vectors)
         combine = self.s.rfactor(one, -1)
         return self.s.rfactor(vectors, -2), combine
 
     def _reduce(self, name: str, kind: str, short: bool) -> None:
         """Loops of one step of a reduction: rows, and vectors, side by side inside of what reduces."""
-        block, path = self.s.func.block(name)
-        own = self._own(block, path)
-        reduce = [lp for it, lp in own if it == "R"]
-        spatial = [lp for it, lp in own if it == "S"]
+        reduce, spatial = self._own(name)
         if not spatial:
             return
         self.s.reorder(*reduce, *spatial)
@@ -235,27 +219,21 @@ class _Rows:
 
     def _join(self, name: str, partial: list[str]) -> bool:
         """Compute an element-wise stage in the loop of the first reduction that reads it, if that is all there is."""
-        block, _ = self.s.func.block(name)
-        readers = [r for r in partial if any(ld.buffer == block.buffer for ld in loads(self.s.func.block(r)[0].value))]
-        if not readers:
-            return False
-        reader, path = self.s.func.block(readers[0])
-        loop = next((lp for it, lp in self._own(reader, path) if it == "R"), None)
-        if loop is None:
+        buffer = self.s.func.block(name)[0].buffer
+        read = (r for r in partial if any(ld.buffer == buffer for ld in loads(self.s.func.block(r)[0].value)))
+        reader = next(read, None)
+        reduce, _ = self._own(reader) if reader is not None else ([], [])
+        if not reduce:
             return False
         try:
-            made = self.s.compute_at(name, loop)
+            made = self.s.compute_at(name, reduce[0])
         except ScheduleError:
             return False
-        for lp in made[:-1]:
-            self.s.unroll(lp)
-        self.s.vectorize(made[-1])
+        mark(self.s, made[:-1], made[-1])
         return True
 
     def _vectorise(self, name: str) -> None:
         """Vectorise the contiguous axis of an element-wise stage, by the same factor in stages of the same length."""
-        from workbench.schedule import Hole
-
         block, path = self.s.func.block(name)
         last = block.index[-1].single_var() if block.index else None
         lp = None if last is None else loop_of_axis(block, path, last)
@@ -267,15 +245,16 @@ class _Rows:
         if all(n % self.machine.lanes for n in choices) and lp.extent > several:
             _, lane = self.s.split(lp.name, [None, several], tail="guard")
         else:
-            _, lane = self.s.split(lp.name, [None, known] if known else [Hole(), Hole(choices=choices)])
+            _, lane = self.s.split(lp.name, [None, known] if known else open_factors(2, choices))
             self.known["S", lp.extent] = size_of(self.s.func, lane)
         self.s.vectorize(lane)
 
-    def _own(self, block: Block, path: tuple[For, ...]) -> list[tuple[str, str]]:
-        """Kind and name of the innermost loops that belong to the block alone."""
-        kinds = {v: it.kind for it, x in zip(block.iters, block.binds, strict=True) for v in x.vars}
-        alone = [lp for lp in path if [b.name for b, _ in blocks(lp.body)] == [block.name]]
-        return [(kinds.get(lp.name, "S"), lp.name) for lp in alone]
+    def _own(self, name: str) -> tuple[list[str], list[str]]:
+        """Loops that belong to a block alone: those of its sum, and the other ones."""
+        block, path = self.s.func.block(name)
+        alone = [lp.name for lp in path if [b.name for b, _ in blocks(lp.body)] == [name]]
+        sums = driven(block, "R")
+        return [lp for lp in alone if lp in sums], [lp for lp in alone if lp not in sums]
 
 
 def _filled(extent: int, lanes: int) -> int:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
 
 from workbench.errors import ScheduleError
 from workbench.intrinsics import Intrinsic, Mismatch, computes, registry
@@ -12,12 +11,11 @@ from workbench.ir.expr import Load
 from workbench.ir.poly import product
 from workbench.ir.stmt import Block
 from workbench.machine_model.parameters import Machine
-from workbench.space.sketch.analysis import epilogue, main_block, role, suited
-from workbench.space.sketch.base import Draft, rule
-from workbench.space.sketch.pointwise import pointwise
-
-if TYPE_CHECKING:
-    from workbench.schedule import Schedule
+from workbench.schedule import Schedule
+from workbench.space.sketch.base import Draft, Skip, rule, untouched
+from workbench.space.sketch.stages import pointwise
+from workbench.space.steps.queries import epilogue, role, suited
+from workbench.space.steps.tiling import open_factors, parallel_limits
 
 #: Results in registers along one axis.
 BLOCKS = (1, 2, 3, 4, 6, 8, 12, 16)
@@ -25,17 +23,14 @@ BLOCKS = (1, 2, 3, 4, 6, 8, 12, 16)
 MAX_WASTE = 2.5
 
 
-@rule("tensorize", after="inline")
-def tensorize(draft: Draft, machine: Machine) -> list[Draft]:
+@rule("tensorize", after="inline", about=untouched)
+def tensorize(draft: Draft, machine: Machine, block: Block) -> list[Draft]:
     """Compute a product in tiles by an instruction of the machine: several times as fast as anything else.
 
     A block of tiles stays in registers around the sum; blocks are shared out in parallel and may go over panels of the
     sum that stay in cache. The second operand is packed to suit, ahead of time where it is constant, else in a copy;
     axes that are no multiple of the tile are padded.
     """
-    block = main_block(draft.func)
-    if block is None:
-        return [draft.skip("tensorize", "nothing is reduced")]
     why = "the machine has no instruction for tiles"
     for intrinsic in registry:
         if not machine.isa.issuperset(intrinsic.requires):
@@ -48,90 +43,93 @@ def tensorize(draft: Draft, machine: Machine) -> list[Draft]:
         out = []
         for columns_inside in (True, False):
             try:
-                out.append(_Sketch(draft, machine, intrinsic, block.name, columns_inside).make())
+                out.append(_Tiles(draft.schedule.copy(), machine, intrinsic, block.name, columns_inside).make(draft))
             except ScheduleError as e:  # axes that the tiles do not suit
                 why = f"{intrinsic.name}: {e.message}"
                 continue
         if out:
             return out
-    return [draft.skip("tensorize", why, block.name)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Axes:
-    """Axes of the block by their part in the product: a row of results, a column, the sum."""
-
-    i: str | None
-    j: str
-    k: str
+    raise Skip(why)
 
 
 @dataclass(slots=True)
-class _Sketch:
-    """One form; `columns_inside` goes over the columns in the inner of the two loops over blocks."""
+class _Tiles:
+    """One form; `columns_inside` goes over the columns in the inner of the two loops over blocks.
 
-    draft: Draft
+    Attributes
+    ----------
+    i : str or None
+        Axis along a column of results; `j` along a row, and `k` that of the sum.
+    sizes : dict
+        Axis -> extents of the intrinsic's loops along it.
+    """
+
+    s: Schedule
     machine: Machine
     intrinsic: Intrinsic
     name: str
     columns_inside: bool
+    i: str | None = None
+    j: str = ""
+    k: str = ""
+    sizes: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
-    def make(self) -> Draft:
+    def make(self, draft: Draft) -> Draft:
         """Schedule it, with holes for all sizes."""
-        s = self.draft.schedule.copy()
-        axes = self._axes(s)
-        sizes = self._sizes(axes)
-        self._copies(s, axes, sizes)
-        outer, tile, unrolled = self._cut(s, axes, sizes)
-        self._pack(s, axes, sizes)
+        s = self.s
+        self._find_axes()
+        self._copies()
+        outer, tile, unrolled = self._cut()
+        self._pack()
         for loop in unrolled:
             s.unroll(loop)
         s.tensorize(tile, self.intrinsic.name)
-        fused = self._fuse(s, outer[-1])
+        s, fused = self._fused(outer[-1])
         if self.machine.threads > 1:
             s.parallel(*outer)
-        return self._limited(s, outer, unrolled, fused)
+        order = "columns" if self.columns_inside else "rows"
+        reason = f"{self.name} computes what {self.intrinsic.name} does; blocks go over the {order} first"
+        d = draft.change("tensorize", reason, s, self.name, *fused, tag=f"{self.intrinsic.name}, {order} first")
+        held = product(s.func.loop(name)[0].extent for name in unrolled)
+        d = d.limit("the results fit the registers", self.intrinsic.accumulators - held)
+        d = d.limited(parallel_limits(s.func, outer, self.machine, shared_out=False))
+        return replace(pointwise(d, self.machine)[0], closed=True)
 
-    # ----- the parts
+    @property
+    def _block(self) -> Block:
+        return self.s.func.block(self.name)[0]
 
-    def _block(self, s: Schedule) -> Block:
-        return s.func.block(self.name)[0]
+    def _operand(self, name: str) -> Load:
+        return computes(self.intrinsic, self.s.func, self._block)[name]
 
-    def _operand(self, s: Schedule, name: str) -> Load:
-        return computes(self.intrinsic, s.func, self._block(s))[name]
+    def _unsuited(self) -> ScheduleError:
+        return ScheduleError("tensorize.access", f"{self.name!r} does not read its operands in rows.", (self.name,))
 
-    def _axes(self, s: Schedule) -> _Axes:
+    def _find_axes(self) -> None:
         """Find rows, columns and sum; `ScheduleError` where the block is no such product."""
-        block = self._block(s)
-        a, b = self._operand(s, "A"), self._operand(s, "B")
+        block = self._block
+        a, b = self._operand("A"), self._operand("B")
         kinds = {it.name: it.kind for it in block.iters}
         in_a, in_b = ({v for x in ld.index for v in x.vars} for ld in (a, b))
         k, j = a.index[-1].single_var(), block.index[-1].single_var()
         rows = [it.name for it in block.iters if it.kind == "S" and it.name in in_a - in_b and it.extent != 1]
         alone = {x.single_var() for x in b.index}
         if k is None or j is None or kinds[k] != "R" or j in in_a or not {k, j} <= alone:
-            raise self._unsuited(block)
-        return _Axes(rows[-1] if rows else None, j, k)
+            raise self._unsuited()
+        self.i, self.j, self.k = rows[-1] if rows else None, j, k
+        of = {it.name: it.kind for it in self.intrinsic.block.iters}
+        spatial, reducing = ([lp.extent for lp in self.intrinsic.chain if of[lp.name] == kind] for kind in "SR")
+        if spatial[:-1] and self.i is None:
+            raise self._unsuited()
+        named = {self.i: spatial[:-1], j: spatial[-1:], k: reducing}
+        self.sizes = {a: tuple(x for x in n if isinstance(x, int)) for a, n in named.items() if a is not None}
 
-    def _unsuited(self, block: Block) -> ScheduleError:
-        return ScheduleError("tensorize.access", f"{block.name!r} does not read its operands in rows.", (block.name,))
-
-    def _sizes(self, axes: _Axes) -> dict[str, tuple[int, ...]]:
-        """Axis -> extents of the intrinsic's loops along it."""
-        kinds = {it.name: it.kind for it in self.intrinsic.block.iters}
-        spatial = [lp.extent for lp in self.intrinsic.chain if kinds[lp.name] == "S"]
-        reducing = [lp.extent for lp in self.intrinsic.chain if kinds[lp.name] == "R"]
-        named = {axes.i: spatial[:-1], axes.j: spatial[-1:], axes.k: reducing}
-        if spatial[:-1] and axes.i is None:
-            raise self._unsuited(self._block(self.draft.schedule))
-        return {a: tuple(x for x in n if isinstance(x, int)) for a, n in named.items() if a is not None}
-
-    def _copies(self, s: Schedule, axes: _Axes, sizes: dict[str, tuple[int, ...]]) -> None:
+    def _copies(self) -> None:
         """Copy what has to be packed inside the kernel, and pad axes to whole tiles."""
-        extents = {it.name: it.extent for it in self._block(s).iters}
+        extents = {it.name: it.extent for it in self._block.iters}
         longer: dict[str, int] = {}
         waste = 1.0
-        for axis, parts in sizes.items():
+        for axis, parts in self.sizes.items():
             size, n = math.prod(parts), extents[axis]
             assert isinstance(n, int)
             if n % size:
@@ -141,57 +139,50 @@ class _Sketch:
             text = f"whole tiles would compute {waste:.1f} times what there is."
             raise ScheduleError("tensorize.access", text, (self.name,))
         for name in ("A", "B"):
-            buffer = self._operand(s, name).buffer
-            if s.func.buffer(buffer).role != "const" and (longer or name == "B"):
-                s.cache_read(self.name, buffer)
+            buffer = self._operand(name).buffer
+            if self.s.func.buffer(buffer).role != "const" and (longer or name == "B"):
+                self.s.cache_read(self.name, buffer)
         for axis, extent in longer.items():
-            s.pad(self.name, axis, extent)
+            self.s.pad(self.name, axis, extent)
 
-    def _cut(
-        self, s: Schedule, axes: _Axes, sizes: dict[str, tuple[int, ...]]
-    ) -> tuple[list[str], str, tuple[str, ...]]:
+    def _cut(self) -> tuple[list[str], str, tuple[str, ...]]:
         """Split and order the loops; returns those over blocks, the intrinsic's outermost, and those to unroll."""
-        from workbench.schedule import Hole
-
-        block, path = s.func.block(self.name)
-        driven = {it.name: x.single_var() for it, x in zip(block.iters, block.binds, strict=True)}
-        if None in driven.values() or any(lp.kind != "serial" for lp in path):
-            raise self._unsuited(block)
-        mine = {axis: str(loop) for axis, loop in driven.items()}
-        kinds = {it.name: it.kind for it in block.iters}
-        rest = {k: [mine[a] for a in kinds if kinds[a] == k and a not in (axes.i, axes.j, axes.k)] for k in "SR"}
+        block, path = self.s.func.block(self.name)
+        mine = {it.name: str(x.single_var()) for it, x in zip(block.iters, block.binds, strict=True)}
+        if "None" in mine.values() or any(lp.kind != "serial" for lp in path):
+            raise self._unsuited()
+        rest = {k: [mine[it.name] for it in block.iters if it.kind == k and it.name not in self.sizes] for k in "SR"}
         levels: list[tuple[str, str, str]] = []
         inner: list[str] = []
-        for axis in (axes.i, axes.j):
+        for axis in (self.i, self.j):
             if axis is None:
                 continue
-            extent = s.func.loop(mine[axis])[0].extent
-            room = extent // math.prod(sizes[axis]) if isinstance(extent, int) else 1
+            extent = self.s.func.loop(mine[axis])[0].extent
+            room = extent // math.prod(self.sizes[axis]) if isinstance(extent, int) else 1
             choices = tuple(n for n in BLOCKS if room % n == 0 and n <= self.intrinsic.accumulators) or (1,)
-            out, mid, few, *own = s.split(mine[axis], [Hole(), Hole(), Hole(choices=choices), *sizes[axis]])
+            out, mid, few, *own = self.s.split(mine[axis], [*open_factors(3, choices), *self.sizes[axis]])
             levels.append((out, mid, few))
             inner += own
-        panel, sum_, *own = s.split(mine[axes.k], [Hole(), Hole(), *sizes[axes.k]])
+        panel, sum_, *own = self.s.split(mine[self.k], [*open_factors(2), *self.sizes[self.k]])
         outer, middle, few = ([x[n] for x in levels] for n in range(3))
         if not self.columns_inside:
             middle.reverse()
-        s.reorder(*rest["S"], *outer, panel, *middle, *rest["R"], sum_, *few, *inner, *own)
+        self.s.reorder(*rest["S"], *outer, panel, *middle, *rest["R"], sum_, *few, *inner, *own)
         return [*rest["S"], *outer], inner[0], tuple(few)
 
-    def _pack(self, s: Schedule, axes: _Axes, sizes: dict[str, tuple[int, ...]]) -> None:
+    def _pack(self) -> None:
         """Bring the second operand into groups of the sum inside blocks of columns."""
-        b = self._operand(s, "B")
-        named = [x.vars for x in b.index]
-        across = next(d for d, v in enumerate(named) if axes.j in v)
-        s.transform_layout(b.buffer, across, sizes[axes.j][-1])
-        along = next(d for d, v in enumerate(named) if axes.k in v)
-        s.transform_layout(b.buffer, along + 1 if along < across else along, sizes[axes.k][-1], "here")
+        b = self._operand("B")
+        across, along = (next(d for d, x in enumerate(b.index) if axis in x.vars) for axis in (self.j, self.k))
+        self.s.transform_layout(b.buffer, across, self.sizes[self.j][-1])
+        self.s.transform_layout(b.buffer, along + 1 if along < across else along, self.sizes[self.k][-1], "here")
 
-    def _fuse(self, s: Schedule, at: str) -> tuple[str, ...]:
-        """Move the only pointwise consumer behind the finished block of results."""
-        user = epilogue(s.func, self._block(s))
-        if user is None or role(s.func, self._block(s)) != "temp":
-            return ()
+    def _fused(self, at: str) -> tuple[Schedule, tuple[str, ...]]:
+        """Move the only pointwise consumer behind the finished block of results, where that is legal."""
+        s = self.s
+        user = epilogue(s.func, self._block)
+        if user is None or role(s.func, self._block) != "temp":
+            return s, ()
         trial = s.copy()
         try:
             trial.reverse_compute_at(user.name, at)
@@ -199,18 +190,5 @@ class _Sketch:
             if last != at:
                 trial.vectorize(trial.split(last, [None, suited(self.machine, s.func, user).lanes])[-1])
         except ScheduleError:
-            return ()
-        for step in trial.trace[len(s.trace) :]:
-            s.apply(step)
-        return (user.name,)
-
-    def _limited(self, s: Schedule, outer: list[str], unrolled: tuple[str, ...], fused: tuple[str, ...]) -> Draft:
-        order = "columns" if self.columns_inside else "rows"
-        reason = f"{self.name} computes what {self.intrinsic.name} does; blocks go over the {order} first"
-        d = self.draft.change("tensorize", reason, s, self.name, *fused, tag=f"{self.intrinsic.name}, {order} first")
-        held = product(s.func.loop(name)[0].extent for name in unrolled)
-        d = d.limit("the results fit the registers", self.intrinsic.accumulators - held)
-        if self.machine.threads > 1:
-            tasks = product(s.func.loop(name)[0].extent for name in outer)
-            d = d.limit("there is work for every thread", tasks - self.machine.threads, wish=True)
-        return replace(pointwise(d, self.machine)[0], closed=True)
+            return s, ()
+        return trial, (user.name,)

@@ -1,72 +1,97 @@
-"""Rules for reductions: register tiles, cache tiles, and marks."""
+"""Rules for reductions: longer axes, register and cache tiles, and the marks of their loops."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from workbench.errors import ScheduleError
 from workbench.ir.expr import Select, walk
 from workbench.ir.func import Func
 from workbench.ir.poly import product
 from workbench.ir.stmt import Block, For
 from workbench.machine_model.parameters import Machine
-from workbench.schedule.primitives.annotation import VECTOR_LIMIT
-from workbench.space.sketch.analysis import (
+from workbench.schedule import Schedule
+from workbench.space.sketch.base import Draft, Skip, rule, tiled, untouched
+from workbench.space.sketch.structure import Structure
+from workbench.space.steps import placing, tiling
+from workbench.space.steps.queries import (
     axis_loops,
+    axis_of,
     choices_of,
-    fills_registers,
     has_reuse,
-    main_block,
+    lane_axis,
     missing_axes,
     operands,
+    rows_of,
     suited,
     vectorisable,
-    whole_loops,
 )
-from workbench.space.sketch.base import Draft, rule
-from workbench.space.sketch.structure import Structure
 
-if TYPE_CHECKING:
-    from workbench.schedule import Schedule
-
-#: Unrolled vector instructions that a body may have: compile time grows with it, speed does not.
-MAX_BODY = 256
 #: Reductions of at most this many values inside are unrolled.
 SMALL_REDUCTION = 4
-#: The widest vectorised loop, in vector registers.
-MAX_VECTORS = 8
 #: Shorter reductions are not worth panels.
 LONG_REDUCTION = 64
 #: Forms that are tried when no structure is asked for: the second one where operands are reused.
 SIMPLE, PANELS = Structure("SSRS"), Structure("SSRSRS")
+#: With less than this share of what the padded tile promises, extents are not worth trying as they are; with less than
+#: the second one the padded tile comes first.
+HOPELESS, BETTER = 0.45, 0.9
 
 
-@rule("tile", after="lengthen")
-def tile(draft: Draft, machine: Machine) -> Iterator[Draft]:
+@rule("lengthen", after="lanes", about=untouched)
+def lengthen(draft: Draft, machine: Machine, block: Block) -> list[Draft]:
+    """Pad the axes of a register tile that no good tile divides: whole vectors along the last one, and as many rows as
+    the registers hold along the one before.
+
+    What is read beyond the end is zero, and what is computed there is thrown away. The better of the two comes first;
+    where the extents as they are leave only single rows or broken vectors, there is no variant without.
+    """
+    if not has_reuse(block) or not vectorisable(draft.func, block):
+        raise Skip("only a reduction with reused operands has a register tile to fill")
+    loops = [lp for lp in axis_loops(draft.func, block, "S") if isinstance(lp.extent, int) and lp.extent > 1]
+    if not loops or any(not d.plain for ld in operands(block) for x in ld.index for d, _ in x.terms):
+        raise Skip("its accesses take an axis apart")
+    machine = suited(machine, draft.func, block)
+    was = {lp.name: int(lp.extent) for lp in loops[-2:]}  # type: ignore[arg-type]
+    *before, last = was
+    sizes = tiling.longer(draft.func, before[0] if before else None, last, machine)
+    if not sizes:
+        raise Skip("good register tiles divide its extents")
+    copied = tiling.to_copy(draft.func, block, axis_of(block, last), last in sizes)
+    if copied and rows_of(block) < tiling.MIN_ROWS:
+        raise Skip(f"what fewer than {tiling.MIN_ROWS} rows share is not worth a copy with room for zeros")
+    s = draft.schedule.copy()
+    copies = tiling.lengthen(s, block.name, sizes, copied)
+    text = ", ".join(f"{loop} {was[loop]} -> {size}" for loop, size in sizes.items())
+    reason = f"no good register tile divides {block.name} as it is: {text}"
+    padded = draft.change("lengthen", reason, s, blocks=[block.name], tag="longer")
+    padded = replace(padded, copies=tuple(copies))
+    share = _promise(was, last, machine) / _promise({**was, **sizes}, last, machine)
+    same = draft.skip("lengthen", "this form keeps the extents as they are", block.name)
+    return [padded] if share < HOPELESS else [padded, same] if share < BETTER else [same, padded]
+
+
+def _promise(extents: dict[str, int], last: str, machine: Machine) -> float:
+    """What tiles of these extents promise: half vectors, and those of the last rest, do half the work."""
+    wide, rows = extents[last], next(iter(extents.values())) if len(extents) > 1 else 1
+    if wide % machine.lanes == 0 or wide < machine.lanes:
+        return tiling.tile_speed(rows, max(wide, machine.lanes), machine)
+    halves = 2 * wide % machine.lanes == 0
+    return (0.5 if halves else 0.3) * tiling.tile_speed(rows, machine.lanes, machine)
+
+
+@rule("tile", after="lengthen", about=untouched)
+def tile(draft: Draft, machine: Machine, block: Block) -> Iterator[Draft]:
     """Tile a reduction: parallel blocks, cache tiles, then the reduction around an unrolled and vectorised register
     tile (SSRS).
 
     Operands that are reused also get a second form, in which the longest reduction axis is cut into panels that stay
     in cache (SSRSRS). A structure that is asked for takes the place of both.
     """
-    block = main_block(draft.func, draft.focus)
-    if block is None:
-        yield draft.skip("tile", "nothing is reduced")
-    elif block.name in draft.done:
-        yield draft.skip("tile", "another rule has scheduled it", block.name)
-    elif not vectorisable(draft.func, block):
-        yield draft.skip("tile", _why_not(draft.func, block), block.name)
-    else:
-        machine = suited(machine, draft.func, block)
-        for k, (form, axis) in enumerate(_forms(draft, block)):
-            try:
-                yield _tile(draft, block, machine, form, axis)
-            except ScheduleError as e:  # an axis that the accesses cut in a way that tiles would not respect
-                if k == 0:
-                    yield draft.skip("tile", e.message, block.name)
-                return
+    if lane_axis(block) is None:
+        raise Skip("its results do not lie side by side")
+    for form, axis in _forms(draft, block):
+        yield _tile(draft, block, suited(machine, draft.func, block), form, axis)
 
 
 def _forms(draft: Draft, block: Block) -> list[tuple[Structure, str | None]]:
@@ -79,10 +104,10 @@ def _forms(draft: Draft, block: Block) -> list[tuple[Structure, str | None]]:
     return [(SIMPLE, None), *([(PANELS, axis)] if axis is not None else [])]
 
 
-def _why_not(func: Func, block: Block) -> str:
-    return (
-        "its results do not lie side by side" if whole_loops(func, block) else "its loops have been scheduled already"
-    )
+def _panel_axis(func: Func, block: Block, least: int) -> str | None:
+    """Longest reduction loop, if it has at least so many iterations."""
+    loops = [lp for lp in axis_loops(func, block, "R") if isinstance(lp.extent, int) and lp.extent >= least]
+    return max(loops, key=lambda lp: int(lp.extent)).name if loops else None  # type: ignore[arg-type]
 
 
 def _tile(draft: Draft, block: Block, machine: Machine, form: Structure, panel: str | None) -> Draft:
@@ -91,31 +116,33 @@ def _tile(draft: Draft, block: Block, machine: Machine, form: Structure, panel: 
     reduction = axis_loops(draft.func, block, "R")
     levels = form.spatial
     parts = [_split_spatial(s, lp, levels, machine, last=lp is spatial[-1]) for lp in spatial]
-    cut = tuple(s.split(panel, _open(form.reduction))) if panel is not None else ()
+    cut = tuple(s.split(panel, tiling.open_factors(form.reduction))) if panel is not None else ()
     inner_red = [cut[-1] if lp.name == panel else lp.name for lp in reduction]
     at = [[p[k] for p in parts if len(p) > 1] for k in range(levels)]
     single = [p[0] for p in parts if len(p) == 1] + groups
     _order(s, form, at, [single, phases], [*([n] for n in cut[:-1]), inner_red])
     # Without reuse (depthwise) the taps of the kernel are all the work there is between loading and storing.
     short = SMALL_REDUCTION if has_reuse(block) or len(missing_axes(block)) < 2 else 4 * SMALL_REDUCTION
-    fitting = MAX_BODY * machine.lanes // (min(choices_of(s.func, at[-1][-1])) + _broken(s.func, at[-1][-1], machine))
+    *rows, vector = at[-1]
+    broken = tiling.broken_lanes(s.func, vector, machine)
+    fitting = tiling.MAX_BODY * machine.lanes // (min(choices_of(s.func, vector)) + broken)
     small = _small_reductions(s.func, inner_red, min(short, fitting))
     taps = _deciding(s.func, block.name, phases, inner_red)
-    unrolled = at[-1][:-1] + list(dict.fromkeys([*small, *taps]))
+    inside = list(dict.fromkeys([*small, *taps]))
     text = "every operand is reused along another axis" if has_reuse(block) else "a reduction with a vectorisable axis"
     new = draft.change("tile", f"{block.name}: {text}; {form.text}", s, block.name, tag=form.text)
-    outer, innermost = (*single, *at[0]), tuple(at[-1])
-    middle = (*phases, *(n for level in at[1 : form.before] for n in level))
     new = replace(
         new,
         main=block.name,
-        outer=outer,
-        middle=middle,
-        tile=innermost,
+        outer=(*single, *at[0]),
+        middle=(*phases, *(n for level in at[1 : form.before] for n in level)),
+        tile=tuple(at[-1]),
         panels=cut[:-1],
-        unrolled=(*unrolled, *(phases if taps else ())),
+        unrolled=(*rows, *inside, *(phases if taps else ())),
     )
-    return _tile_limits(new, at, machine, unrolled)
+    terms = product(s.func.loop(n)[0].extent for n in inside)
+    new = new.limited(tiling.tile_limits(s.func, at[-1], machine, terms, broken))
+    return new.limited(tiling.parallel_limits(s.func, at[0], machine))
 
 
 def _order(s: Schedule, form: Structure, at: list[list[str]], first: list[list[str]], sums: list[list[str]]) -> None:
@@ -136,9 +163,8 @@ def _cut_digits(s: Schedule, block: Block, spatial: list[For]) -> tuple[list[For
     kept: list[For] = []
     groups: list[str] = []
     phases: list[str] = []
-    env = block.env
+    forms = [x.subst(block.env) for ld in operands(block) for x in ld.index]
     for lp in spatial:
-        forms = [x.subst(env) for ld in operands(block) for x in ld.index]
         digits = {d for x in forms for d, _ in x.terms if d.var == lp.name and not d.plain}
         sizes = {d.lower for d in digits if d.extent is None}
         if len(sizes) != 1 or lp.extent == 1:
@@ -170,61 +196,8 @@ def _deciding(func: Func, name: str, phases: Sequence[str], reduction: Sequence[
 def _split_spatial(s: Schedule, lp: For, levels: int, machine: Machine, last: bool) -> tuple[str, ...]:
     if lp.extent == 1:
         return (lp.name,)
-    from workbench.schedule import Hole
-
-    if not last:
-        return tuple(s.split(lp.name, _open(levels)))
-    assert isinstance(lp.extent, int)
-    return tuple(s.split(lp.name, [*_open(levels - 1), Hole(choices=vector_choices(lp.extent, machine))]))
-
-
-def vector_choices(extent: int, machine: Machine) -> tuple[int, ...]:
-    """Extents worth vectorising: divisors in whole registers; where there are none, those with a small rest, or the
-    whole axis.
-    """
-    from workbench.schedule.holes import divisors
-
-    lanes = machine.lanes
-    short = [d for d in divisors(extent) if d <= 2 * MAX_VECTORS * lanes]
-    whole = tuple(d for d in short if d % lanes == 0 and d <= MAX_VECTORS * lanes)
-    if whole:
-        return whole
-    half = tuple(d for d in short if 2 * d % lanes == 0)
-    if half:
-        return half
-    long = tuple(d for d in short if d >= lanes)
-    return long or ((extent,) if extent <= VECTOR_LIMIT else (short[-1],))
-
-
-def _open(count: int) -> list[object]:
-    from workbench.schedule import Hole
-
-    return [Hole() for _ in range(count)]
-
-
-def _tile_limits(d: Draft, at: list[list[str]], machine: Machine, unrolled: Sequence[str]) -> Draft:
-    """Registers, code size and parallelism as limits on the holes."""
-    func = d.func
-    tile = [func.loop(n)[0].extent for n in at[-1]]
-    rows, vector = product(tile[:-1]), tile[-1]
-    lanes, registers = machine.lanes, machine.registers
-    broken = _broken(func, at[-1][-1], machine)
-    padded = vector + broken
-    room = (registers - 1) * lanes
-    wide = all(2 * (c + broken) > room for c in choices_of(func, at[-1][-1]))  # a prime: nothing fits
-    d = d.limit("the register tile and its operands fit the registers", room - rows * padded - padded, wish=wide)
-    small = product(func.loop(n)[0].extent for n in unrolled if n not in at[-1])
-    d = d.limit("the unrolled body stays small", MAX_BODY * lanes - rows * padded * small)
-    if machine.threads > 1:
-        tasks = product(func.loop(n)[0].extent for n in at[0])
-        d = d.limit("there is work for every thread", tasks - machine.threads, wish=True)
-        d = d.limit("tasks can be shared out evenly", tasks - 4 * machine.threads, wish=True)
-    return d
-
-
-def _broken(func: Func, loop: str, machine: Machine) -> int:
-    """Lanes that a vector loop takes in registers beyond its own iterations, on average."""
-    return 0 if fills_registers(func, loop, machine) else machine.lanes // 2
+    choices = tiling.vector_choices(lp.extent, machine) if last and isinstance(lp.extent, int) else None
+    return tuple(s.split(lp.name, tiling.open_factors(levels, choices)))
 
 
 def _small_reductions(func: Func, names: Sequence[str], most: int) -> list[str]:
@@ -241,21 +214,11 @@ def _small_reductions(func: Func, names: Sequence[str], most: int) -> list[str]:
     return out
 
 
-def _panel_axis(func: Func, block: Block, least: int) -> str | None:
-    """Longest reduction loop, if it has at least so many iterations."""
-    loops = [lp for lp in axis_loops(func, block, "R") if isinstance(lp.extent, int) and lp.extent >= least]
-    return max(loops, key=lambda lp: int(lp.extent)).name if loops else None  # type: ignore[arg-type]
-
-
-@rule("mark", after="pointwise")
-def mark(draft: Draft, machine: Machine) -> list[Draft]:
+@rule("mark", after="pointwise", about=tiled)
+def mark(draft: Draft, machine: Machine, block: Block) -> list[Draft]:
     """Unroll and vectorise the register tile, and run the outer blocks in parallel."""
-    if draft.main is None:
-        return [draft.skip("mark", "no block is tiled")]
     s = draft.schedule.copy()
-    for name in draft.unrolled:
-        s.unroll(name)
-    s.vectorize(draft.tile[-1])
+    placing.mark(s, draft.unrolled, draft.tile[-1])
     if machine.threads > 1:
         s.parallel(*draft.outer)
     several = f" and {', '.join(draft.outer)} in parallel" if machine.threads > 1 else ""

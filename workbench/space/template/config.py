@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import is_a, whole
 from workbench.errors import TemplateError, did_you_mean
 from workbench.ir.func import Constraint
-from workbench.ir.poly import Poly
+from workbench.ir.poly import Dim, Poly
 from workbench.machine_model.parameters import Machine
 from workbench.space.template.knobs import Annotate, Choice, Knob, Reorder, Resplit, Split, make_split, marks, orders
 from workbench.space.template.numbers import Arithmetic, Condition, Number, Run
@@ -45,7 +45,7 @@ class Config:
         self.values = dict(values or {})
         self.run = Run()
         self.knobs: dict[str, Knob] = {}
-        self.limits: list[tuple[Constraint, bool, tuple[str, ...]]] = []
+        self.limited: list[tuple[Constraint, bool, tuple[str, ...]]] = []
         self.fixed = dict(fixed or {})
         self._schedule = schedule
 
@@ -148,14 +148,19 @@ class Config:
         """
         if isinstance(expr, Condition | Arithmetic):
             dims = expr.dims if isinstance(expr, Condition) else (expr.dim,)
-            self.limits += [(Constraint(label, d), wish, expr.knobs) for d in dims]
+            self.limited += [(Constraint(label, d), wish, expr.knobs) for d in dims]
             return
         if isinstance(expr, Poly):
-            self.limits.append((Constraint(label, expr), wish, ()))
+            self.limited.append((Constraint(label, expr), wish, ()))
             return
         holds = expr if isinstance(expr, bool) else expr >= 0
         if not holds and not wish:
             raise LeftOut(f"{label}: not so")
+
+    def limits(self, limits: Iterable[tuple[str, Dim, bool]]) -> None:
+        """Demand several: label, ``expr >= 0``, and whether it is a wish."""
+        for label, expr, wish in limits:
+            self.limit(label, expr, wish)
 
     # ----- asking
 

@@ -180,7 +180,7 @@ def _missing(config: Config, schedule: Schedule) -> str | None:
     """A knob that a limit speaks of, and that is no hole of the schedule."""
     func = schedule.func
     known = {h.name for h in func.holes} | {name for name, _ in func.aliases}
-    for constraint, _, knobs in config.limits:
+    for constraint, _, knobs in config.limited:
         if not holes_of(constraint.expr) <= known:
             return next((k for k in knobs if not set(config.knobs[k].holes) <= known), None)
     return None
@@ -188,7 +188,7 @@ def _missing(config: Config, schedule: Schedule) -> str | None:
 
 def _with_limits(draft: Draft, config: Config, func: Func) -> Draft:
     aliases = dict(func.aliases)
-    for constraint, wish, _ in config.limits:
+    for constraint, wish, _ in config.limited:
         expr = substitute(constraint.expr, aliases) if aliases else constraint.expr
         if isinstance(expr, int) and expr < 0 and not wish:
             raise LeftOut(f"{constraint.label}: not so")

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from workbench.ir.expr import Binary, Cast, Const, Expr, Load
 from workbench.ir.func import Func
 from workbench.ir.stmt import Block, blocks
-from workbench.space.sketch.analysis import consumers, is_padding, is_pointwise, main_block, producers, reads_aligned
+from workbench.space.steps.queries import consumers, is_padding, is_pointwise, main_block, producers, reads_aligned
 
 
 class Mismatch(Exception):
@@ -56,79 +56,75 @@ class Found:
         return self.axes[name]
 
 
-def matmul(func: Func) -> Found:
-    """``C[i, j] = sum(A[i, k] * B[k, j])`` with constant or other B, and element-wise stages behind it."""
-    block, data, weights = _product(func, "SS", "R", "a product of matrices")
-    i, j = _plain(block.index)
-    (k,) = (it.name for it in block.iters if it.kind == "R")
-    if (_plain(data.index), _plain(weights.index)) != ((i, k), (k, j)):
-        raise Mismatch(f"block {block.name!r} multiplies, but not rows [i, k] with columns [k, j]")
-    return _found(func, block, {"i": i, "j": j, "k": k}, data, weights, padded=False)
+@dataclass(frozen=True, slots=True)
+class Product:
+    """Pattern of sums of products of two operands, with element-wise stages behind them.
 
+    Attributes
+    ----------
+    what : str
+        In words.
+    result, data, weights : str
+        Axes of the index of each, one word a dimension: "h+kh" moves with both. Those of the weights that the result
+        does not have are the axes of the sum. Weights may have more dimensions, of one element.
+    framed : bool
+        Whether a stage may put a frame of zeros around the data.
+    """
 
-def conv2d_nhwc(func: Func) -> Found:
-    """A convolution of an NHWC image with a kernel HWIO: bias, residual and activation may follow."""
-    block, data, weights = _product(func, "SSSS", "RRR", "a convolution")
-    n, h, w, o = _plain(block.index)
-    if len(weights.index) != 4:
-        raise Mismatch(f"the weights of block {block.name!r} have {len(weights.index)} dimensions, not [kh, kw, c, o]")
-    kh, kw, c, last = _plain(weights.index)
-    if last != o or not _moves(data, ({n}, {h, kh}, {w, kw}, {c})):
-        raise Mismatch(f"block {block.name!r} does not sum an image [n, h + kh, w + kw, c] over all of its channels")
-    axes = {"n": n, "h": h, "w": w, "o": o, "kh": kh, "kw": kw, "c": c}
-    return _found(func, block, axes, data, weights)
+    what: str
+    result: str
+    data: str
+    weights: str
+    framed: bool = True
 
+    def __call__(self, func: Func) -> Found:
+        """Names in a computation; `Mismatch` with the reason where it is another one."""
+        result, weights = self.result.split(), self.weights.split()
+        block, data, factor = self._factors(func, len(result), len(set(weights) - set(result)))
+        axes = dict(zip(result, _plain(block.index), strict=True))
+        moved = [x for x in factor.index if x.terms]
+        if len(moved) != len(weights):
+            raise Mismatch(f"the weights of block {block.name!r} are not [{', '.join(weights)}]")
+        for word, axis in zip(weights, _plain(moved), strict=True):
+            if axes.setdefault(word, axis) != axis:
+                raise Mismatch(f"the weights of block {block.name!r} are not [{', '.join(weights)}]")
+        want = [{axes[a] for a in word.split("+")} for word in self.data.split()]
+        if [x.vars for x in data.index] != want or (not self.framed and not all(x.single_var() for x in data.index)):
+            raise Mismatch(f"block {block.name!r} does not read its data at [{', '.join(self.data.split())}]")
+        return _found(func, block, axes, data, factor, self.framed)
 
-def depthwise_conv2d_nhwc(func: Func) -> Found:
-    """A convolution of an NHWC image, each channel with a kernel of its own."""
-    block, data, weights = _product(func, "SSSS", "RR", "a depthwise convolution")
-    n, h, w, c = _plain(block.index)
-    taps = [x.single_var() for x in weights.index if x.terms]
-    if len(taps) != 3 or taps[2] != c or None in taps:
-        raise Mismatch(f"the weights of block {block.name!r} are not [kh, kw, c]")
-    kh, kw = str(taps[0]), str(taps[1])
-    if not _moves(data, ({n}, {h, kh}, {w, kw}, {c})):
-        raise Mismatch(f"block {block.name!r} does not read an image [n, h + kh, w + kw, c] channel by channel")
-    return _found(func, block, {"n": n, "h": h, "w": w, "c": c, "kh": kh, "kw": kw}, data, weights)
+    def _factors(self, func: Func, spatial: int, reduced: int) -> tuple[Block, Load, Load]:
+        """The reduction with so many axes, and its factors: that which the last axis does not move first."""
+        block = main_block(func)
+        if block is None:
+            raise Mismatch("there is no reduction")
+        kinds = "".join(it.kind for it in block.iters)
+        if (kinds.count("S"), kinds.count("R")) != (spatial, reduced):
+            raise Mismatch(
+                f"block {block.name!r} has {kinds.count('S')} axes of its result and {kinds.count('R')} of its sum; "
+                f"{self.what} has {spatial} and {reduced}"
+            )
+        if any(x.single_var() is None for x in block.binds):
+            raise Mismatch(f"block {block.name!r} is scheduled already")
+        op, term = block.update()
+        start = isinstance(block.init, Const) and block.init.value == 0
+        a, b = (_load(term.a), _load(term.b)) if isinstance(term, Binary) and term.op == "mul" else (None, None)
+        if op != "add" or not start or a is None or b is None or block.guard:
+            raise Mismatch(f"block {block.name!r} does not sum up products of two operands")
+        axes = {it.name for it in block.iters}
+        if any(d.var not in axes or not d.plain for ld in (a, b) for x in ld.index for d, _ in x.terms):
+            raise Mismatch(f"what block {block.name!r} reads takes axes apart (groups), or is looked up")
+        return (block, a, b) if _is_weights(block, b, a) else (block, b, a)
 
 
 PATTERNS: Mapping[str, Pattern] = {
-    "matmul": matmul,
-    "conv2d_nhwc": conv2d_nhwc,
-    "depthwise_conv2d_nhwc": depthwise_conv2d_nhwc,
+    "matmul": Product("a product of matrices", "i j", "i k", "k j", framed=False),
+    "conv2d_nhwc": Product("a convolution", "n h w o", "n h+kh w+kw c", "kh kw c o"),
+    "depthwise_conv2d_nhwc": Product("a depthwise convolution", "n h w c", "n h+kh w+kw c", "kh kw c"),
 }
 
 
 # -------------------------------------------------------------------------------------------------------------- pieces
-
-
-def _product(func: Func, spatial: str, reduced: str, what: str) -> tuple[Block, Load, Load]:
-    """The reduction with these axes, and its factors: that which the last axis does not move first (or the image)."""
-    block = main_block(func)
-    if block is None:
-        raise Mismatch("there is no reduction")
-    kinds = "".join(sorted((it.kind for it in block.iters), reverse=True))
-    if kinds != spatial + reduced:
-        raise Mismatch(
-            f"block {block.name!r} has {kinds.count('S')} axes of its result and {kinds.count('R')} of its sum; {what} "
-            f"has {len(spatial)} and {len(reduced)}"
-        )
-    if any(x.single_var() is None for x in block.binds):
-        raise Mismatch(f"block {block.name!r} is scheduled already")
-    op, term = block.update()
-    start = isinstance(block.init, Const) and block.init.value == 0
-    factors = [_load(term.a), _load(term.b)] if isinstance(term, Binary) and term.op == "mul" else [None]
-    if op != "add" or not start or None in factors or block.guard:
-        raise Mismatch(f"block {block.name!r} does not sum up products of two operands")
-    a, b = (x for x in factors if x is not None)
-    axes = {it.name for it in block.iters}
-    if any(
-        not {d.var for d, _ in x.terms} <= axes or not all(d.plain for d, _ in x.terms)
-        for ld in (a, b)
-        for x in ld.index
-    ):
-        raise Mismatch(f"what block {block.name!r} reads takes axes apart (groups), or is looked up")
-    return (block, a, b) if _is_weights(block, b, a) else (block, b, a)
 
 
 def _is_weights(block: Block, ld: Load, other: Load) -> bool:
@@ -152,16 +148,11 @@ def _plain(index: Any) -> tuple[str, ...]:
     return tuple(map(str, found))
 
 
-def _moves(ld: Load, want: tuple[set[str], ...]) -> bool:
-    """Whether the dimensions of a load move with these axes."""
-    return len(ld.index) == len(want) and all(x.vars == w for x, w in zip(ld.index, want, strict=True))
-
-
-def _found(func: Func, block: Block, axes: Mapping[str, str], data: Load, weights: Load, padded: bool = True) -> Found:
+def _found(func: Func, block: Block, axes: Mapping[str, str], data: Load, weights: Load, framed: bool) -> Found:
     """Names of the stages around the reduction; all stages have to be explained."""
     loops = {it.name: str(x.single_var()) for it, x in zip(block.iters, block.binds, strict=True)}
     pads = [b for b in producers(func, block) if b.buffer == data.buffer]
-    if any(not padded or not is_padding(b) or len(consumers(func, b)) > 1 for b in pads):
+    if any(not framed or not is_padding(b) or len(consumers(func, b)) > 1 for b in pads):
         raise Mismatch(
             f"stage {pads[0].name!r} computes the data of {block.name!r}, and is no frame of zeros around it"
         )

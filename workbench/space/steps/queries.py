@@ -1,7 +1,9 @@
-"""Questions that the sketch rules ask about blocks."""
+"""Questions about blocks and their loops, as sketch rules, templates and offered steps ask them."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.ir.dtypes import itemsize
@@ -87,18 +89,14 @@ def is_costly(block: Block) -> bool:
 
 def points(block: Block) -> int:
     """Points of a block whose extents are numbers; open ones count as 1."""
-    out = 1
-    for it in block.iters:
-        out *= it.extent if isinstance(it.extent, int) else 1
-    return out
+    return math.prod(it.extent for it in block.iters if isinstance(it.extent, int))
 
 
 def rows_of(block: Block) -> int:
     """How often the vectorised operand is read again: points of the spatial axes but the last."""
-    rows = 1
-    for it in [it for it in block.iters if it.kind == "S" and it.name != lane_axis(block)]:
-        rows *= it.extent if isinstance(it.extent, int) else 1
-    return rows
+    lane = lane_axis(block)
+    rows = (it.extent for it in block.iters if it.kind == "S" and it.name != lane)
+    return math.prod(n for n in rows if isinstance(n, int))
 
 
 def is_padding(block: Block) -> bool:
@@ -153,6 +151,27 @@ def loop_of_axis(block: Block, path: tuple[For, ...], axis: str) -> For | None:
     """Loop that alone drives an axis."""
     bind = block.env[axis].single_var()
     return next((lp for lp in path if lp.name == bind), None)
+
+
+def loops_inside(func: Func, name: str, at: str) -> list[For]:
+    """Loops of a block inside of one of them."""
+    path = func.block(name)[1]
+    return list(path[[lp.name for lp in path].index(at) + 1 :])
+
+
+def driven(block: Block, kind: str) -> set[str]:
+    """Loops that drive spatial ("S") or reduction ("R") axes."""
+    return {v for it, x in zip(block.iters, block.binds, strict=True) if it.kind == kind for v in x.vars}
+
+
+def contiguous_loop(func: Func, block: Block, path: Sequence[For]) -> For | None:
+    """Loop along which the output is contiguous: that of its last dimension with more than one element."""
+    shape = func.buffer(block.buffer).shape
+    last = next((d for d in reversed(range(len(shape))) if shape[d] != 1), None)
+    if last is None:
+        return None
+    form = block.index[last].subst(block.env)
+    return next((lp for lp in reversed(path) if form.coefficient(lp.name) == 1), None)
 
 
 def loops_of(func: Func, name: str) -> dict[str, str]:
