@@ -171,7 +171,7 @@ def main() -> None:
             world = World(options.replay, name, space) if options.replay else None
             rows = []
             for strategy in options.strategies:
-                for model in options.models if SEARCHES[strategy].make.learns else ["none"]:
+                for model in options.models if SEARCHES[strategy].learns else ["none"]:
                     for seed in range(options.seeds):
                         measure = made_up(flops) if options.overhead else live
                         measure = replayed(world, flops, seed) if world else measure

@@ -14,6 +14,7 @@ from workbench.cost_model import MODELS, AnalyticModel, RandomModel, XGBoostMode
 from workbench.cost_model.trees import Trees
 from workbench.errors import CostModelError, UsageError
 from workbench.machine_model.features import COLUMNS, INDEX
+from workbench.registry import summary
 
 # ---- learning
 
@@ -267,7 +268,7 @@ def test_analytic_and_random_models_do_not_learn():
 
 def test_models_by_name():
     assert list(MODELS) == ["analytic", "random", "xgboost"]
-    assert all(kind.doc for kind in MODELS.values())
+    assert all(map(summary, MODELS.values()))
     assert {make_model(n).version.split("-")[0] for n in MODELS} == {"analytic", "random"}, "not trained yet"
     with pytest.raises(UsageError, match="no cost model") as refused:
         make_model("magic")
@@ -290,7 +291,7 @@ def test_a_model_of_ones_own_is_one_declaration(monkeypatch, tmp_path):
     try:
         x, _ = rows(10)
         assert make_model("longest vector").predict(x).argmax() == x[:, INDEX["main.vector"]].argmax()
-        assert MODELS["longest vector"].doc == "Believes in vectors."
+        assert summary(MODELS["longest vector"]) == "Believes in vectors."
         make_model("longest vector").save(tmp_path / "m.json")
         assert isinstance(load(tmp_path / "m.json"), Longest), "not the class that it was made from"
     finally:

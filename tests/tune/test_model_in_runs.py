@@ -20,7 +20,7 @@ from workbench.search import make_search
 from workbench.search.seeds import Seed
 from workbench.space.space import make_space
 from workbench.target import Target
-from workbench.tune.run.options import TuneOptions, check_shipped
+from workbench.tune.run.options import TuneOptions
 from workbench.tune.run.plan import RunPlan
 from workbench.tune.run.session import TuningSession
 from workbench.tune.run.start import tune
@@ -206,7 +206,7 @@ def test_a_session_saves_its_model(tmp_path):
 def test_files_of_models_are_read_before_anything_is_measured(tmp_path):
     AnalyticModel().save(tmp_path / "m.json")
     assert cost_model.make_model(tmp_path / "m.json").version == AnalyticModel().version
-    check_shipped(TuneOptions(model=str(tmp_path / "m.json")))
+    TuneOptions(model=str(tmp_path / "m.json"))
     for model, error in ((tmp_path / "none.json", CostModelError), ("magic", UsageError)):
         with pytest.raises(error):
             tune(task(64).func, target=Target.host(), trials=1, options=TuneOptions(model=model), start=False)

@@ -107,8 +107,6 @@ def test_a_structure_is_handed_on():
 @pytest.mark.parametrize(
     ("kwargs", "code"),
     [
-        ({"options": TuneOptions(search="annealing")}, "usage.search"),
-        ({"options": TuneOptions(model="oracle")}, "usage.cost_model"),
         ({"options": TuneOptions(structure="XYZ")}, "space.structure"),
         ({"template": "fft"}, "template.unknown"),
         ({"template": "conv2d_nhwc"}, "usage.template"),
@@ -124,6 +122,13 @@ def test_what_makes_no_sense_is_refused_before_a_log_is_made(tmp_path, kwargs, c
         wb.tune([matmul()], trials=4, log=log, target=TARGET, **kwargs)
     assert caught.value.code == code
     assert not log.exists()
+
+
+def test_a_name_that_is_not_declared_is_one_error():
+    for name, code in (("search", "usage.search"), ("model", "usage.cost_model"), ("scheduler", "usage.scheduler")):
+        with pytest.raises(WorkbenchError, match="There is no") as caught:
+            TuneOptions(**{name: "oracle"})
+        assert caught.value.code == code
 
 
 def test_a_pattern_that_fails_is_told_where_its_template_was_asked_for():

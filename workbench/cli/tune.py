@@ -27,30 +27,14 @@ _TOLD = ("round", "warning", "seed", "command")
 def tune(options: Namespace, output: Output) -> int:
     """Run the command."""
     from workbench.log.writer import check_writable
-    from workbench.tune.run.options import TuneOptions, check_shipped
+    from workbench.tune.run.options import TuneOptions, declared
 
     check_model_options(options)
     if options.trials is None and options.seconds is None:
         hint = "add --trials N or --seconds S, or both"
         raise UsageError("usage.budget", "The tuning needs a budget", (), hint)
-    tune_options = TuneOptions(
-        batch=options.batch,
-        scheduler=options.scheduler,
-        model=options.cost_model,
-        repeat=options.repeat,
-        min_repeat_ms=options.min_repeat_ms,
-        flush_cache=options.flush_cache,
-        constants=options.constants,
-        search=options.search,
-        epsilon=options.epsilon,
-        early_stop=options.early_stop,
-        early_end=options.early_end,
-        template=options.template,
-        space=options.space,
-        structure=options.structure,
-        confirm=not options.no_confirm,
-    )
-    check_shipped(tune_options)
+    with deferred_interrupts():  # a name that is not the default one is looked up where it is declared
+        tune_options = TuneOptions(**{f.name: getattr(options, f"tune_{f.name}") for f, flags in declared() if flags})
     check_writable(options.log, options.resume)
     load_heavy_modules()
     target = make_target(options)

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.arguments import path as as_path
-from workbench.arguments import shown, whole
-from workbench.errors import UsageError
+from workbench.arguments import whole
 from workbench.machine_model.parameters import Machine
+from workbench.registry import Registry
 from workbench.tune.run.options import is_saved_model
 
 Matrix: TypeAlias = NDArray[np.float32]
 Scores: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
+_M = TypeVar("_M", bound=Any)
 Rows: TypeAlias = Mapping[str, tuple[Matrix, Scores]]
 
 
@@ -74,47 +73,33 @@ class CostModel(Protocol):
         """Write the model as JSON; `load` reads it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """One kind of model: how to make one from a seed and a machine, and how to read one back."""
+class DeclaredModel(Protocol):
+    """The class of a cost model."""
 
-    name: str
-    doc: str
-    make: Callable[[int, Machine | None], CostModel]
-    restore: Callable[[Mapping[str, Any]], CostModel]
+    def __call__(self, *, seed: int, machine: Machine | None) -> CostModel:
+        """Make one from a seed and a machine."""
 
-
-#: Kinds of cost models by name, in the order of their declaration.
-MODELS: dict[str, Kind] = {}
+    def from_json(self, data: Mapping[str, Any], /) -> CostModel:
+        """Read one back from what its ``to_json()`` returned."""
 
 
-class _Declared(Protocol):
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any], /) -> CostModel: ...
-
-
-_M = TypeVar("_M", bound=type[_Declared])
+#: Cost models by name, in the order of their declaration.
+MODELS: Registry[DeclaredModel] = Registry("cost model", "cost models", "usage.cost_model")
 
 
 def cost_model(name: str) -> Callable[[_M], _M]:
     """Declare a class as the cost model of that name.
 
     It is made by ``cls(seed=..., machine=...)``, and read back by ``cls.from_json(data)`` from what its ``to_json()``
-    returned; its docstring's first line is what `MODELS` says about it, and its ``kind`` becomes `name`.
+    returned; its docstring's first line says what it is, and its ``kind`` becomes `name`.
     """
 
     def register(cls: _M) -> _M:
-        doc = next(iter((cls.__doc__ or "").strip().splitlines()), "")
-        MODELS[name] = Kind(name, doc, partial(_make, cls), cls.from_json)
+        MODELS[name] = cls
         setattr(cls, "kind", name)  # noqa: B010  # else a class made from another one would be saved as that
         return cls
 
     return register
-
-
-def _make(cls: Any, seed: int, machine: Machine | None) -> CostModel:
-    model: CostModel = cls(seed=seed, machine=machine)
-    return model
 
 
 def make_model(name: str | os.PathLike[str], seed: int = 0, machine: Machine | None = None) -> CostModel:
@@ -132,7 +117,7 @@ def make_model(name: str | os.PathLike[str], seed: int = 0, machine: Machine | N
     Raises
     ------
     UsageError
-        "usage.model" for a name that is not known.
+        "usage.cost_model" for a name that is not known.
     CostModelError
         "cost_model.*" for a file that `load` cannot read.
     """
@@ -141,13 +126,10 @@ def make_model(name: str | os.PathLike[str], seed: int = 0, machine: Machine | N
         from workbench.cost_model.storage import load
 
         saved = load(name)
-        model = MODELS[saved.kind].make(seed, machine)
+        model = MODELS[saved.kind](seed=seed, machine=machine)
         model.warm_start(saved.measured())
         return model
-    if wanted not in MODELS:
-        hint = f"known: {', '.join(MODELS)}"
-        raise UsageError("usage.model", f"There is no cost model {shown(wanted)}.", (shown(wanted),), hint)
-    return MODELS[wanted].make(seed, machine)
+    return MODELS[wanted](seed=seed, machine=machine)
 
 
 def seed_of(seed: int) -> int:

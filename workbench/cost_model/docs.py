@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from workbench.cost_model import MODELS
 from workbench.machine_model.features import COLUMNS, VERSION, Column
 from workbench.machine_model.roofline import CONSTANTS, HALVES
+from workbench.registry import summary
 
 _HEAD = f"""# Features and cost models
 
@@ -79,7 +80,7 @@ def documentation() -> str:
     )
     for title, columns in groups:
         parts.append(f"## {title}\n\n{_table(columns)}")
-    rows = [f"| `{k.name}` | {k.doc} |" for k in MODELS.values()]
+    rows = [f"| `{name}` | {summary(model)} |" for name, model in MODELS.items()]
     parts.append(_MODELS + "\n| name | what it is |\n|---|---|\n" + "\n".join(rows) + "\n")
     names = [f.name for f in dataclasses.fields(CONSTANTS)]
     values = [f"| `{name}` | {getattr(CONSTANTS, name):g} | {getattr(HALVES, name):g} |" for name in names]

@@ -125,7 +125,7 @@ def _restored(content: Mapping[str, Any]) -> CostModel:
             "cost_model.kind", f"There is no cost model {shown(kind)}.", (), f"known: {', '.join(MODELS)}"
         )
     try:
-        return MODELS[kind].restore(data)
+        return MODELS[kind].from_json(data)
     except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
         if isinstance(error, CostModelError):
             raise

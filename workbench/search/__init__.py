@@ -7,7 +7,7 @@ from workbench.search.base import Candidate, Search, SearchOptions
 from workbench.search.descent import DescentSearch
 from workbench.search.evolutionary import EvolutionarySearch
 from workbench.search.random import RandomSearch
-from workbench.search.registry import SEARCHES, Strategy, make_search, strategy
+from workbench.search.registry import SEARCHES, make_search, strategy
 
 __all__ = [
     "SEARCHES",
@@ -18,7 +18,6 @@ __all__ = [
     "RandomSearch",
     "Search",
     "SearchOptions",
-    "Strategy",
     "make_search",
     "strategy",
 ]

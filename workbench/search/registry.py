@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.cost_model import CostModel
-from workbench.errors import UsageError, did_you_mean
+from workbench.registry import Registry
 from workbench.search.base import Search, SearchOptions
 
 if TYPE_CHECKING:
     from workbench.space.space import Space
 
 
-@dataclass(frozen=True, slots=True)
-class Strategy:
-    """One declared strategy: its name, what it does in a sentence, and how it is made."""
-
-    name: str
-    doc: str
-    make: type[Search]
-
-
-SEARCHES: dict[str, Strategy] = {}
+SEARCHES: Registry[type[Search]] = Registry("search strategy", "strategies", "usage.search")
 _S = TypeVar("_S", bound=type[Search])
 
 
@@ -32,7 +22,7 @@ def strategy(name: str) -> Callable[[_S], _S]:
 
     def register(cls: _S) -> _S:
         cls.name = name
-        SEARCHES[name] = Strategy(name, (cls.__doc__ or "").strip().splitlines()[0], cls)
+        SEARCHES[name] = cls
         return cls
 
     return register
@@ -48,8 +38,4 @@ def make_search(
     UsageError
         "usage.search" for a name that is not declared.
     """
-    found = SEARCHES.get(name)
-    if found is None:
-        hint = did_you_mean(name, SEARCHES)
-        raise UsageError("usage.search", f"There is no search strategy {name!r}.", (str(name),), hint)
-    return found.make(task, space, model, seed, options)
+    return SEARCHES.find(name)(task, space, model, seed, options)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from workbench.arguments import shown
-from workbench.errors import UsageError, did_you_mean
+from workbench.errors import UsageError
+from workbench.registry import Registry
 
 if TYPE_CHECKING:
     from workbench.session.core.state import SessionState
@@ -114,9 +114,9 @@ F = TypeVar("F", bound=Callable[..., None])
 S = TypeVar("S", bound=Callable[[SliceContext], Any])
 Q = TypeVar("Q", bound=Callable[[Host, Mapping[str, Any]], Any])
 
-COMMANDS: dict[str, Callable[..., None]] = {}
+COMMANDS: Registry[Callable[..., None]] = Registry("command", "commands", "session.command")
 SLICES: dict[str, Slice] = {}
-QUESTIONS: dict[str, Question] = {}
+QUESTIONS: Registry[Question] = Registry("question", "questions", "session.question")
 
 
 def command(function: F) -> F:
@@ -162,10 +162,7 @@ def run(host: Host, name: object, args: object) -> None:
     if callable(name):
         name(**args)
         return
-    function = COMMANDS.get(name) if isinstance(name, str) else None
-    if function is None:
-        hint = did_you_mean(name, COMMANDS, "commands")
-        raise UsageError("session.command", f"There is no command {shown(name)}", (), hint)
+    function = COMMANDS.find(name)
     try:
         inspect.signature(function).bind(host, **args)
     except TypeError as error:
@@ -181,10 +178,7 @@ def answer(host: Host, name: str, args: object) -> tuple[Any, str]:
     WorkbenchError
         "session.question", "session.arguments", or whatever the question raises.
     """
-    found = QUESTIONS.get(name)
-    if found is None:
-        hint = did_you_mean(name, QUESTIONS, "questions")
-        raise UsageError("session.question", f"There is no question {shown(name)}", (), hint)
+    found = QUESTIONS.find(name)
     if not isinstance(args, Mapping):
         raise UsageError("session.arguments", f"The arguments of {name!r} are not an object")
     return found.answer(host, args), found.lane

@@ -17,7 +17,7 @@ from workbench.tune.run.network_timing import HEAVY
 from workbench.tune.run.plan import RunPlan
 from workbench.tune.run.rounds import FINALISTS, Rounds
 from workbench.tune.run.run_state import Budget, Standing
-from workbench.tune.run.task_scheduler import STRATEGIES, TaskScheduler
+from workbench.tune.run.task_scheduler import SCHEDULERS, TaskScheduler
 from workbench.tune.run.task_searches import TaskSearches
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class TuningLoop:
         self._told = ""  # about the objective
         self._faults: dict[int, int] = {}
         self._stamp, options = plan.stamp, plan.options
-        self.scheduler: TaskScheduler = STRATEGIES[options.scheduler](
+        self.scheduler: TaskScheduler = SCHEDULERS[options.scheduler](
             # Whether comparisons are made says the line with which each run of the log begins.
             self.tasks, plan.active, objective=options.objective, early_stop=options.early_stop, confirm=None,
         )  # fmt: skip

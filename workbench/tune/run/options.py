@@ -4,20 +4,45 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeGuard
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any, TypeAlias, TypeGuard, get_type_hints
 
-from workbench.arguments import ArgumentTypeError, is_a, real, whole
+from workbench.arguments import ArgumentTypeError, is_a, real, shown, whole
 from workbench.errors import UsageError
+from workbench.forms import Choice, Field, Flag, Real, Text, Whole
 from workbench.log.conditions import CACHES
+from workbench.registry import Registry
 
-COST_MODELS = ("xgboost", "analytic", "random")
-SEARCHES = ("evolutionary", "random", "descent")
-SCHEDULERS = ("gradient", "round-robin")
 SPACES = ("sketch", "template", "both")
 
 Objective: TypeAlias = Callable[[Mapping[str, float]], float]
 """A user's objective: latencies in ms by task key and by task name -> a number that is to become small."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Text):
+    """The name of something that is declared; its registry, a ``module:NAME``, is loaded when somebody asks."""
+
+    registry: str = ""
+
+    @property
+    def table(self) -> Registry[Any]:
+        """What is declared."""
+        module, _, name = self.registry.partition(":")
+        found: Registry[Any] = getattr(import_module(module), name)
+        return found
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Names that are declared."""
+        return tuple(self.table)
+
+
+@dataclass(frozen=True, slots=True)
+class Share(Real):
+    """A share, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,25 +97,47 @@ class TuneOptions:
         ``usage.*`` for what makes no sense.
     """
 
-    batch: int | None = None
-    scheduler: str = "gradient"
+    batch: Annotated[int | None, Whole("trials of one round (default: by budget and tasks)"), "--batch B"] = None
+    scheduler: Annotated[
+        str, Named("which task goes next", "workbench.tune.run.task_scheduler:SCHEDULERS"), "--scheduler NAME"
+    ] = "gradient"
     objective: Objective | None = None
-    search: str = "evolutionary"
-    epsilon: float = 0.08
-    model: str | os.PathLike[str] = "xgboost"
-    space: str = "sketch"
-    template: str | None = None
-    structure: str | None = None
-    confirm: bool = True
-    early_stop: int | None = None
-    early_end: bool = False
-    repeat: int | None = None
-    min_repeat_ms: float | None = None
-    flush_cache: bool = False
+    search: Annotated[str, Named("search strategy", "workbench.search:SEARCHES"), "--search NAME"] = "evolutionary"
+    epsilon: Annotated[float, Share("share of random candidates, 0 to 1"), "--epsilon E"] = 0.08
+    model: Annotated[
+        str | os.PathLike[str],
+        Named("cost model, or the file (*.json) of a saved one", "workbench.cost_model:MODELS"),
+        "--model --cost-model NAME",
+    ] = "xgboost"
+    space: Annotated[
+        str,
+        Choice("where candidates come from: sketch rules, templates", values=("sketch", "template", "both")),
+        "--space",
+    ] = "sketch"
+    template: Annotated[str | None, Text("take the candidates from this template"), "--template NAME"] = None
+    structure: Annotated[str | None, Text("loop structure of multi-level tiling"), "--structure SSRSRS"] = None
+    confirm: Annotated[
+        bool, Flag("call a trial the best without comparing it with the best before"), "--no-confirm"
+    ] = True
+    early_stop: Annotated[
+        int | None, Whole("let a task rest after so many rounds without a gain"), "--early-stop R"
+    ] = None
+    early_end: Annotated[bool, Flag("end the run when all tasks rest (with --early-stop)"), "--early-end"] = False
+    repeat: Annotated[int | None, Whole("timed repeats of a trial (default: adaptive)"), "--repeat R"] = None
+    min_repeat_ms: Annotated[float | None, Real("shortest duration of a repeat"), "--min-repeat-ms MS"] = None
+    flush_cache: Annotated[bool, Flag("flush the caches before every repeat"), "--flush-cache"] = False
     timeout_s: float = 10.0
-    constants: str | None = None
-    builders: int | None = None
-    baseline: bool = True
+    constants: Annotated[
+        str | None,
+        Choice(
+            "where timed candidates find their weights: the cores' own caches, the shared one, memory (default: where a"
+            " run of this network finds them)",
+            values=tuple(CACHES),
+        ),
+        "--constants",
+    ] = None
+    builders: Annotated[int | None, Whole("processes that compile candidates")] = None
+    baseline: Annotated[bool, Flag("try the default schedule first")] = True
     runner: Any = None
 
     @property
@@ -99,25 +146,9 @@ class TuneOptions:
         return "flushed" if self.flush_cache else CACHES[self.constants or "near"]
 
     def __post_init__(self) -> None:
-        _one_of("task scheduler", self.scheduler, SCHEDULERS, "usage.scheduler")
-        _one_of("kind of space", self.space, SPACES, "usage.space")
-        is_a("search", self.search, str)
-        is_a("model", self.model, (str, os.PathLike))
-        if self.constants is not None:
-            _one_of("place for constants", self.constants, tuple(CACHES), "usage.constants")
-        for name in ("confirm", "early_end", "flush_cache", "baseline"):
-            is_a(name, getattr(self, name), bool)
-        for name, code in (
-            ("batch", "usage.batch"),
-            ("early_stop", "usage.early_stop"),
-            ("builders", "usage.builders"),
-        ):
-            if getattr(self, name) is not None:
-                whole(name, getattr(self, name), code=code)
-        check_epsilon(self.epsilon)
-        for name in ("template", "structure"):
-            if getattr(self, name) is not None:
-                is_a(name, getattr(self, name), str)
+        for f, _ in declared():
+            if (value := getattr(self, f.name)) != f.default:  # the default exists; loading it can wait
+                _check(f, value)
         if self.objective is not None and not callable(self.objective):
             raise ArgumentTypeError("usage.type", "objective has to be a function of the latencies", ["objective"])
         if self.early_end and self.early_stop is None:
@@ -125,11 +156,32 @@ class TuneOptions:
             raise UsageError("usage.early_stop", "early_end needs early_stop", ["early_end"], hint)
 
 
-def check_shipped(options: TuneOptions) -> None:
-    """Raise for a search or a cost model that is not among those that come with the package; loads nothing heavy."""
-    if not is_saved_model(options.model):
-        _one_of("cost model", options.model, COST_MODELS, "usage.cost_model")
-    _one_of("search strategy", options.search, SEARCHES, "usage.search")
+@cache
+def declared() -> tuple[tuple[Field, str], ...]:
+    """Return the options that are declared as fields of a form, each with how the command line says it."""
+    hints = get_type_hints(TuneOptions, include_extras=True)
+    found = [(f, getattr(hints[f.name], "__metadata__", ())) for f in fields(TuneOptions)]
+    return tuple((Field.of(f, kind[0]), kind[1] if len(kind) > 1 else "") for f, kind in found if kind)
+
+
+def _check(field: Field, value: Any) -> None:
+    """Raise for what an option cannot be; what concerns measuring is checked by `MeasureOptions`."""
+    name, code = field.name, f"usage.{field.name}"
+    match field.kind:
+        case Whole() if name != "repeat":
+            whole(name, value, code=code)
+        case Share():
+            check_epsilon(value)
+        case Flag():
+            is_a(name, value, bool)
+        case Named() as kind:
+            is_a(name, value, (str, os.PathLike) if name == "model" else str)
+            if name != "model" or not is_saved_model(value):
+                kind.table.find(value)
+        case Choice(values=values) if value not in values:
+            raise UsageError(code, f"There is no {name} {shown(value)}", [name], f"known: {', '.join(values)}")
+        case Text():
+            is_a(name, value, str)
 
 
 def is_saved_model(model: str | os.PathLike[str]) -> bool:
@@ -148,8 +200,3 @@ def check_epsilon(value: object) -> float:
     if not 0.0 <= number <= 1.0:
         raise UsageError("usage.epsilon", f"epsilon has to be from 0 to 1, not {number:g}", ["epsilon"])
     return number
-
-
-def _one_of(what: str, value: object, known: tuple[str, ...], code: str) -> None:
-    if value not in known:
-        raise UsageError(code, f"There is no {what} '{value}'", (), f"known: {', '.join(known)}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import elements, is_a, whole
 from workbench.codegen import require_runnable
-from workbench.errors import UsageError, did_you_mean
+from workbench.errors import UsageError
 from workbench.host import usable_threads
 from workbench.log.similar import differences
 from workbench.tune.run.measuring import LocalMeasurer, constants_of
@@ -173,27 +173,12 @@ def _check_runner(runner: Any, target: Target) -> None:
         raise UsageError("usage.runner", message, ("runner",), "give tune and the runner the same target")
 
 
-def _check_model(model: str | os.PathLike[str]) -> None:
-    from workbench.cost_model import MODELS, load
-
-    if is_saved_model(model):
-        load(model)
-    elif model not in MODELS:
-        hint = did_you_mean(model, MODELS)
-        raise UsageError("usage.cost_model", f"There is no cost model '{model}'", (), hint)
-
-
 def _check_names(options: TuneOptions, tasks: Sequence[Task]) -> None:
-    """Raise for a search, a structure or a template that does not exist, before anything is written."""
-    usual = TuneOptions()  # these exist; loading them can wait until the workers are starting
-    if options.model != usual.model:
-        _check_model(options.model)
-    if options.search != usual.search:
-        from workbench.search import SEARCHES
+    """Raise for a saved model, a structure or a template that cannot be used, before anything is written."""
+    if is_saved_model(options.model):
+        from workbench.cost_model import load
 
-        if options.search not in SEARCHES:
-            hint = did_you_mean(options.search, SEARCHES)
-            raise UsageError("usage.search", f"There is no search strategy '{options.search}'", (), hint)
+        load(options.model)
     if options.structure is not None:
         from workbench.space.sketch.structure import Structure
 

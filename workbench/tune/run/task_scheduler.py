@@ -23,14 +23,15 @@ of the log in their order, so a resumed session continues with the state that th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from workbench.log.ledger import NetworkLedger
 from workbench.log.record import Record, speed
 from workbench.log.weights import total
+from workbench.registry import Registry
 from workbench.tune.run.objective import Goal, finite_or
 from workbench.tune.run.task_state import TaskState
 
@@ -89,8 +90,6 @@ class TaskScheduler:
     stretched : dict of int to float
         Tasks whose calls were timed inside the network: how many times as long as alone one takes there.
     """
-
-    name = "base"
 
     def __init__(
         self,
@@ -243,10 +242,23 @@ class TaskScheduler:
         return total([(weight, one.ms if one else None) for weight, one in best])
 
 
+SCHEDULERS: Registry[type[TaskScheduler]] = Registry("task scheduler", "schedulers", "usage.scheduler")
+_S = TypeVar("_S", bound=type[TaskScheduler])
+
+
+def task_scheduler(name: str) -> Callable[[_S], _S]:
+    """Declare a task scheduler; the first line of the class's text says what it does."""
+
+    def register(cls: _S) -> _S:
+        SCHEDULERS[name] = cls
+        return cls
+
+    return register
+
+
+@task_scheduler("round-robin")
 class RoundRobin(TaskScheduler):
     """Every task in turn: the one with the fewest rounds, ties by position."""
-
-    name = "round-robin"
 
     def _choose(self, open_tasks: Sequence[int]) -> int:
         return min(open_tasks, key=lambda i: (self.states[i].rounds, i))
@@ -262,8 +274,9 @@ def kind_of(task: TaskLike) -> str:
     return f"{word.rstrip('0123456789_.')}:{int(math.log(task.flops + 1))}"
 
 
+@task_scheduler("gradient")
 class GradientScheduler(TaskScheduler):
-    """The gradient rule of the module's docstring.
+    """The task whose next round is expected to save most; see the module's docstring.
 
     Attributes
     ----------
@@ -279,7 +292,6 @@ class GradientScheduler(TaskScheduler):
         What is left of a task's expected gain for every round without one, 0 to 1.
     """
 
-    name = "gradient"
     alpha: ClassVar[float] = 0.2
     beta: ClassVar[float] = 2.0
     window: ClassVar[int] = 3
@@ -328,6 +340,3 @@ class GradientScheduler(TaskScheduler):
             if group == self._groups[index]:
                 fastest = max(fastest, speed(self.tasks[other].flops, self.states[other].best_ms) or 0.0)
         return max(0.0, state.best_ms - self.beta * task.flops / (fastest * 1e6)) if fastest > 0.0 else 0.0
-
-
-STRATEGIES: dict[str, type[TaskScheduler]] = {cls.name: cls for cls in (GradientScheduler, RoundRobin)}

@@ -189,7 +189,7 @@ class Toolbox:
         from workbench.search import SEARCHES
         from workbench.search.seeds import features_of
 
-        if not SEARCHES[self._options.search].make.learns:
+        if not SEARCHES[self._options.search].learns:
             return None
         x = features_of(schedule, Machine.of(self._target))
         return float(self._shared_model().predict(x[None])[0])

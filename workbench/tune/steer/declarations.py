@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
-from workbench.arguments import index, shown
-from workbench.errors import UsageError, WorkbenchError, did_you_mean
+from workbench.arguments import index
+from workbench.errors import WorkbenchError
 from workbench.forms import Form, Kind, Text
+from workbench.registry import Registry
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
@@ -80,7 +81,7 @@ class Order(Form):
 
 
 _O = TypeVar("_O", bound=type[Order])
-ORDERS: dict[str, type[Order]] = {}
+ORDERS: Registry[type[Order]] = Registry("command", "commands", "steer.command")
 
 
 def order(name: str) -> Callable[[_O], _O]:
@@ -96,11 +97,7 @@ def order(name: str) -> Callable[[_O], _O]:
 
 def read_order(name: object, args: Mapping[str, Any]) -> Order:
     """Return a command; ``steer.command`` or ``steer.argument`` when it is none."""
-    cls = ORDERS.get(name) if isinstance(name, str) else None
-    if cls is None:
-        hint = did_you_mean(name, ORDERS, "commands") if isinstance(name, str) else f"known: {', '.join(ORDERS)}"
-        raise UsageError("steer.command", f"There is no command {shown(name)}", (), hint)
-    return cls.read(args)
+    return ORDERS.find(name).read(args)
 
 
 def parse_order(name: str, args: Mapping[str, Any]) -> Order | None:
