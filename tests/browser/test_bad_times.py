@@ -315,8 +315,8 @@ def test_an_object_that_cannot_be_shown(page: Any, address: str, lab_folder: Pat
 
 
 FAILING = """
-from workbench.session import measuring
-measuring.measure = lambda view, target, *_: measuring.Result({0!r}, error="element [3, 5] is 1.0 but must be 2.0")
+from workbench.session.measurement import results
+results.measure = lambda view, target, *_: results.Result({0!r}, error="element [3, 5] is 1.0 but must be 2.0")
 """
 
 

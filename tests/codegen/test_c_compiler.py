@@ -88,7 +88,7 @@ def test_a_measurement_uses_the_compiler_of_the_moment(monkeypatch, tmp_path):
 
 PROGRAM = """
 import numpy as np
-from workbench.ir import te
+from workbench import te
 from workbench.schedule import Schedule
 
 x = te.placeholder((4,), name="größe")

@@ -377,7 +377,7 @@ def test_executables_in_children_while_the_parent_runs_them():
         wait(pid)
     going = False
     [t.join(30) for t in beside]
-    from workbench.runtime import share
-    assert (share._book.runs, share._book.lent, share._book.out) == (0, 0, set())
+    from workbench.runtime.thread_pool import processor_share
+    assert (processor_share._book.runs, processor_share._book.lent, processor_share._book.out) == (0, 0, set())
     several(20)
     """)
