@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,17 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.arguments import real, whole
+from workbench.arguments import whole
 from workbench.legible import shown_legibly
 from workbench.markup import size
-from workbench.runtime.buffers import Array, aligned_empty, check_array, numpy_dtype
-from workbench.runtime.execution.benchmark import BenchmarkResult, benchmark_result, repeat_runs, warm_up
+from workbench.runtime.buffers import Array
+from workbench.runtime.execution.benchmark import BenchmarkResult
 from workbench.runtime.execution.context import ContextPool, LoadedNetwork, RunContext
-from workbench.runtime.execution.inputs import by_name
-from workbench.runtime.execution.outputs import OutputMemory, checked_outputs
+from workbench.runtime.execution.network import Network, TimedRuns
 from workbench.runtime.execution.plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot, check_plan
-from workbench.runtime.machine.quiet import quiet, settle
-from workbench.runtime.thread_pool.pool import ThreadPool, shared_pool, timing
+from workbench.runtime.thread_pool.pool import ThreadPool, shared_pool
 from workbench.runtime.thread_pool.processor_share import Loan, give_back, lend
 
 if TYPE_CHECKING:
@@ -31,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["ArraySpec", "BenchmarkResult", "CallPlan", "Executable", "ExecutablePlan", "HostCall", "Slot"]
 
 
-class Executable:
+class Executable(Network):
     """A compiled network.
 
     Parameters
@@ -63,10 +60,7 @@ class Executable:
         check_plan(plan)
         self.plan = plan
         self._network = LoadedNetwork(plan)
-        self._names = [s.name for s in plan.inputs]
-        self._kinds = [(s, numpy_dtype(s.dtype)) for s in plan.inputs]
-        self._results = [s.name for s in plan.outputs]
-        self._memory = OutputMemory(plan.outputs)
+        super().__init__(plan.inputs, plan.outputs)
         # Outputs that no call writes where they belong: inputs, constants, intermediate results, one output twice.
         self._elsewhere = [(i, s) for i, s in enumerate(plan.output_slots) if s != Slot("output", i)]
         self._set(plan.threads if threads is None else threads)
@@ -84,16 +78,6 @@ class Executable:
         from workbench.runtime.html import executable_html
 
         return executable_html(self)
-
-    @property
-    def inputs(self) -> tuple[ArraySpec, ...]:
-        """Name, shape and dtype of each input."""
-        return self.plan.inputs
-
-    @property
-    def outputs(self) -> tuple[ArraySpec, ...]:
-        """Name, shape and dtype of each output."""
-        return self.plan.outputs
 
     @property
     def untuned(self) -> tuple[str, ...]:
@@ -129,58 +113,15 @@ class Executable:
 
     # ---- running ----
 
-    def run(self, *args: Any, out: Any = None, **named: Any) -> dict[str, Array]:
-        """Run the network once.
-
-        Parameters
-        ----------
-        *args, **named : array
-            Either one mapping from input names to arrays, or the arrays in order, or by keyword. Arrays that are
-            C-contiguous are read where they are, others are copied. So are those that do not begin at a multiple of 64
-            bytes (those of `empty_inputs` do) where kernels read every element very often. Nobody may write to them
-            during the call.
-        out : mapping or sequence, optional
-            Arrays to write outputs to: by name, as many as you like, or one for each output (None: a new one). They
-            have to be C-contiguous, and overlap neither each other nor an input.
-
-        Returns
-        -------
-        dict of str to array
-            The outputs by name, in the network's order; the caller's to keep. The memory of one that nothing refers to
-            any more, views included, is that of a later run.
-
-        Raises
-        ------
-        ShapeError
-            ``shape.count``, ``shape.name``, ``shape.mismatch``, ``shape.dtype``.
-        UsageError
-            ``run.out`` for arrays that outputs cannot be written to.
-        RunError
-            ``run.step`` where a step that is not compiled fails.
-        """
-        inputs = self._arrays(args, named)
-        given = None if out is None else checked_outputs(self.plan.outputs, out, zip(self._names, inputs, strict=True))
-        outputs = self._memory.take(given)
+    def _compute(self, inputs: list[Array], outputs: list[Array]) -> None:
         with self._running(inputs, outputs) as context:
             context.walk()
             for i, slot in self._elsewhere:
-                outputs[i][...] = context.view(slot, self.plan.outputs[i])
-        return dict(zip(self._results, outputs, strict=True))
-
-    __call__ = run
-
-    def empty_inputs(self) -> dict[str, Array]:
-        """Return uninitialised arrays for all inputs, by name, that begin where vectors are the fastest."""
-        return {s.name: aligned_empty(s.shape, s.dtype) for s in self.plan.inputs}
+                outputs[i][...] = context.view(slot, self.outputs[i])
 
     def _running(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> _Running:
         """A context that is bound to these arrays and has threads, for a ``with`` statement."""
         return _Running(self._contexts, self._threads, inputs, outputs)
-
-    def _arrays(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> list[Array]:
-        """Return the checked inputs, in the network's order."""
-        given = by_name(self._names, args, named)
-        return [check_array(s.name, given[s.name], s.shape, dtype) for s, dtype in self._kinds]
 
     def export(self, path: str | os.PathLike[str], *, name: str | None = None) -> Export:
         """Write the network as a shared library with a C header, see `workbench.runtime.export.export_library`."""
@@ -190,71 +131,18 @@ class Executable:
 
     # ---- measuring ----
 
-    def draw_inputs(self) -> list[Array]:
-        """Random numbers for all inputs, zeros for integers."""
-        rng = np.random.default_rng(0)
-        arrays = list(self.empty_inputs().values())
-        for array in arrays:
-            array[...] = rng.standard_normal(array.shape) if array.dtype.kind in "fV" else 0
-        return arrays
-
     @contextmanager
     def measuring(self, inputs: Mapping[str, Any] | None, warmup: int = 0) -> Iterator[RunContext]:
         """A context after some runs; it keeps what it is bound to."""
-        given = self.draw_inputs() if inputs is None else self._arrays((inputs,), {})
-        with self._running(given, self._memory.take()) as context:
+        with self._running(self._given(inputs), self._memory.take()) as context:
             for _ in range(warmup):
                 context.walk()
             yield context
 
-    def benchmark(
-        self,
-        inputs: Mapping[str, Any] | None = None,
-        *,
-        repeat: int | None = None,
-        number: int = 1,
-        min_repeat_ms: float = 0.0,
-        warmup: int = 2,
-    ) -> BenchmarkResult:
-        """Time whole runs, in native code, with the wall clock, once they take the same time again and again.
-
-        Parameters
-        ----------
-        inputs : mapping, optional
-            Input arrays by name; random numbers by default, zeros for integers.
-        repeat : int, optional
-            Number of repetitions that count; at least ten, for at least 0.3 s, by default.
-        number : int
-            Runs per repetition; their average counts.
-        min_repeat_ms : float
-            Raise `number` until a repetition lasts this long, in milliseconds.
-        warmup : int
-            Runs before the first repetition at least.
-
-        Returns
-        -------
-        BenchmarkResult
-            Mean, median, maximum, minimum and standard deviation in milliseconds, the first run, and whether all
-            threads had cores of their own (`clean`, `why_not`).
-
-        Raises
-        ------
-        UsageError
-            ``usage.repeat`` for numbers below 1.
-        """
-        if repeat is not None:
-            whole("repeat", repeat, code="usage.repeat")
-        whole("number", number, code="usage.repeat")
-        whole("warmup", warmup, least=0, code="usage.repeat")
-        real("min_repeat_ms", min_repeat_ms, code="usage.repeat")
-        with quiet(), self.measuring(inputs) as context, timing(context.pool) as watch:
-            settle()
-            first_ms = warm_up(context.time, warmup)
-            if min_repeat_ms > 0:
-                once = max(min(context.time(2, 1)), 1e-6)
-                number = max(number, math.ceil(min_repeat_ms / once))
-            found = repeat_runs(context.time, watch, repeat, number)
-            return benchmark_result(found, repeat, context.lent, first_ms, watched=context.lent)
+    @contextmanager
+    def _timed(self, inputs: list[Array]) -> Iterator[TimedRuns]:
+        with self._running(inputs, self._memory.take()) as context:
+            yield TimedRuns(context.time, context.lent, context.pool, context.lent)
 
     def profile(
         self, inputs: Mapping[str, Any] | None = None, *, repeat: int = 10, warmup: int = 2, roofline: bool = True

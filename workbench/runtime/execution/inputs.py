@@ -1,4 +1,4 @@
-"""What a caller gives a network: one mapping, or arrays in order, or by keyword."""
+"""What a caller gives a network or a kernel: one mapping, or arrays in order, or by keyword."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from typing import Any
 from workbench.errors import ShapeError, did_you_mean
 
 
-def by_name(names: Sequence[str], args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+def by_name(
+    names: Sequence[str], args: Sequence[Any], named: Mapping[str, Any], who: str = "the network"
+) -> dict[str, Any]:
     """Return what was given for each input.
 
     Parameters
     ----------
     names : sequence of str
-        The network's inputs, in order.
+        The inputs, in order.
     args, named
         The arguments of a call.
+    who : str
+        What is called, for messages.
 
     Raises
     ------
@@ -27,7 +31,7 @@ def by_name(names: Sequence[str], args: Sequence[Any], named: Mapping[str, Any])
         given: dict[str, Any] = dict(args[0])
     else:
         if len(args) > len(names):
-            raise ShapeError("shape.count", f"the network takes {len(names)} inputs, not {len(args)}", names)
+            raise ShapeError("shape.count", f"{who} takes {len(names)} inputs, not {len(args)}", names)
         given = dict(zip(names, args, strict=False))
     for name, value in named.items():
         if name in given:
@@ -36,7 +40,7 @@ def by_name(names: Sequence[str], args: Sequence[Any], named: Mapping[str, Any])
     for name in given:
         if name not in names:
             hint = did_you_mean(str(name), names, "inputs")
-            raise ShapeError("shape.name", f"the network has no input {name!r}", (name,), hint)
+            raise ShapeError("shape.name", f"{who} has no input {name!r}", (name,), hint)
     missing = [name for name in names if name not in given]
     if missing:
         hint = "give it in a mapping: out= is for outputs" if "out" in missing else ""
