@@ -18,7 +18,7 @@ from workbench.errors import RunError, UsageError
 from workbench.runtime.loaded_code import CodeImage
 from workbench.runtime.measuring import measure, trial
 from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, Measurement, MeasureOptions, measure_func
-from workbench.runtime.measuring.results import SetupJob, TrialDone, TrialJob
+from workbench.runtime.measuring.results import Reply, SetupJob, TrialJob
 from workbench.runtime.workers.batch import Batch, Trial
 from workbench.runtime.workers.dispatch import Shift
 from workbench.runtime.workers.process import Worker
@@ -39,7 +39,7 @@ def job(source, value=1.0, threads=1, **options):
 @pytest.fixture(scope="module")
 def runner():
     one = trial.TrialRunner()
-    assert one.run(job(ADD)).status == "need_setup"
+    assert one.run(job(ADD)) == Reply("need_setup")
     one.setup(SetupJob("t", FUNC, 0))
     return one
 
@@ -84,7 +84,7 @@ def test_wrong_answers(source, value, said):
     done = one.run(job(source, value))
     assert done.status == "wrong_answer"
     assert said in done.error
-    assert one.run(job(ADD)).status == "need_setup"  # the inputs may be spoilt
+    assert one.run(job(ADD)) == Reply("need_setup")  # the inputs may be spoilt
 
 
 def test_only_the_workspace_of_the_candidate_is_filled():
@@ -127,13 +127,13 @@ def test_crash_is_told_and_the_next_job_gets_a_new_process(worker):
     assert answers(one, inbox, setup, job(CRASH)) is None
     assert "SIGSEGV" in one.end()
     done = answers(one, inbox, setup, job(ADD))
-    assert isinstance(done, TrialDone)
+    assert isinstance(done, Measurement)
     assert done.status == "ok"
 
 
 def test_ctrl_c_does_not_reach_a_worker_and_the_end_of_its_pipe_does_even_in_a_hang(worker):
     one, inbox = worker
-    assert answers(one, inbox, SetupJob("t", FUNC, 0)).status == "ready"
+    assert answers(one, inbox, SetupJob("t", FUNC, 0)) == Reply("ready")
     os.kill(one.pid, signal.SIGINT)
     assert answers(one, inbox, job(ADD)).status == "ok"
     assert os.getpgid(one.pid) != os.getpgid(0)
@@ -227,7 +227,7 @@ def test_one_time_that_cannot_be_makes_no_other_candidate_hopeless(local):
     item = candidate(key="with an impossible time")
     crew, batch = local._crew, Batch(iter([]), MeasureOptions())
     shift = Shift(crew, batch)
-    shift._judge(Trial(0, item), TrialDone("ok", costs_ms=(1e-9, 1.0, 1.0)))
+    shift._judge(Trial(0, item), Measurement(status="ok", costs_ms=(1e-9, 1.0, 1.0)))
     assert crew.best_ms[shift._condition(item)] == 1.0
     cold = Shift(crew, Batch(iter([]), MeasureOptions(flush_cache=True)))
     assert cold._condition(item) not in crew.best_ms  # another state of the caches has another best

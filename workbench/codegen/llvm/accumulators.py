@@ -9,15 +9,18 @@ harmless) and not stored, so that nothing is decided inside of the loop.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from workbench.codegen.llvm.addresses import Address, Guard
-from workbench.codegen.llvm.builder import FunctionBuilder, Value, const_of
+from workbench.codegen.llvm.builder import FunctionBuilder, Value, const_of, index
 from workbench.codegen.llvm.exprs import ExprEmitter
+from workbench.codegen.lowering import reducing_loops
 from workbench.ir.func import Buffer
+from workbench.ir.poly import concrete
 from workbench.ir.stmt import Block, For, blocks, touched
 
 #: More accumulators than this cannot pay: they would be spilled on every iteration.
@@ -54,9 +57,12 @@ class Promotion:
     slots: dict[tuple[object, ...], Slot] = field(default_factory=dict)
 
 
-def reducing_loops(b: Block) -> frozenset[str]:
-    """Names of the loops over which a block of a lowered function reduces."""
-    return frozenset(it.name for it in b.iters if it.kind == "R")
+def begun(fb: FunctionBuilder, ex: ExprEmitter, loops: Iterable[str]) -> Value:
+    """Return a number that is 0 where all of these loops are in their first iteration."""
+    values = [v for n in loops if isinstance(v := ex.env[n], Value)]
+    if any(const_of(v) for v in values):
+        return index(1)
+    return functools.reduce(fb.add, values, index(0))
 
 
 class Accumulators:
@@ -80,12 +86,11 @@ class Accumulators:
                     return False
                 continue
             for inner in path:
-                assert isinstance(inner.extent, int)
                 if inner.name in reduce:
                     if inner.kind == "vectorize":
                         return False
                 elif inner.kind == "unroll":
-                    count *= inner.extent
+                    count *= concrete(inner.extent)
                 elif inner.kind == "vectorize":
                     count *= self._vectors(inner)
                 else:
@@ -110,16 +115,9 @@ class Accumulators:
 
     def _first(self, counters: list[str]) -> bool | Value:
         """Whether loops are in their first iteration."""
-        values = [v for n in counters if isinstance(v := self.ex.env[n], Value)]
-        if any(const_of(v) for v in values):
-            return False
-        values = [v for v in values if const_of(v) is None]
-        if not values:
-            return True
-        total = values[0]
-        for v in values[1:]:
-            total = self.fb.add(total, v)
-        return self.fb.pure(f"icmp eq i64 {total.text}, 0", "bool", 1, (total,))
+        total = begun(self.fb, self.ex, counters)
+        known = const_of(total)
+        return self.fb.pure(f"icmp eq i64 {total.text}, 0", "bool", 1, (total,)) if known is None else known == 0
 
     def slot(self, p: Promotion, b: Block, guard: Guard) -> Slot:
         """Register of the current element, created with its first value before the promoting loop."""

@@ -222,27 +222,17 @@ class Arithmetic:
 
     def _widened(self, v: Value) -> Value:
         """A bfloat16 as the float32 whose upper half it is."""
-        bits, out = Value("", "uint32", v.lanes), Value("", "float32", v.lanes)
-        wide = self.fb.pure(f"zext {v.typed} to {bits.type}", "uint32", v.lanes, (v,))
-        high = self.fb.pure(f"shl {wide.typed}, {literal(16, 'uint32', v.lanes).text}", "uint32", v.lanes, (wide,))
-        return self.fb.pure(f"bitcast {high.typed} to {out.type}", "float32", v.lanes, (high,))
+        m = self.math
+        return m.cast("bitcast", m.integer("shl", m.cast("zext", v, "uint32"), 16), "float32")
 
     def _halved(self, v: Value) -> Value:
         """A float32 rounded to the nearest bfloat16, to even; NaN stays NaN."""
-        fb, lanes = self.fb, v.lanes
-
-        def step(op: str, a: Value, b: Value) -> Value:
-            return fb.pure(f"{op} {a.typed}, {b.text}", "uint32", lanes, (a, b))
-
-        def number(k: int) -> Value:
-            return literal(k, "uint32", lanes)
-
-        bits = fb.pure(f"bitcast {v.typed} to {Value('', 'uint32', lanes).type}", "uint32", lanes, (v,))
-        odd = step("and", step("lshr", bits, number(16)), number(1))
-        rounded = step("add", bits, step("add", odd, number(0x7FFF)))
-        kept = self.math.select(self.compare("eq", v, v), rounded, step("or", bits, number(0x400000)))
-        high = step("lshr", kept, number(16))
-        return fb.pure(f"trunc {high.typed} to {Value('', 'bfloat16', lanes).type}", "bfloat16", lanes, (high,))
+        m = self.math
+        bits = m.cast("bitcast", v, "uint32")
+        odd = m.integer("and", m.integer("lshr", bits, 16), 1)
+        rounded = m.integer("add", bits, m.integer("add", odd, 0x7FFF))
+        kept = m.select(self.compare("eq", v, v), rounded, m.integer("or", bits, 0x400000))
+        return m.cast("trunc", m.integer("lshr", kept, 16), "bfloat16")
 
 
 def is_literal(v: Value, value: float) -> bool:

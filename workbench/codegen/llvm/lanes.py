@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from workbench.codegen.llvm.accumulators import reducing_loops
 from workbench.codegen.llvm.addresses import Lanes
 from workbench.codegen.llvm.builder import Value, index
 from workbench.codegen.llvm.exprs import ExprEmitter
+from workbench.codegen.lowering import reducing_loops
 from workbench.ir.expr import Bound, Load, Select, walk
+from workbench.ir.poly import concrete
 from workbench.ir.stmt import Block, For
 
 
@@ -20,7 +21,6 @@ def across_lanes(ex: ExprEmitter, lp: For, lanes: Callable[[For], int]) -> int |
     if lp.kind != "unroll" or len(lp.body) != 1 or not isinstance(lp.body[0], Block) or ex.lanes > 1:
         return None
     b = lp.body[0]
-    assert isinstance(lp.extent, int)
     if b.init is None or b.guard or lp.name not in reducing_loops(b) or any(lp.name in f.vars for f in b.index):
         return None
     _, term = b.update()
@@ -30,7 +30,7 @@ def across_lanes(ex: ExprEmitter, lp: For, lanes: Callable[[For], int]) -> int |
     if form.coefficient(lp.name) != 1 or not all(d.plain for d, _ in form.terms if d.var == lp.name):
         return None
     width = lanes(lp)
-    while width > lp.extent:
+    while width > concrete(lp.extent):
         width //= 2
     return width if width > 1 else None
 
@@ -38,10 +38,10 @@ def across_lanes(ex: ExprEmitter, lp: For, lanes: Callable[[For], int]) -> int |
 def reduced_vectors(ex: ExprEmitter, lp: For, b: Block, lanes: int) -> Value:
     """Reduce the terms of all full vectors to one scalar."""
     op, term = b.update()
-    assert isinstance(lp.extent, int)
+    extent = concrete(lp.extent)
     ex.lanes = lanes
     parts = []
-    for at in range(0, lp.extent - lp.extent % lanes, lanes):
+    for at in range(0, extent - extent % lanes, lanes):
         ex.env[lp.name] = Lanes(index(at), lanes, lanes)
         parts.append(ex.expr(term))
     ex.lanes = 1

@@ -6,7 +6,6 @@ its own, ``void region(ptr ctx, i64 task, i64 tid)``, that the runtime's launch 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from workbench.codegen.llvm.access import ZERO_BYTES, ZEROS
 from workbench.codegen.llvm.addresses import mask_bytes
 from workbench.codegen.llvm.builder import FunctionBuilder, Value, index
 from workbench.codegen.llvm.nest import NestEmitter
-from workbench.codegen.lowering import lowered, task_limit
+from workbench.codegen.lowering import cut, lowered
 from workbench.codegen.row_padding import with_slack
 from workbench.codegen.workspace import Placed, place
 from workbench.ir.func import Func
@@ -179,8 +178,7 @@ class ModuleEmitter:
         used = {name for b, _ in blocks((chain[0],)) for name in touched(b)}
         pointers = self._pointers(fb, _Arguments(bufs, workspace, Value("%tid", "int64")), used)
         nest = self._nest(fb, pointers)
-        total = math.prod(concrete(lp.extent) for lp in chain)
-        tasks = min(total, task_limit(self._target.threads))
+        total, tasks = cut(chain, self._target.threads)
         task = Value("%task", "int64")
 
         for lp in chain:

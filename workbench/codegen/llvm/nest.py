@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from workbench.codegen.llvm.accumulators import Accumulators, Promotion, reducing_loops
+from workbench.codegen.llvm.accumulators import Accumulators, Promotion
 from workbench.codegen.llvm.addresses import ALWAYS, Ahead, Guard
 from workbench.codegen.llvm.builder import FunctionBuilder, Value, index, literal
 from workbench.codegen.llvm.exprs import ExprEmitter, Lanes
@@ -17,8 +17,8 @@ from workbench.codegen.llvm.lanes import across_lanes, conditions, reduced_vecto
 from workbench.codegen.llvm.prefetch import Streams
 from workbench.codegen.llvm.tensor_loops import TensorEmitter, by_intrinsic
 from workbench.codegen.llvm.vector_pieces import Pieces
+from workbench.codegen.lowering import init_nest, reducing_loops
 from workbench.errors import BuildError
-from workbench.ir.affine import Affine, Digit
 from workbench.ir.expr import Bound, Const, Expr, Select, index_forms, walk
 from workbench.ir.func import Buffer
 from workbench.ir.stmt import Block, For, Stmt, accesses, blocks, loops
@@ -357,18 +357,8 @@ class NestEmitter:
 
     def _init_nest(self, lp: For, b: Block) -> None:
         """Write the init of every element that the loop will accumulate onto."""
-        assert b.init is not None
         path = next(path for other, path in blocks((lp,)) if other.name == b.name)
-        reduce = reducing_loops(b)
-        kept = tuple(it for it in b.iters if it.name not in reduce)
-        binds = tuple(x for it, x in zip(b.iters, b.binds, strict=True) if it.name not in reduce)
-        first: dict[str, Affine | Callable[[Digit], Affine]] = {name: Affine() for name in reduce}
-        guard = tuple(Bound(c.form.subst(first), c.lo, c.hi) for c in b.guard)
-        stmt: Stmt = Block(f"{b.name}.init", kept, binds, b.buffer, b.index, b.init, None, guard)
-        for inner in reversed(path):
-            if inner.name not in reduce:
-                stmt = For(inner.name, inner.extent, (stmt,), "vectorize" if inner.kind == "vectorize" else "serial")
-        self.body((stmt,))
+        self.body((init_nest(b, path, f"{b.name}.init"),))
 
 
 def _masking(guard: Guard) -> Guard:

@@ -17,6 +17,7 @@ from workbench.codegen.llvm.builder import FunctionBuilder, Value, index
 from workbench.codegen.llvm.exprs import ExprEmitter
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Load, walk
+from workbench.ir.poly import concrete
 from workbench.ir.stmt import For, blocks
 
 LINE = 64
@@ -86,7 +87,7 @@ class Streams:
         if not step or not length or all(x.name in form.vars for x in counted):
             return None
         tile = tuple(x for x in path if x not in counted)
-        share = -(-length * self._ex.itemsize(ld.buffer) // math.prod(_size(x) for x in counted))
+        share = -(-length * self._ex.itemsize(ld.buffer) // math.prod(concrete(x.extent) for x in counted))
         return Stream(ld, step * distance, counted, tile, share)
 
     def _fetch(self, s: Stream, iv: Value, copies: int) -> None:
@@ -95,34 +96,27 @@ class Streams:
         for x in s.counted[:-1]:
             v = env[x.name]
             assert isinstance(v, Value)
-            place = fb.add(fb.mul(place, _size(x)), v)
+            place = fb.add(fb.mul(place, concrete(x.extent)), v)
         env.update({x.name: index(0) for x in (*s.counted, *s.tile)})
         at = self._ex.address(s.load.buffer, s.load.index).pointer
         env.clear()
         env.update(before)
         at = fb.gep(at, index(s.offset * self._ex.itemsize(s.load.buffer)), "i8")
-        at = fb.gep(fb.gep(at, fb.mul(place, _size(s.counted[-1]) * s.step), "i8"), fb.mul(iv, s.step), "i8")
+        at = fb.gep(fb.gep(at, fb.mul(place, concrete(s.counted[-1].extent) * s.step), "i8"), fb.mul(iv, s.step), "i8")
         for line in range(-(-copies * s.step // LINE)):
             self._ex.prefetch(fb.gep(at, index(line * LINE), "i8"), level=2)
-
-
-def _size(lp: For) -> int:
-    assert isinstance(lp.extent, int)
-    return lp.extent
 
 
 def _step(form: Affine, lp: For) -> int:
     """How far an iteration of the loop moves the address; 0 where that differs."""
     plain = all(d.plain for d, _ in form.terms if d.var == lp.name)
-    step = form.coefficient(lp.name) if plain else 0
-    assert isinstance(step, int)
-    return step
+    return concrete(form.coefficient(lp.name)) if plain else 0
 
 
 def _length(form: Affine, inside: tuple[For, ...]) -> int:
     """Number of elements that loops read without gaps; 0 where there are any."""
     length = 1
-    for step, size in sorted((_step(form, x), _size(x)) for x in inside if x.name in form.vars):
+    for step, size in sorted((_step(form, x), concrete(x.extent)) for x in inside if x.name in form.vars):
         if step != length:
             return 0
         length *= size

@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
+from workbench.codegen.llvm.accumulators import begun
 from workbench.codegen.llvm.builder import FunctionBuilder, Value, const_of, index
 from workbench.codegen.llvm.exprs import ExprEmitter
+from workbench.codegen.lowering import reducing_loops
 from workbench.errors import BuildError
 from workbench.intrinsics import Machine, Match, Mismatch, Place, match, registry
 from workbench.ir.affine import Affine
@@ -80,7 +82,7 @@ class TensorEmitter:
             around.append(at)
             at = at.body[0]
         found = self._match(at)
-        reduce = {it.name for it in found.block.iters if it.kind == "R"}
+        reduce = reducing_loops(found.block)
         if lp.intrin is None and lp.name not in reduce:
             return None
         spatial = tuple(x for x in around if x.name not in reduce)
@@ -184,18 +186,12 @@ class _GroupEmitter:
         if not isinstance(self.group.match.block.init, Const):
             load()
             return
-        begun = [self.env[n] for n in self.group.outside]
-        counters = [v for v in begun if isinstance(v, Value) and const_of(v) != 0]
-        if any(const_of(v) for v in counters):
-            load()
-        elif not counters:
-            zero()
-        else:
-            total = counters[0]
-            for v in counters[1:]:
-                total = self.fb.add(total, v)
-            for compare, run in (("eq", zero), ("ne", load)):
-                self.fb.branch(self.fb.pure(f"icmp {compare} i64 {total.text}, 0", "bool", 1, (total,)), run)
+        total = begun(self.fb, self.t.ex, self.group.outside)
+        if (known := const_of(total)) is not None:
+            (load if known else zero)()
+            return
+        for compare, run in (("eq", zero), ("ne", load)):
+            self.fb.branch(self.fb.pure(f"icmp {compare} i64 {total.text}, 0", "bool", 1, (total,)), run)
 
     def _result(self) -> Place:
         return self.t.place(self.group.match.operands[self.group.match.intrinsic.block.buffer])

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from workbench.runtime.machine.interference import Interference, Repetitions
+from workbench.runtime.measuring.times import Times
 
 #: Runs are warm when the medians of two windows in a row, of so many milliseconds each, differ by no more than this.
 WINDOW_MS, AGREE = 50.0, 0.02
@@ -28,7 +29,7 @@ _LOT_MS = 0.3
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class BenchmarkResult:
+class BenchmarkResult(Times):
     """Times of a whole network; `str()` has the layout of TVM's benchmark.
 
     Parameters
@@ -58,34 +59,9 @@ class BenchmarkResult:
     watched: int = 0
 
     @property
-    def clean(self) -> bool:
-        """Whether every repetition that counts ran with all its threads on cores of their own."""
-        return not self.why_not
-
-    @property
-    def ms(self) -> float:
-        """The time to show: the median where nobody disturbed the repetitions, elsewhere the fastest one."""
-        return self.median_ms if self.clean else self.min_ms
-
-    @property
-    def mean_ms(self) -> float:
-        """Mean repetition."""
-        return statistics.fmean(self.costs_ms)
-
-    @property
-    def median_ms(self) -> float:
-        """Median repetition."""
-        return statistics.median(self.costs_ms)
-
-    @property
     def max_ms(self) -> float:
         """Slowest repetition."""
         return max(self.costs_ms)
-
-    @property
-    def min_ms(self) -> float:
-        """Fastest repetition."""
-        return min(self.costs_ms)
 
     @property
     def std_ms(self) -> float:
@@ -173,10 +149,8 @@ def benchmark_result(
     found: Repetitions, repeat: int | None, threads: int, first_ms: float, watched: int
 ) -> BenchmarkResult:
     """Return what came out: the undisturbed repetitions, or all where those are too few."""
-    costs = found.clean if not found.why_not else [*found.clean, *found.noisy]
-    return BenchmarkResult(
-        tuple(costs[:repeat]), threads, first_ms, len(found.noisy), found.why_not, found.at_least_ms, watched
-    )
+    costs = tuple(found.trusted[:repeat])
+    return BenchmarkResult(costs, threads, first_ms, len(found.noisy), found.why_not, found.at_least_ms, watched)
 
 
 def warm_up(run: Callable[[int, int], list[float]], least: int, seconds: float = WARM_S) -> float:

@@ -155,6 +155,11 @@ class Repetitions:
         return len(self.clean) + len(self.noisy)
 
     @property
+    def trusted(self) -> list[float]:
+        """The undisturbed ones, or all where those are too few."""
+        return self.clean if not self.why_not else [*self.clean, *self.noisy]
+
+    @property
     def why_not(self) -> str:
         """Why the times are not to be trusted; empty where undisturbed ones are enough."""
         return "" if len(self.clean) >= max(min(FEWEST, len(self)), SELDOM * self._off) else self._reason

@@ -6,12 +6,13 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from workbench.runtime.machine.interference import Interference
 from workbench.runtime.measuring.contest import play
 from workbench.runtime.measuring.operands import GUARD
 from workbench.runtime.measuring.repeats import Timer
-from workbench.runtime.measuring.results import EVERYBODY, ContestDone, ContestJob, TrialDone, error_text
+from workbench.runtime.measuring.results import EVERYBODY, ContestDone, ContestJob, Measurement, Reply, error_text
 from workbench.runtime.measuring.trial import Candidate, TrialRunner
 
 #: Shortest stretch in ms that is timed on its own: a block is judged by several, so that one disturbance spoils one.
@@ -30,7 +31,7 @@ _PULSE_S = 1.0
 _PATIENCE, _LONGEST = 3, 6
 
 
-def run_contest(runner: TrialRunner, job: ContestJob, turn: Callable[[int], None]) -> TrialDone | ContestDone:
+def run_contest(runner: TrialRunner, job: ContestJob, turn: Callable[[int], None]) -> Reply | ContestDone:
     """Check and time the participants.
 
     Parameters
@@ -45,7 +46,7 @@ def run_contest(runner: TrialRunner, job: ContestJob, turn: Callable[[int], None
     """
     first = job.trials[0]
     if not runner.knows(first.key):
-        return TrialDone("need_setup")
+        return Reply("need_setup")
     room = max(trial.image.workspace_bytes(trial.threads) for trial in job.trials)
     runner.surroundings(first.threads).reserve(room, GUARD)  # once for all: nobody's workspace moves later
     loaded: list[Candidate] = []
@@ -55,7 +56,7 @@ def run_contest(runner: TrialRunner, job: ContestJob, turn: Callable[[int], None
             try:
                 loaded.append(runner.candidate(trial, i + 1))
             except Exception as error:
-                return _without(i, len(job.trials), TrialDone("run_error", error=error_text(error)))
+                return _without(i, len(job.trials), Measurement(status="run_error", error=error_text(error)))
         with runner.surroundings(first.threads).timing() as watch:
             return _Bout(runner, job, loaded, turn, watch).result()
     finally:
@@ -63,9 +64,9 @@ def run_contest(runner: TrialRunner, job: ContestJob, turn: Callable[[int], None
             candidate.close()
 
 
-def _without(i: int, participants: int, how: TrialDone) -> ContestDone:
+def _without(i: int, participants: int, how: Measurement) -> ContestDone:
     """The end of a contest in which one participant failed: the others are to be asked again."""
-    return ContestDone(tuple(how if k == i else TrialDone("again") for k in range(participants)))
+    return ContestDone(tuple(how if k == i else Reply("again") for k in range(participants)))
 
 
 class _Bout:
@@ -94,7 +95,8 @@ class _Bout:
             first_ms, error, text = candidate.check()
             if text:
                 self._runner.forget(self._job.trials[i].key)
-                return _without(i, len(self._loaded), TrialDone("wrong_answer", (), text, self._seconds(), error))
+                wrong = Measurement(status="wrong_answer", error=text, run_s=self._seconds(), max_rel_error=error)
+                return _without(i, len(self._loaded), wrong)
             errors.append(error)
             each.append(_one_call(candidate.timer, first_ms, block_ms))
         stretch = common_stretch(each)
@@ -102,13 +104,13 @@ class _Bout:
             _Blocks(c.timer, self._watch, ms, stretch, block_ms) for c, ms in zip(self._loaded, each, strict=True)
         ]
         costs, quiet = play(lambda i: self._block(i, blocks[i]), len(blocks), self._job.rules)
-        seconds, why_not = self._seconds() / len(blocks), "" if quiet else self._watch.reason()
-        return ContestDone(
-            tuple(
-                TrialDone("ok", tuple(c), "", seconds, e, b.number, b.timer.clock, b.disturbed, why_not, b.at_least_ms)
-                for c, e, b in zip(costs, errors, blocks, strict=True)
-            )
+        why_not = "" if quiet else self._watch.reason()
+        right = Measurement(status="ok", run_s=self._seconds() / len(blocks), why_not=why_not)
+        results = (
+            replace(b.said(right), costs_ms=tuple(c), max_rel_error=error)
+            for c, error, b in zip(costs, errors, blocks, strict=True)
         )
+        return ContestDone(tuple(results))
 
     def _block(self, i: int, block: _Blocks) -> tuple[float, bool, float]:
         """Return milliseconds per call, whether enough of them were undisturbed, and the milliseconds that passed."""
@@ -165,6 +167,11 @@ class _Blocks:
         # What is evicted needs no warming, and so long a call warms itself.
         warm = not timer.flushes and each <= 4 * block_ms
         self.skip = max(1, round(block_ms / 4 / stretch)) if warm else 0
+
+    def said(self, of: Measurement) -> Measurement:
+        """A measurement with what is known of the blocks."""
+        clock, least = self.timer.clock, self.at_least_ms
+        return replace(of, number=self.number, clock=clock, disturbed=self.disturbed, at_least_ms=least)
 
     def time(self) -> tuple[float, bool]:
         """Run a block; return milliseconds per call, of a stretch that few others were faster than.

@@ -22,7 +22,8 @@ from workbench.runtime.execution.benchmark import warm_up
 from workbench.runtime.execution.executable import Executable
 from workbench.runtime.execution.plan import ExecutablePlan
 from workbench.runtime.machine.interference import FEWEST, Interference, Repetitions
-from workbench.runtime.measuring.results import TrialDone
+from workbench.runtime.measuring.results import Measurement
+from workbench.runtime.measuring.times import Times
 from workbench.runtime.thread_pool.pool import timing
 from workbench.runtime.workers.process import Event, Worker
 from workbench.runtime.workers.worker import HELLO
@@ -49,7 +50,7 @@ class NetworkJob:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanTime:
+class PlanTime(Times):
     """What a plan takes.
 
     Parameters
@@ -75,17 +76,6 @@ class PlanTime:
         """Median milliseconds of each call of the plan, inside the network; empty where all turns were disturbed."""
         known = [row for row in self.rounds_ms if row]
         return tuple(map(float, np.median(np.array(known), axis=0))) if known else ()
-
-    @property
-    def ms(self) -> float:
-        """The median of undisturbed runs, or the least of disturbed ones."""
-        return float(np.min(self.costs_ms) if self.why_not else np.median(self.costs_ms))
-
-    @property
-    def spread(self) -> float:
-        """Distance of the quartiles over the median."""
-        low, middle, high = np.percentile(self.costs_ms, [25, 50, 75])
-        return float((high - low) / middle)
 
 
 def measure_networks(
@@ -136,7 +126,7 @@ def _answer(
             continue
         if event.message is None:
             raise RunError("run.network", f"the network could not be timed: {worker.end(2.0)}")
-        if isinstance(event.message, TrialDone):
+        if isinstance(event.message, Measurement):
             raise RunError("run.network", f"the network could not be timed: {event.message.error}")
         if event.message != HELLO:
             found: tuple[PlanTime, ...] = event.message
@@ -201,5 +191,4 @@ class _Turn:
     def result(self) -> PlanTime:
         """What came out."""
         found = self.found
-        costs = found.clean if not found.why_not else [*found.clean, *found.noisy]
-        return PlanTime(tuple(costs), tuple(self._rounds), found.why_not, found.at_least_ms)
+        return PlanTime(tuple(found.trusted), tuple(self._rounds), found.why_not, found.at_least_ms)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from workbench.arguments import is_a, real, whole
 from workbench.errors import UsageError, WorkbenchError
 from workbench.legible import shown_legibly
+from workbench.runtime.measuring.times import Times
 
 if TYPE_CHECKING:
     from workbench.ir.func import Buffer, Func
@@ -98,7 +99,7 @@ class MeasureOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measurement:
+class Measurement(Times):
     """What measuring one candidate gave.
 
     Parameters
@@ -149,46 +150,6 @@ class Measurement:
     def ok(self) -> bool:
         """Whether the result was right and was timed."""
         return self.status == "ok"
-
-    @property
-    def clean(self) -> bool:
-        """Whether every repetition that counts ran with all its threads on cores of their own."""
-        return not self.why_not
-
-    @property
-    def ms(self) -> float:
-        """The time to rank candidates by and to show, in milliseconds per call; infinite when nothing was timed.
-
-        The median where nobody disturbed the repetitions, the fastest one elsewhere: disturbances only add time.
-        """
-        return self.median_ms if self.clean else self.min_ms
-
-    @property
-    def min_ms(self) -> float:
-        """Fastest repetition; infinite when nothing was timed."""
-        return min(self.costs_ms, default=math.inf)
-
-    @property
-    def median_ms(self) -> float:
-        """Median repetition; infinite when nothing was timed."""
-        import statistics
-
-        return statistics.median(self.costs_ms) if self.costs_ms else math.inf
-
-    @property
-    def mean_ms(self) -> float:
-        """Mean of the repetitions; infinite when nothing was timed."""
-        return math.fsum(self.costs_ms) / len(self.costs_ms) if self.costs_ms else math.inf
-
-    @property
-    def spread(self) -> float | None:
-        """Distance of the quartiles over the median: how noisy the machine was. None for fewer than two repetitions."""
-        if len(self.costs_ms) < 2:
-            return None
-        import statistics  # it loads much that a builder never needs
-
-        low, _, high = statistics.quantiles(self.costs_ms, n=4, method="inclusive")
-        return (high - low) / self.median_ms if self.median_ms else 0.0
 
     @property
     def gflops(self) -> float:
@@ -274,19 +235,12 @@ class TrialJob:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialDone:
-    """A runner's answer. Status ``need_setup`` asks for the task's `SetupJob` first."""
+class Reply:
+    """A runner's answer that is no measurement: a task is ready, needs its `SetupJob` first, or, in a contest that
+    another participant ended, has to be measured again.
+    """
 
-    status: str
-    costs_ms: tuple[float, ...] = ()
-    error: str = ""
-    seconds: float = 0.0
-    max_rel_error: float | None = None
-    number: int = 0
-    clock: str = ""
-    disturbed: int = 0
-    why_not: str = ""
-    at_least_ms: float = 0.0
+    what: Literal["ready", "need_setup", "again"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +269,6 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class ContestDone:
-    """A runner's answer, one per participant; status ``again`` where another one ended the contest."""
+    """A runner's answer, one per participant."""
 
-    results: tuple[TrialDone, ...]
+    results: tuple[Measurement | Reply, ...]

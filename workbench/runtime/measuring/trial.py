@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from dataclasses import replace
 
 from workbench.errors import RunError
 from workbench.ir.func import Buffer
@@ -14,7 +15,7 @@ from workbench.runtime.machine.processor_speed import Pace
 from workbench.runtime.measuring.cold_constants import CONTEST_BYTES, STREAM_BYTES, Stream
 from workbench.runtime.measuring.operands import GUARD, PATTERN, Operands, Packed, prepare
 from workbench.runtime.measuring.repeats import Timer
-from workbench.runtime.measuring.results import SetupJob, TrialDone, TrialJob
+from workbench.runtime.measuring.results import Measurement, Reply, SetupJob, TrialJob
 
 #: Bytes of inputs and references that a runner keeps between trials.
 CACHE_BYTES = 1 << 30
@@ -114,10 +115,10 @@ class TrialRunner:
         around = self.surroundings(job.threads)
         return Candidate(job, self._tasks[job.key], self._packed, around, self._streams[place])
 
-    def run(self, job: TrialJob) -> TrialDone:
+    def run(self, job: TrialJob) -> Measurement | Reply:
         """Check and time one candidate."""
         if not self.knows(job.key):
-            return TrialDone("need_setup")
+            return Reply("need_setup")
         begin = time.perf_counter()
         candidate = self.candidate(job)
         try:
@@ -126,7 +127,8 @@ class TrialRunner:
                 first_ms, error, text = candidate.check()
                 if text:
                     self.forget(job.key)
-                    return TrialDone("wrong_answer", (), text, time.perf_counter() - begin, error)
+                    seconds = time.perf_counter() - begin
+                    return Measurement(status="wrong_answer", error=text, run_s=seconds, max_rel_error=error)
                 timer = candidate.timer
                 pace = None
                 if not job.options.early_stop and not timer.flushes:
@@ -135,9 +137,8 @@ class TrialRunner:
             why_not, at_least_ms = timer.why_not, timer.at_least_ms
             if not why_not and (why_not := self._stolen.reason()):
                 at_least_ms = min(costs) * (1.0 - self._stolen.share)
-            seconds = time.perf_counter() - begin
-            return TrialDone(
-                "ok", costs, "", seconds, error, timer.number, timer.clock, timer.disturbed, why_not, at_least_ms
-            )
+            right = Measurement(status="ok", run_s=time.perf_counter() - begin, max_rel_error=error)
+            timed = replace(right, costs_ms=costs, number=timer.number, clock=timer.clock, disturbed=timer.disturbed)
+            return replace(timed, why_not=why_not, at_least_ms=at_least_ms)
         finally:
             candidate.close()

@@ -23,9 +23,9 @@ from workbench.runtime.measuring.results import (
     ContestDone,
     ContestJob,
     Measurement,
+    Reply,
     SetupJob,
     Status,
-    TrialDone,
     TrialJob,
     Turn,
     error_text,
@@ -308,12 +308,12 @@ class Shift:
             self._crew.images.put(trial.input, built)
             self._batch.to_run.append(trial)
 
-    def _after_run(self, duty: Duty, done: TrialDone) -> None:
-        if duty.what == "setup" and done.status == "ready":
-            self._crew.prepared.add(duty.key)
-            self._again(duty, duty.trials)
-        elif done.status == "need_setup":
-            self._crew.prepared.discard(self._setup_key(duty.trial))
+    def _after_run(self, duty: Duty, done: Measurement | Reply) -> None:
+        if isinstance(done, Reply):
+            if done.what == "ready":
+                self._crew.prepared.add(duty.key)
+            else:
+                self._crew.prepared.discard(self._setup_key(duty.trial))
             self._again(duty, duty.trials)
         elif duty.what in ("setup", "contest"):
             self._blame(duty, "run_error", done.error)
@@ -323,30 +323,17 @@ class Shift:
     def _after_contest(self, duty: Duty, done: ContestDone) -> None:
         waiting = []
         for trial, one in zip(duty.trials, done.results, strict=True):
-            if one.status == "again":
+            if isinstance(one, Reply):
                 waiting.append(trial)
             else:
                 self._judge(trial, one)
         self._again(duty, waiting)
 
-    def _judge(self, trial: Trial, done: TrialDone) -> None:
+    def _judge(self, trial: Trial, done: Measurement) -> None:
         here, best = self._condition(trial.input), self._crew.best_ms
         if done.costs_ms:  # the median: one impossible time would make all others hopeless
             best[here] = min(best.get(here, math.inf), statistics.median(done.costs_ms))
-        status: Any = done.status
-        result = Measurement(
-            status=status,
-            costs_ms=done.costs_ms,
-            error=done.error,
-            run_s=done.seconds,
-            max_rel_error=done.max_rel_error,
-            number=done.number,
-            clock=done.clock,
-            disturbed=done.disturbed,
-            why_not=done.why_not,
-            at_least_ms=done.at_least_ms,
-        )
-        self._report(trial, result)
+        self._report(trial, done)
 
     def _report(self, trial: Trial, result: Measurement) -> None:
         self._crew.tried = True

@@ -23,8 +23,9 @@ from workbench.runtime.measuring.results import (
     BuildJob,
     Built,
     ContestJob,
+    Measurement,
+    Reply,
     SetupJob,
-    TrialDone,
     TrialJob,
     Turn,
     error_text,
@@ -133,14 +134,14 @@ def _run_handler(tell: Callable[[Any], None]) -> Callable[[Any], Any]:
         try:
             if isinstance(job, SetupJob):
                 runner.setup(job)
-                return TrialDone("ready", seconds=time.perf_counter() - begin)
+                return Reply("ready")
             if isinstance(job, network_time.NetworkJob):
                 return network_time.time_in_turns(job)
             if isinstance(job, ContestJob):
                 return run_contest(runner, job, lambda index: tell(Turn(index)))
             return runner.run(job)
         except Exception as error:
-            return TrialDone("run_error", error=error_text(error), seconds=time.perf_counter() - begin)
+            return Measurement(status="run_error", error=error_text(error), run_s=time.perf_counter() - begin)
 
     return handle
 
