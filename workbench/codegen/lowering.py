@@ -16,6 +16,7 @@ from workbench.ir.stmt import Block, For, Stmt
 from workbench.ir.units import drop_unit_loops
 
 #: A parallel nest is cut into at most this many tasks per thread; fewer where many threads share it.
+#: Chosen, not measured.
 TASKS_PER_THREAD = 8
 #: All threads of a region draw their tasks from one word, and a draw costs about a tenth of a microsecond once they are
 #: many: up to this many tasks it is nothing, beyond it a thread gets three, so that one may still come late.

@@ -11,6 +11,7 @@ from workbench.ir.func import Buffer, Func
 Place: TypeAlias = Literal["stack", "shared", "thread"]
 
 #: Temporaries up to this size live on the stack of the function that uses them; larger ones where "local" asks for it.
+#: Bytes. Chosen, not measured: a thread's stack has megabytes.
 STACK_BYTES = 16 << 10
 LOCAL_STACK_BYTES = 64 << 10
 ALIGN = 64

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.runtime.measuring.contest import Contest
     from workbench.runtime.measuring.results import Measurement
 
+#: Rows of a table that are shown: a screen.
 CALLS = 30
 
 

@@ -23,6 +23,7 @@ _FLAGS = ("-std=c99", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trap
 #: For GCC alone. Patterns: a copy of accumulators must not become a memcpy, which keeps them in memory (measured: half
 #: the speed). cunrolli: a loop of one vector must not be unrolled before it is vectorised (measured: a twentieth).
 _GCC_FLAGS = ("-fno-tree-loop-distribute-patterns", "-fdisable-tree-cunrolli")
+#: Seconds for the compiler. Chosen, not measured.
 _TIMEOUT_S = 300
 
 #: Vector extensions that change what a C compiler generates from plain loops -> its names for them.

@@ -21,8 +21,10 @@ from workbench.ir.poly import concrete
 from workbench.ir.stmt import Block, For, Stmt, accesses, blocks
 
 #: Ask for at most so many copies of a loop's body; C compilers take long over more.
+#: Chosen, not measured.
 MAX_COPIES = 256
 #: Keep at most so many bytes of accumulators in local variables: all registers of the largest machine, twice.
+#: Chosen, not measured.
 MAX_KEPT_BYTES = 4096
 
 

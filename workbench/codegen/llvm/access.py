@@ -18,9 +18,11 @@ from workbench.ir.expr import Load, Pick
 
 #: Guarded loads that fail read from here instead; longer runs are masked or select the value.
 ZEROS = "@wb.zeros"
+#: Bytes. Chosen, not measured.
 ZERO_BYTES = 1 << 16
 _LINE = 64
 #: What is this far away is not wanted soon, and would drive what is out of the first cache.
+#: Bytes. Chosen, not measured.
 FAR_BYTES = 1 << 16
 
 

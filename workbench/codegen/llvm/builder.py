@@ -40,6 +40,7 @@ LLVM_TYPE = {
 
 
 #: Most counters of an innermost loop beside its own: each takes a register.
+#: Chosen, not measured.
 MOST_COUNTERS = 4
 
 

@@ -19,6 +19,7 @@ from workbench.ir.func import Buffer
 __all__ = ["Address", "ExprEmitter", "Lanes"]
 
 #: Padding with another constant than 0 reads from a page of it, up to this size; longer runs are masked.
+#: Bytes. Chosen, not measured.
 PAGE_BYTES = 1 << 12
 #: What is looked up as fast as it is emitted.
 _CHEAP = (Binary, Const)

@@ -24,15 +24,19 @@ from workbench.ir.func import Buffer
 from workbench.ir.stmt import Block, For, Stmt, accesses, blocks, loops
 
 #: Vector loops with more full vectors than this become loops over vectors.
+#: Chosen, not measured.
 MAX_UNROLLED_VECTORS = 8
 #: Such loops handle this many vectors at a time.
+#: Chosen, not measured.
 VECTORS_AT_ONCE = 4
 #: Innermost loops are unrolled until their body has about this many instances of blocks: the loop's own integer
 #: operations take slots of the ports that multiply and add (measured: 6 to 12 % for tiles of 8 to 24 accumulators).
 MAX_INNER_BODY = 64
 #: And by at most this factor.
+#: Chosen, not measured.
 MAX_INNER_UNROLL = 4
 #: Limit on emitted block instances, so that a nest cannot ask for an endless compile.
+#: Chosen, not measured.
 MAX_INSTANCES = 20_000
 
 

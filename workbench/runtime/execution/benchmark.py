@@ -12,19 +12,24 @@ from workbench.runtime.machine.interference import Interference, Repetitions
 from workbench.runtime.measuring.times import Times
 
 #: Runs are warm when the medians of two windows in a row, of so many milliseconds each, differ by no more than this.
+#: Chosen, not measured; `bench_trust` tells what comes of it (`fresh`).
 WINDOW_MS, AGREE = 50.0, 0.02
 
 #: So many runs make a window at least, and so many seconds runs may take to become warm.
+#: Chosen, not measured.
 _WINDOW_RUNS, WARM_S = 3, 1.5
 
 #: A benchmark that nobody limits has so many repetitions at least, and takes so many seconds.
+#: Chosen, not measured.
 LEAST, LEAST_S = 10, 0.3
 
 #: Where other programs take cores away, undisturbed repetitions are waited for so many seconds, or so many times as
 #: long as all of them should take.
+#: Chosen, not measured; `bench_trust` tells what comes of it (`load`).
 _PATIENCE_S, _PATIENCE = 1.0, 3.0
 
 #: So long in milliseconds runs follow each other until it is asked whether they were disturbed.
+#: Chosen, not measured: a question is a system call for each thread.
 _LOT_MS = 0.3
 
 

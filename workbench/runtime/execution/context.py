@@ -33,6 +33,7 @@ from workbench.runtime.thread_pool.pool import ThreadPool, serial_launch_address
 from workbench.runtime.thread_pool.processor_share import Loan
 
 #: So many runs between two looks at how many contexts are needed at the same time.
+#: Chosen, not measured.
 _SEASON = 64
 
 _NOTHING: Array = np.empty(0, np.uint8)

@@ -16,6 +16,7 @@ from workbench.runtime.execution.plan import CallPlan, ExecutablePlan, HostCall
 from workbench.runtime.machine.above_roof import MARK, marked, why_above
 from workbench.runtime.machine.roofs import Roofs
 
+#: Rows that are printed: a screen.
 SHOWN = 40
 _NEEDED = {"call", "ms", "share", "gflops", "bytes", "intensity", "roof", "roof_share", "note"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
+from workbench.runtime.buffers import ALIGNMENT
 from workbench.runtime.export.features import missing
 from workbench.runtime.export.library_text import (
     ABI,
@@ -25,9 +26,6 @@ from workbench.runtime.export.library_text import (
 from workbench.runtime.export.memory_text import memcpy
 from workbench.runtime.native.emitter import I32, I64, Emitter, Native, Pointer, Pointers, Ptr, Value, native
 from workbench.runtime.thread_pool.pool_text import MAX_THREADS, RUNTIME
-
-#: Inputs that begin a line of the cache are used where they are.
-_LINE = 64
 
 Place = Annotated[Value, Pointer(PLACE)]
 Tensors = Annotated[Value, Pointer(TENSOR)]
@@ -59,7 +57,7 @@ def place(f: Emitter, ctx: Context, given: Pointers, tensors: Tensors, count: I6
             f.ret(code(f, "BAD_ARGUMENT"))
         final = f.local(there)
         copy_at = f.extern("stage", "i64")[i + first].load()
-        with f.when((there.cast("ptrtoint", "i64") & (_LINE - 1)).ne(0) & copy_at.sge(0)):
+        with f.when((there.cast("ptrtoint", "i64") & (ALIGNMENT - 1)).ne(0) & copy_at.sge(0)):
             final.store(ctx["arena"].load().offset(copy_at))
             memcpy(f, final.load(), there, nbytes)
         ctx["places"][i + first].store(final.load())

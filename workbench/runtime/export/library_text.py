@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from workbench.runtime.buffers import ALIGNMENT
 from workbench.runtime.export.features import missing
 from workbench.runtime.export.memory_text import drop_constants, free, getpid, hold_constants, memset, take
 from workbench.runtime.native.emitter import I32, I64, Emitter, External, Pointer, Ptr, Struct, Value, native
@@ -77,7 +78,6 @@ _STACK = 8 << 20
 #: Bytes on the stack for what these functions of the C library fill in: more than any system has.
 _ATTRIBUTES, _SIGNALS, _PROCESSORS = 256, 128, 128
 _SIG_SETMASK = 2
-_LEAST_WORKSPACE = 64
 
 _sched_getaffinity = External("i32", "sched_getaffinity", "i32", "i64", "ptr")
 _ctpop = External("i64", "llvm.ctpop.i64", "i64")
@@ -153,7 +153,7 @@ def leave(f: Emitter, pool: Pool, count: I64, process: I32) -> None:
 @native
 def space(f: Emitter, threads: I64) -> I64:
     """Workspace that the kernels need with so many threads."""
-    most = f.local(_LEAST_WORKSPACE)
+    most = f.local(ALIGNMENT)
     with f.range(number(f, "space_count")) as i:
         row = f.extern("spaces", SPACE)[i]
         need = row["shared"].load() + row["each"].load() * threads
@@ -178,7 +178,7 @@ def processors(f: Emitter) -> I64:
 def surround(f: Emitter, ctx: Context, threads: I32) -> I32:
     """Give a context a pool of threads and a workspace in place of what it has; it keeps that where this fails."""
     count = threads.cast("zext", "i64")
-    workspace_at = ((count * _RECORD.size + 63) & -64) + POOL.size
+    workspace_at = ((count * _RECORD.size + (ALIGNMENT - 1)) & -ALIGNMENT) + POOL.size
     size = workspace_at + space(f, count)
     pool = take(f, size).as_(POOL)
     with f.when(pool.null()):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from workbench.runtime.buffers import ALIGNMENT, HUGE_PAGE, LEAST_HUGE
 from workbench.runtime.native.emitter import I64, Emitter, External, Ptr, native
 from workbench.runtime.thread_pool.pool_text import sched_yield
 
-#: Blocks from this size on begin with a page of the large kind (as `workbench.runtime.buffers` has it): bytes.
-_LARGE, _HUGE_PAGE, _ALIGNMENT = 512 << 10, 2 << 20, 64
+#: Bytes of a small page, and numbers of the system's advice.
 _PAGE, _MADV_DONTNEED, _MADV_HUGEPAGE = 4096, 4, 14
 
 free = External("void", "free", "ptr")
@@ -21,8 +21,8 @@ _madvise = External("i32", "madvise", "ptr", "i64", "i32")
 def take(f: Emitter, size: I64) -> Ptr:
     """Aligned memory; large blocks on huge pages where the system has them. Null where there is none."""
     slot = f.room("ptr", "ptr", 8)
-    large = size.uge(_LARGE)
-    align = large.select(_HUGE_PAGE, _ALIGNMENT)
+    large = size.uge(LEAST_HUGE)
+    align = large.select(HUGE_PAGE, ALIGNMENT)
     whole = (size + (align - 1)) & (f.const(0) - align)
     with f.when(_posix_memalign(f, slot, align, whole).ne(0)):
         f.ret(f.null())
@@ -55,7 +55,7 @@ def hold_constants(f: Emitter) -> Ptr:
     users, copy = f.variable("constants_users", "i64"), f.variable("constants_copy", "ptr")
     in_file, size = f.extern("wb_constants"), f.extern("constant_bytes", "i64").load()
     users.increase(1)
-    with f.when(users.load().eq(1) & size.uge(_LARGE)):
+    with f.when(users.load().eq(1) & size.uge(LEAST_HUGE)):
         room = take(f, size)
         with f.when(room.ne(0)):
             memcpy(f, room, in_file, size)

@@ -18,22 +18,28 @@ from workbench.runtime.machine.processor_speed import off
 
 #: A thread that is away for this part of the time, or for so many nanoseconds, was there: the clock ticks, and the
 #: accounts are not read at one moment.
+#: Chosen, not measured; `bench_trust` tells what comes of it (`load`, `same`).
 AWAY, AWAY_NS = 0.02, 5_000
 
 #: Of a virtual machine's time its host may take so much; what is less is lost in the account's ticks of 10 ms.
+#: Chosen, not measured.
 STOLEN = 0.1
 
 #: The account of stolen time is looked at over so many seconds.
+#: Chosen, not measured: thirty ticks of the account.
 _STOLEN_S = 0.3
 
 #: Among disturbed repetitions so many undisturbed ones make a time.
+#: Chosen, not measured.
 FEWEST = 3
 
 #: Where the processor ran at its usual speed for a smaller part of the time than this, it was on its way elsewhere.
+#: Chosen, not measured.
 SELDOM = 0.1
 
 #: After another program has had a core, so many milliseconds of work do not count, unless a repetition takes this long:
 #: what it finds in the caches is another program's.
+#: Set with `bench_trust` (`load`): measurements beside other programs.
 COLD_MS, SETTLED_MS = 1.0, 5.0
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")

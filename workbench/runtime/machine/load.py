@@ -19,9 +19,11 @@ BROWSERS = (
 )  # fmt: skip
 
 #: Below this part of the processors' time nobody is told apart: the system itself takes some.
+#: Chosen, not measured.
 QUIET = 0.12
 
 #: Looks that are closer together, or further apart, in seconds, say nothing of now.
+#: Chosen, not measured: the accounts tick every 10 ms.
 SHORTEST_S, LONGEST_S = 0.5, 5.0
 
 

@@ -19,9 +19,11 @@ from typing import Any
 from workbench.locks import ForkLock
 
 #: So many seconds threads of this process are waited for, and over so many it is seen whether they run.
+#: NumPy's threads spin for 0.1 s after a product (measured); the waits are chosen.
 _WAIT_S, _LOOK_S = 0.25, 0.004
 
 #: Threads that run for less than this part of the time are idle.
+#: Chosen, not measured.
 _IDLE = 0.25
 
 _lock = ForkLock()

@@ -30,11 +30,14 @@ from workbench.runtime.native.load import load
 from workbench.runtime.thread_pool.pool_text import Runtime
 from workbench.target import Target, cache_dir
 
+#: Nanoseconds of a try, tries at least, and seconds for all of them. Chosen, not measured.
 _TRY_NS = 2e6
 _LONGEST_S = 1.0
+#: Bytes of the smallest and the largest working set that is measured. Chosen, not measured.
 _SHORT, _LONG = 1 << 20, 1 << 28
 _TRIES = 50
 #: Registers that are read at a time.
+#: Chosen, not measured.
 _STREAMS = 8
 
 

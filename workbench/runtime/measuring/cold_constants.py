@@ -17,12 +17,14 @@ from workbench.runtime.buffers import ALIGNMENT, Array, RuntimeStruct, aligned_e
 from workbench.runtime.measuring import harness
 
 #: Bytes of constants between two uses of the same ones; several times what the cores of one machine keep to themselves.
+#: Chosen, not measured.
 STREAM_BYTES = 16 << 20
 
 #: The same for each participant of a contest, so that several of them stay in a shared cache as one alone does.
 CONTEST_BYTES = STREAM_BYTES // 4
 
 #: Copies at most: what is that small costs little to fetch.
+#: Chosen, not measured.
 MOST_COPIES = 64
 
 

@@ -27,26 +27,33 @@ Block: TypeAlias = Callable[[int], tuple[float, bool, float]]
 
 #: Half the width of the interval that holds the median of normal numbers in 99 of 100 cases, in their median absolute
 #: deviations and for one number; with n numbers it is so much over the root of n.
+#: Computed: quantile of the normal distribution, standard error of the median, scale of the deviation.
 _WIDTH = 2.576 * 1.253 * 1.4826
 
 #: So many of these half widths a ratio has to be away from one for a contest to end before its time.
+#: Chosen, not measured; `bench_measuring` and the simulated clocks of `test_contest` tell what comes of it.
 _CLEAR = 2.5
 
 
 #: Confidence from which on one counts as faster than another.
+#: Chosen, not measured: one unjust winner in a hundred.
 SURE = 0.99
 
 #: Fewest rounds that can give this confidence.
+#: Computed: signed ranks of seven rounds have 128 outcomes.
 _SEVEN = 7
 
 #: A difference is plain, and needs no statistics, when in so many rounds every block of one takes so many times as
 #: long as every block of the other.
+#: Chosen, not measured; `bench_measuring` and the simulated clocks of `test_contest` tell what comes of it.
 _PLAIN_ROUNDS, _PLAIN = 4, 1.25
 
 #: So many times as long may something take while other programs have a part of its cores.
+#: Chosen, not measured: two threads on one core take twice as long, and the clock may sink.
 DISTURBED = 3.0
 
 #: Where other programs take cores away, so many times as long as usual is waited for rounds that they leave alone.
+#: Chosen, not measured.
 _WAITED = 3
 
 

@@ -16,18 +16,23 @@ from workbench.runtime.measuring.results import EVERYBODY, ContestDone, ContestJ
 from workbench.runtime.measuring.trial import Candidate, TrialRunner
 
 #: Shortest stretch in ms that is timed on its own: a block is judged by several, so that one disturbance spoils one.
+#: Chosen, not measured; `bench_measuring` and the simulated clocks of `test_contest` tell what comes of it.
 _STRETCH_MS = 0.1
 
 #: Stretches of a block at least, unless they are long.
+#: Chosen, not measured; `bench_measuring` and the simulated clocks of `test_contest` tell what comes of it.
 _STRETCHES = 3
 
 #: Those that take no more than so many times as long as the fastest participant get the same stretches.
+#: Chosen, not measured; `bench_measuring` and the simulated clocks of `test_contest` tell what comes of it.
 _CLOSE = 1.5
 
 #: Seconds between two messages that blocks are being timed.
+#: Chosen, not measured.
 _PULSE_S = 1.0
 
 #: So many times as many stretches a block gets when other programs disturb them, and so many times its time.
+#: Chosen, not measured.
 _PATIENCE, _LONGEST = 3, 6
 
 

@@ -31,6 +31,7 @@ __all__ = [
 
 
 #: A kernel that somebody looks at is repeated for so many milliseconds, and where the machine is busy for so many.
+#: Chosen, not measured.
 _LEAST_MS, _PATIENCE_MS = 20.0, 1000.0
 
 

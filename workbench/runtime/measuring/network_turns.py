@@ -29,15 +29,19 @@ from workbench.runtime.workers.process import Event, Worker
 from workbench.runtime.workers.worker import HELLO
 
 #: A plan's turn lasts so many milliseconds, and its first run does not count: it finds another plan's data.
+#: Chosen, not measured; `bench_trust` tells what comes of it (`promised`).
 _TURN_MS = 20.0
 
 #: So many undisturbed runs of each plan make its time, and so many milliseconds of them.
+#: Chosen, not measured; `bench_trust` tells what comes of it (`promised`).
 _LEAST, _LEAST_MS = 10, 150.0
 
 #: Where other programs take cores away, so many times as long is waited for undisturbed runs.
+#: Chosen, not measured.
 _PATIENCE = 4.0
 
 #: Seconds that a worker may take besides timing: to start, to receive weights, to load code.
+#: Chosen, not measured.
 _SLACK_S = 60.0
 
 

@@ -16,14 +16,17 @@ from workbench.runtime.measuring.expected import Expected, near_results, with_wi
 from workbench.runtime.measuring.random_inputs import DRAWINGS, draw
 
 #: Bytes after every buffer that a kernel may write, filled with a pattern that must survive.
+#: Chosen, not measured: four vectors of the widest machine.
 GUARD = 256
 PATTERN = 0xA5
 
 #: Bytes of packed constants that are kept, over all tasks: candidates of one search often ask for the same layout.
+#: Chosen, not measured.
 PACKED_BYTES = 384 << 20
 
 #: Least part of the results that are finite numbers with finite bounds, and largest part of conversions to bytes that
 #: are cut, or else other inputs are tried.
+#: Chosen, not measured.
 _TOLD, _CUT = 0.98, 0.6
 
 

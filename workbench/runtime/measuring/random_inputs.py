@@ -34,8 +34,10 @@ DRAWINGS = (Drawing(extremes=True), Drawing(), Drawing(positive=True), *(Drawing
 _EXTREMES = (0.0, 1000.0, -1000.0, 0.5, -1.5, 2.5, 1e-10, -1e-10, 30.0, -30.0)
 _HALF_EXTREMES = (0.0, 60.0, -60.0, 0.5, -1.5, 2.5, 1e-2, -1e-2, 8.0, -8.0)
 #: So many elements share one extreme, lest sums are made of nothing else.
+#: Chosen, not measured.
 _APART = 256
 #: Positive and faint slabs take each one of so many parts of a dimension.
+#: Chosen, not measured.
 _SLABS = 8
 
 

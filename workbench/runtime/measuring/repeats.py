@@ -16,12 +16,15 @@ from workbench.runtime.measuring.cold_constants import CallCycle
 from workbench.runtime.measuring.results import MeasureOptions, TrialJob
 
 #: Shortest repetition in ms: reading the processor-time clock is a system call of a few tenths of a microsecond.
+#: Chosen, not measured; a reading is 1 to 2 % of it.
 SHORTEST_MS = 0.02
 
 #: So long in ms repetitions go on before anybody asks whether they were disturbed, or were enough.
+#: Chosen, not measured.
 LOT_MS = 0.3
 
 #: Repetitions that rank a candidate near the best: at least so many, and for so many milliseconds.
+#: Chosen, not measured; `bench_measuring` and the simulated clocks of `test_contest` tell what comes of it.
 ENOUGH, ENOUGH_MS = 10, 3.0
 
 #: Where the processor's time is read, one repetition in some ten thousand is too short by 10 to 20 microseconds. The
@@ -30,20 +33,25 @@ ENOUGH, ENOUGH_MS = 10, 3.0
 LONELY, CROWD, STOLEN_MS = 0.9, 5, 0.03
 
 #: A kernel whose first run takes more than this part of the time that it has is not run again.
+#: Chosen, not measured.
 ONLY_ONCE = 0.4
 
 #: So long in ms a slow kernel is repeated until there are `MeasureOptions.at_least` times of it; another one may begin
 #: when half of it fits in.
+#: Chosen, not measured.
 PATIENCE_MS = 3000.0
 
 #: A median that somebody looks at is to be known to this part (its standard error), unless that takes so many times
 #: `MeasureOptions.least_ms`.
+#: Chosen, not measured: no contest counts less than half a percent.
 KNOWN, PATIENT = 0.005, 10.0
 
 #: Where something is evicted before each repetition, so many times `ENOUGH_MS` may pass altogether.
+#: Chosen, not measured.
 EVICTING = 3.0
 
 #: Disturbed repetitions in a row, several times slower than the best, after which a candidate stops, too.
+#: Chosen, not measured.
 NOISY = 12
 NOISY_FACTOR = 3.0
 

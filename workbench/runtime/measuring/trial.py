@@ -18,6 +18,7 @@ from workbench.runtime.measuring.repeats import Timer
 from workbench.runtime.measuring.results import Measurement, Reply, SetupJob, TrialJob
 
 #: Bytes of inputs and references that a runner keeps between trials.
+#: Chosen, not measured.
 CACHE_BYTES = 1 << 30
 
 

@@ -23,6 +23,7 @@ _SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
 #: A caller changes its core so many seconds after the last time at the earliest: where it goes, others may be busy.
+#: Chosen, not measured.
 PART_S = 0.05
 
 

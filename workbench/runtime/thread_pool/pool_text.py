@@ -25,6 +25,7 @@ _FIELD = 20
 _MASK = (1 << _FIELD) - 1
 
 #: Most threads a pool may have (one 8-byte slot each, see `POOL`).
+#: Chosen, not measured.
 MAX_THREADS = 1024
 
 _OWNERS = 320

@@ -37,9 +37,11 @@ from workbench.runtime.workers.worker_set import Crew
 
 #: Candidates that each builder may be ahead of the runner: few where both work at the same time, many where they take
 #: turns, since at every turn somebody waits for the last one.
+#: Chosen, not measured; `bench_measuring rate` tells what comes of it.
 _AHEAD, _AHEAD_IN_TURNS = 4, 8
 
 #: So many starts in a row may fail before the runner gives up.
+#: Chosen, not measured.
 _MAX_FAILED_STARTS = 3
 
 #: What a worker was doing when its time was over.

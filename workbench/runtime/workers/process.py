@@ -25,9 +25,11 @@ WorkerKind: TypeAlias = Literal["build", "run"]
 _QUIET = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1")
 
 #: Seconds that a worker whose pipe has closed may take to end by itself: a large one needs some where memory is short.
+#: Chosen, not measured.
 LEAVING_S = 2.0
 
 #: A worker that does not say hello within this many seconds counts as dead.
+#: Chosen, not measured.
 START_TIMEOUT_S = 60.0
 
 _all_workers: weakref.WeakSet[Worker] = weakref.WeakSet()

@@ -33,6 +33,7 @@ from workbench.runtime.measuring.results import (
 from workbench.runtime.workers.messages import read_frame, write_frame
 
 #: Memory that compiling one candidate may take, if the machine has twice as much.
+#: Bytes. Chosen, not measured.
 BUILD_BYTES = 4 << 30
 
 #: First answer of every worker: it is up.
