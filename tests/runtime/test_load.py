@@ -21,7 +21,7 @@ def pretend(monkeypatch, *looks):
     totals, processes = iter([one[0] for one in looks]), iter([one[1] for one in looks])
     made = [{n: load._Process(*p) for n, p in one.items()} for one in processes]
     seconds, listed = iter(range(len(looks))), iter(made)
-    monkeypatch.setattr(load, "_totals", lambda: next(totals))
+    monkeypatch.setattr(load, "totals", lambda: next(totals))
     monkeypatch.setattr(load, "_processes", lambda: next(listed))
     monkeypatch.setattr(load.sys, "platform", "linux")
     watch = LoadWatch(lambda: float(next(seconds)))

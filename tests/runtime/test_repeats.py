@@ -262,8 +262,11 @@ def test_where_the_system_does_not_tell_nothing_is_disturbed(monkeypatch):
 
 
 def test_what_a_host_takes_is_told_when_it_is_much(monkeypatch):
-    ticks, now = iter([(0.0, 0.0), (10.0, 1.0), (100.0, 5.0), (200.0, 55.0)]), iter([0.0, 0.1, 1.0, 2.0])
-    monkeypatch.setattr("workbench.runtime.machine.interference._stolen", lambda: next(ticks))
+    ticks, now = (
+        iter([(0.0, 0.0, 0.0), (10.0, 0.0, 1.0), (100.0, 0.0, 5.0), (200.0, 0.0, 55.0)]),
+        iter([0.0, 0.1, 1.0, 2.0]),
+    )
+    monkeypatch.setattr("workbench.runtime.machine.interference.totals", lambda: next(ticks))
     monkeypatch.setattr("workbench.runtime.machine.interference.time", SimpleNamespace(monotonic=lambda: next(now)))
     stolen = StolenTime()
     assert [stolen.reason(), stolen.reason()] == ["", ""]  # too early to tell, and little

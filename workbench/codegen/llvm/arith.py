@@ -119,7 +119,7 @@ class Arithmetic:
         trap = self.compare("eq", b, literal(0, b.dtype, b.lanes))
         if not is_unsigned(b):
             minus = self.compare("eq", b, literal(-1, b.dtype, b.lanes))
-            trap = self.fb.pure(f"or {trap.typed}, {minus.text}", "bool", b.lanes, (trap, minus))
+            trap = self.math.either(trap, minus)
         return self.math.select(trap, literal(1, b.dtype, b.lanes), b)
 
     def _remainder(self, a: Value, b: Value) -> Value:
@@ -130,15 +130,10 @@ class Arithmetic:
         if is_unsigned(a):
             return r if safe is b else self.math.select(self._is_zero(b), literal(0, b.dtype, b.lanes), r)
         # The machine's remainder has the sign of the dividend.
-        zero = literal(0, a.dtype, a.lanes)
-        differ = self.fb.pure(
-            f"xor {self.compare('lt', r, zero).typed}, {self.compare('lt', b, zero).text}", "bool", a.lanes,
-            (self.compare("lt", r, zero), self.compare("lt", b, zero)),
-        )  # fmt: skip
-        some = self.compare("ne", r, zero)
-        wrong = self.fb.pure(f"and {differ.typed}, {some.text}", "bool", a.lanes, (differ, some))
-        moved = self.fb.pure(f"add {r.typed}, {b.text}", a.dtype, a.lanes, (r, b))
-        return self.math.select(wrong, moved, r)
+        m, zero = self.math, literal(0, a.dtype, a.lanes)
+        differ = m.integer("xor", self.compare("lt", r, zero), self.compare("lt", b, zero))
+        wrong = m.both(differ, self.compare("ne", r, zero))
+        return m.select(wrong, m.integer("add", r, b), r)
 
     def _is_zero(self, v: Value) -> Value:
         return self.compare("eq", v, literal(0, v.dtype, v.lanes))

@@ -33,6 +33,9 @@ PIPELINE = ("sroa",)
 #: Features that only cores of the Sapphire Rapids generation and later have.
 _RAPIDS = ("amx-tile", "amx-bf16", "amx-int8", "avx512fp16")
 
+#: Vector extensions with names of their own.
+_VECTOR_EXTENSIONS = frozenset(["fma", "fma4", "f16c", "gfni", "sse4a", "xop", "dotprod", "fullfp16", "bf16", "i8mm"])
+
 T = TypeVar("T")
 
 #: A linker keeps about 10 KiB of every object that it ever linked, so after so many objects another one takes over.
@@ -90,18 +93,7 @@ def _feature_names(features: Any) -> tuple[list[str], list[str]]:
 
 
 def _is_vector_extension(name: str) -> bool:
-    return name.startswith(("avx", "amx", "sve", "sme")) or name in (
-        "fma",
-        "fma4",
-        "f16c",
-        "gfni",
-        "sse4a",
-        "xop",
-        "dotprod",
-        "fullfp16",
-        "bf16",
-        "i8mm",
-    )
+    return name.startswith(("avx", "amx", "sve", "sme")) or name in _VECTOR_EXTENSIONS
 
 
 def _arch(triple: str) -> str:

@@ -12,8 +12,8 @@ import math
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
+from workbench.runtime.machine.load import totals
 from workbench.runtime.machine.processor_speed import off
 
 #: A thread that is away for this part of the time, or for so many nanoseconds, was there: the clock ticks, and the
@@ -181,27 +181,18 @@ class StolenTime:
     """
 
     def __init__(self) -> None:
-        self._seen = [(time.monotonic(), *_stolen())]
+        self._seen = [(time.monotonic(), *totals())]
         self.share = 0.0
 
     def reason(self) -> str:
         """Say how much was taken lately; empty where it is little."""
-        now = (time.monotonic(), *_stolen())
+        now = (time.monotonic(), *totals())
         while len(self._seen) > 1 and now[0] - self._seen[1][0] >= _STOLEN_S:
             self._seen.pop(0)
         then = self._seen[0]
         self._seen.append(now)
         passed = now[1] - then[1]
-        self.share = (now[2] - then[2]) / passed if now[0] - then[0] >= _STOLEN_S and passed > 0 else 0.0
+        self.share = (now[3] - then[3]) / passed if now[0] - then[0] >= _STOLEN_S and passed > 0 else 0.0
         return (
             f"the host of this virtual machine took {100 * self.share:.0f} % of its time" if self.share > STOLEN else ""
         )
-
-
-def _stolen() -> tuple[float, float]:
-    """Ticks of all processors altogether, and those that were stolen."""
-    try:
-        ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
-    except (OSError, ValueError):
-        return 0.0, 0.0
-    return float(sum(ticks)), float(ticks[7]) if len(ticks) > 7 else 0.0

@@ -133,7 +133,7 @@ class LoadWatch:
         """Return what happened since the last look; None for the first one, and where the system tells nothing."""
         if sys.platform != "linux":
             return _average()
-        now = (self._clock(), _totals(), _processes())
+        now = (self._clock(), totals(), _processes())
         before, self._before = self._before, now
         if before is None or not SHORTEST_S <= now[0] - before[0] <= LONGEST_S:
             return None
@@ -189,7 +189,7 @@ def _owners(processes: Mapping[int, _Process]) -> dict[int, str]:
     return found
 
 
-def _totals() -> tuple[float, float, float]:
+def totals() -> tuple[float, float, float]:
     """Ticks of all processors that have passed, were spent, and were stolen."""
     try:
         with open("/proc/stat", "rb") as file:

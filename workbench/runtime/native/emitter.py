@@ -181,7 +181,6 @@ def operand(value: Value | int, type_: str) -> str:
     return zero if value == 0 else str(value)
 
 
-I1 = Annotated[Value, "i1"]
 I32 = Annotated[Value, "i32"]
 I64 = Annotated[Value, "i64"]
 Ptr = Annotated[Value, Pointer()]

@@ -67,7 +67,7 @@ _NAP_US = 200
 
 def runtime_text(system: str, machine: str) -> str:
     """Return the LLVM text of the pool for an operating system (`sys.platform`) and machine (`platform.machine()`)."""
-    return Module(system, machine).text(wb_worker, wb_wake, wb_launch, wb_launch_serial)
+    return Module(system, machine).text(*ENTRIES)
 
 
 def idle_spins(machine: str, crowded: bool) -> int:
@@ -264,3 +264,7 @@ def all_here(f: Emitter, fn: Ptr, ctx: Ptr, count: I64, tid: I64) -> None:
 def wb_launch_serial(f: Emitter, pool: Pool, fn: Ptr, ctx: Ptr, count: I64) -> None:
     """Run a region of a pool of one thread."""
     all_here(f, fn, ctx, count, 0)
+
+
+#: What Python calls.
+ENTRIES = (wb_worker, wb_wake, wb_launch, wb_launch_serial)

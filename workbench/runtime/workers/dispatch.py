@@ -138,7 +138,7 @@ class Shift:
         waiting: Sequence[Trial] = batch.to_build or batch.to_run or next((d.trials for d in crew.duties.values()), [])
         if not waiting or crew.runner in crew.duties or not (crew.runner.alive and crew.runner.ready):
             return
-        key = self._setup_key(waiting[0])
+        key = self._key_of(waiting[0].input)
         if key != crew.preparing and key not in crew.prepared and key not in self._hopeless:
             self._begin_setup(waiting[0].input, [])
 
@@ -163,7 +163,7 @@ class Shift:
 
     def _begin_run(self, trials: list[Trial]) -> None:
         crew, options = self._crew, self._batch.options
-        key = self._setup_key(trials[0])
+        key = self._key_of(trials[0].input)
         if key in self._hopeless:
             for trial in trials:
                 self._report(trial, self._hopeless[key])
@@ -185,9 +185,6 @@ class Shift:
         best = min(item.best_ms, self._crew.best_ms.get(self._condition(item), math.inf))
         threads = self._crew.target.threads
         return TrialJob(key, trial.built.image, item.func.params, threads, self._batch.options, best)
-
-    def _setup_key(self, trial: Trial) -> str:
-        return self._key_of(trial.input)
 
     def _key_of(self, item: MeasureInput) -> str:
         return f"{item.task_key}@{self._batch.options.seed}"
@@ -315,7 +312,7 @@ class Shift:
             if done.what == "ready":
                 self._crew.prepared.add(duty.key)
             else:
-                self._crew.prepared.discard(self._setup_key(duty.trial))
+                self._crew.prepared.discard(self._key_of(duty.trial.input))
             self._again(duty, duty.trials)
         elif duty.what in ("setup", "contest"):
             self._blame(duty, "run_error", done.error)
