@@ -120,7 +120,9 @@ class Accumulators:
         """Whether loops are in their first iteration."""
         total = begun(self.fb, self.ex, counters)
         known = const_of(total)
-        return self.fb.pure(f"icmp eq i64 {total.text}, 0", "bool", 1, (total,)) if known is None else known == 0
+        if known is not None:
+            return known == 0
+        return self.fb.pure(f"icmp eq i64 {total.text}, 0", "bool", 1, (total,))
 
     def slot(self, p: Promotion, b: Block, guard: Guard) -> Slot:
         """Register of the current element, created with its first value before the promoting loop."""
