@@ -224,7 +224,7 @@ DATA: tuple[Mutation, ...] = (
     ),
     _m(
         "tensorize",
-        _S + "standing",
+        _S + "promises",
         "later steps may move an operand",
         "match(registry[intrin], func, loop)",
         "registry[intrin]",

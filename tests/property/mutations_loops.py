@@ -196,7 +196,7 @@ LOOPS: tuple[Mutation, ...] = (
     ),
     _m(
         "bind",
-        _S + "standing",
+        _S + "promises",
         "any loop may be bound",
         'legality.check_independent(func, loop, "bind", f"binding it to {lp.kind}")',
         "pass",
@@ -218,14 +218,14 @@ LOOPS: tuple[Mutation, ...] = (
     _m("annotate", "workbench.ir.text.printer", "a text is not quoted", "v if isinstance(v, int) else _quoted(v)", "v"),
     _m(
         "blockize",
-        _S + "standing",
+        _S + "promises",
         "loops may be put into a unit",
         "if now is not None and list(_skeleton(now)) == list(_skeleton(unit)):",
         "if True:",
     ),
     _m(
         "blockize",
-        _S + "standing",
+        _S + "promises",
         "what is inside may be named",
         "if s.name in wanted:",
         "if False:",
@@ -260,7 +260,7 @@ LOOPS: tuple[Mutation, ...] = (
     ),
     _m(
         "bind",
-        _S + "standing",
+        _S + "promises",
         "later steps may break what is bound",
         "for lp in outline.bound:",
         "for lp in ():",
