@@ -80,5 +80,5 @@ _READ: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {"nest": deep,
 
 
 def readable(slices: Mapping[str, Any]) -> dict[str, Any]:
-    """Return slices as they are meant to be read; a front end in TypeScript does the same (`widget/slices.ts`)."""
+    """Return slices as they are meant to be read; the front end does the same (`widget/kernel/patches.ts`)."""
     return {name: _READ[name](value) if value and name in _READ else value for name, value in slices.items()}
