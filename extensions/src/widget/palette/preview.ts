@@ -16,7 +16,10 @@ export const refused = (error: ErrorInfo): Verdict => ({
   witness: null
 });
 
-/** What a new row is where the answer does not say otherwise; the kernel has the same (`session/schedule_view/preview.py`). */
+/**
+ * What a new row is where the answer does not say otherwise; the kernel has the same
+ * (`session/schedule_view/preview.py`).
+ */
 const USUAL = {
   kind: 'loop',
   extent: null,
