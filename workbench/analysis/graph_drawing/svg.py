@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from workbench.markup import clean, shortened
 
@@ -32,6 +32,16 @@ def width_of(text: str, size: float = 12, mono: bool = False) -> float:
     return len(text) * size * (MONO_WIDE if mono else WIDE)
 
 
+class TextStyle(TypedDict, total=False):
+    """How words are written; without more, in black, with 12 pixels, from the left."""
+
+    size: float
+    fill: str
+    anchor: str
+    bold: bool
+    mono: bool
+
+
 class Canvas:
     """An SVG picture that is being drawn; later pieces lie over earlier ones."""
 
@@ -51,18 +61,16 @@ class Canvas:
         """Draw a circle."""
         self._add("circle", cx=x, cy=y, r=r, fill=self._of(fill), stroke=self._of(stroke), **more)
 
-    def text(
-        self, x: float, y: float, value: object, *, size: float = 12, fill: str = "tx", anchor: str = "start",
-        bold: bool = False, mono: bool = False, room: float = 0,
-    ) -> None:  # fmt: skip
+    def text(self, x: float, y: float, value: object, *, room: float = 0, **style: Unpack[TextStyle]) -> None:
         """Write words; what does not fit into `room` is cut, and the whole stands in its title."""
-        plain = clean(value)
+        plain, size, mono = clean(value), style.get("size", 12), style.get("mono", False)
         per = size * (MONO_WIDE if mono else WIDE)
         short = shortened(plain, max(2, int(room / per))) if room else plain
         title = f"<title>{_escape(plain)}</title>" if short != plain else ""
         attributes = _attributes({
-            "x": x, "y": y, "fill": self._of(fill), "font_size": size, "font_weight": 600 if bold else None,
-            "text_anchor": None if anchor == "start" else anchor, "font_family": MONO if mono else None,
+            "x": x, "y": y, "fill": self._of(style.get("fill", "tx")), "font_size": size,
+            "font_weight": 600 if style.get("bold") else None, "text_anchor": style.get("anchor"),
+            "font_family": MONO if mono else None,
         })  # fmt: skip
         self._parts.append(f'<text xml:space="preserve"{attributes}>{title}{_escape(short)}</text>')
 

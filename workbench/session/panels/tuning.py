@@ -16,6 +16,8 @@ from workbench.session.tuning_run import steering_forms as steering
 from workbench.session.tuning_run import watch as tuning
 from workbench.session.tuning_run.statistics import delta, rounded, spark
 from workbench.tune.run.ends import goes_first
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.start import TRIALS_PER_TASK
 
 if TYPE_CHECKING:
     from workbench.log.lines import NetworkTime
@@ -178,18 +180,19 @@ def tune(
     only = state.infos[state.find(None)].key if scope == "task" else None
     if trials is not None:
         whole("trials", trials, code="usage.trials")
+    elif seconds is None:
+        trials = TRIALS_PER_TASK * (len(tasks) if scope == "all" else 1)
     with state.manual_trials.lock:  # what was measured is being written there
         started = tuning.start(
             what,
-            len(tasks) if scope == "all" else 1,
-            only,
-            state.target,
-            state.log,
             state.opened.title,
+            state.log,
             trials,
-            seconds,
-            host.source,
-            state.constants,
+            seconds=seconds,
+            only_tasks=None if only is None else [only],
+            target=state.target,
+            options=TuneOptions(constants=state.constants),  # as for all that is timed in a session
+            source=host.source,
         )
     if known_trials := len(started.records) - started.new_trials:
         first = goes_first(started.snapshot().waiting)

@@ -21,14 +21,12 @@ from workbench.tune.run.ends import end_text, waiting_text
 from workbench.tune.run.events import FINAL, Event, Snapshot
 from workbench.tune.run.forecast import forecast, left
 from workbench.tune.run.journal import Stamp
-from workbench.tune.run.options import TuneOptions
 from workbench.tune.run.session import TuningSession
-from workbench.tune.run.start import TRIALS_PER_TASK, tune
+from workbench.tune.run.start import tune
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
     from workbench.graph.tasks import Task
-    from workbench.target import Target
 
 TERMS = ("gain", "backward", "optimism", "similarity")
 """What the task scheduler expects of a task."""
@@ -203,34 +201,24 @@ def _terms(expected: object, rounds: int) -> dict[str, Any]:
 
 
 def start(
-    what: Schedule | Graph | Sequence[Task], tasks: int, only: str | None, target: Target, log: str | None, title: str,
-    trials: int | None, seconds: float | None, source: str, constants: str,
-) -> TuningSession:  # fmt: skip
-    """Start a run of `trials` new trials or `seconds`; a log that fits is gone on with.
+    what: Schedule | Graph | Sequence[Task], title: str, log: str | None, trials: int | None, **given: Any
+) -> TuningSession:
+    """Start a run of so many new trials; a log that fits is gone on with.
 
     Parameters
     ----------
-    tasks : int
-        How many there are to tune.
-    only : str or None
-        Key of the one task to tune.
+    title : str
+        What the log is named after.
     log : str or None
         The file to write to; by default one named after `title` in the working directory, or the first free name after
         it when that belongs to another model.
-    constants : str
-        Where kernels find their constants: the same for all that is timed in a session, so that it can be compared.
+    given
+        Arguments of `tune`, among them the target and the options.
     """
-    if trials is None and seconds is None:
-        trials = TRIALS_PER_TASK * tasks
-    options = TuneOptions(constants=constants)
     for name in [log] if log is not None else _names(title):
         try:
-            total = None if trials is None else trials + _trials(name, str(target), options.caches)
-            chosen = None if only is None else [only]
-            return tune(
-                what, trials=total, seconds=seconds, log=name, target=target, resume=True, only_tasks=chosen,
-                options=options, source=source,
-            )  # fmt: skip
+            total = None if trials is None else trials + _trials(name, str(given["target"]), given["options"].caches)
+            return tune(what, trials=total, log=name, resume=True, **given)
         except LogError as error:
             if log is not None or error.code not in ("log.other_model", "log.locked", "log.corrupt"):
                 raise

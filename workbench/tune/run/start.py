@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.arguments import elements, is_a, whole
+from workbench.arguments import elements, is_a, known_options, whole
 from workbench.codegen import require_runnable
 from workbench.errors import UsageError
 from workbench.host import usable_threads
 from workbench.log.similar import differences
 from workbench.tune.run.measuring import LocalMeasurer, constants_of
-from workbench.tune.run.options import Objective, TuneOptions, is_saved_model
+from workbench.tune.run.options import TuneOptions, is_saved_model
 from workbench.tune.run.plan import RunPlan
 from workbench.tune.run.session import TuningSession
 from workbench.tune.run.toolbox import Toolbox, check_seeds
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
     from workbench.target import Target
     from workbench.tune.run.network_timing import NetworkTimer
 
+_PLANNED = ("trials", "seconds", "log", "seed", "resume", "only_tasks", "source")
+"""What a caller says of the run itself: these are fields of `RunPlan`, all else is an option."""
+
 TRIALS_PER_TASK = 64
 """Budget when neither trials nor seconds are given."""
 
@@ -33,21 +35,11 @@ TRIALS_PER_TASK = 64
 def tune(
     what: Task | Func | Schedule | Graph | Iterable[Task],
     *,
-    trials: int | None = None,
-    seconds: float | None = None,
-    log: str | os.PathLike[str] | None = None,
-    seed: int = 0,
     target: Target | str | None = None,
-    start: bool = True,
-    resume: bool = False,
-    only_tasks: Sequence[int | str] | None = None,
-    batch: int | None = None,
     options: TuneOptions | None = None,
     seeds: Any = None,
-    template: str | None = None,
-    objective: Objective | None = None,
-    runner: Any = None,
-    source: str = "python",
+    start: bool = True,
+    **given: Any,
 ) -> TuningSession:
     """Tune in the background.
 
@@ -55,6 +47,15 @@ def tune(
     ----------
     what : Task, Func, Schedule, Graph or iterable of Task
         What to tune. Of a schedule with holes, the search fills the holes and keeps the rest as it is.
+    target : Target or str, optional
+        What to tune for; that of the tasks, else this machine.
+    options : TuneOptions, optional
+        How to tune.
+    seeds : Schedule, Record, path, or an iterable of them, optional
+        What the searches start from: schedules by hand, trials, logs of this or of similar tasks, of this or of other
+        machines. What was adapted is said in events (``seed``) and in the records.
+    start : bool
+        Whether the session runs when it is returned.
     trials : int, optional
         Trials in all, those that `log` already holds included. 64 for each task when `seconds` is not given either.
     seconds : float, optional
@@ -64,30 +65,16 @@ def tune(
         the session.
     seed : int
         Seed of the search and of the data that candidates are checked with.
-    target : Target or str, optional
-        What to tune for; that of the tasks, else this machine.
-    start : bool
-        Whether the session runs when it is returned.
     resume : bool
         Go on with an existing `log`: its trials count, and no candidate in it is measured again. Trials for another
         target, or with constants in other caches, stay in it and do not count; that is told in an event (``warning``).
     only_tasks : sequence of int or str, optional
         Tune only these: positions, keys or names.
-    batch : int, optional
-        Trials of a round; the same as ``options.batch``.
-    options : TuneOptions, optional
-        How to tune.
-    seeds : Schedule, Record, path, or an iterable of them, optional
-        What the searches start from: schedules by hand, trials, logs of this or of similar tasks, of this or of other
-        machines. What was adapted is said in events (``seed``) and in the records.
-    template : str, optional
-        Take the candidates from this template; the same as ``options.template`` with ``space="template"``.
-    objective : callable, optional
-        What is to become small; the same as ``options.objective``.
-    runner : object, optional
-        Who measures; the same as ``options.runner``.
     source : {"python", "widget", "control file", "command line"}
         Who starts it, for the log.
+    batch, template, objective, runner, ...
+        Any option of `TuneOptions` by its name, in the place of the one in `options`. With a template, candidates come
+        from it (``space="template"``).
 
     Returns
     -------
@@ -105,29 +92,24 @@ def tune(
     resolved = _target(what, target)
     require_runnable(resolved)
     tasks, space_of, model = _tasks(what, resolved)
-    whole("seed", seed, least=None)
-    given = {"batch": batch, "objective": objective, "runner": runner, "template": template}
+    known_options(given, (*_PLANNED, *(f.name for f in fields(TuneOptions))), "tune")
+    planned = {name: given.pop(name) for name in _PLANNED if name in given}
+    seed = whole("seed", planned.get("seed", 0), least=None)
     options = _options(options, given, tasks, resolved, drawn_up=bool(space_of))
     _check_names(options, tasks)
     _check_runner(options.runner, resolved)
-    if trials is None and seconds is None:
-        trials = TRIALS_PER_TASK * len(tasks)
+    if planned.get("trials") is None and planned.get("seconds") is None:
+        planned["trials"] = TRIALS_PER_TASK * len(tasks)
     plan = RunPlan(
         tasks,
         toolbox=Toolbox(resolved, options, seed, space_of, check_seeds(seeds)),
         measurer=LocalMeasurer(resolved, options, seed, options.runner),
         network=_network(what, resolved, options),
         options=options,
-        trials=trials,
-        seconds=seconds,
-        seed=seed,
         target=str(resolved),
         model=model,
-        log=log,
-        resume=resume,
-        only_tasks=only_tasks,
         ahead=resolved.threads < usable_threads(),  # a kernel that uses all cores is not to be disturbed
-        source=source,
+        **planned,
     )
     session = TuningSession(plan)
     return session.start() if start else session
