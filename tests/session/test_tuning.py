@@ -24,6 +24,7 @@ from workbench.session.tuning_run.statistics import Statistics, delta, spark
 from workbench.session.variant_tree.trial_origin import BY
 from workbench.tune.run.plan import RunPlan
 from workbench.tune.run.session import TuningSession
+from workbench.tune.run.start import TRIALS_PER_TASK
 
 FINAL = {"done", "cancelled", "failed"}
 
@@ -58,7 +59,7 @@ def test_a_model_is_tuned_as_the_network_that_it_is(session, tmp_path, monkeypat
 
     monkeypatch.setattr(tuning, "tune", started)
     s.run("tune", scope=scope, trials=trials)
-    assert asked == [(s.state.opened.graph, trials or tuning.TRIALS_PER_TASK * len(s.tasks))]
+    assert asked == [(s.state.opened.graph, trials or TRIALS_PER_TASK * len(s.tasks))]
 
 
 def test_a_small_run_with_real_workers(session):

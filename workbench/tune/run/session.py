@@ -23,9 +23,8 @@ from workbench.tune.run.forecast import forecast
 from workbench.tune.run.loop import TuningLoop
 from workbench.tune.run.plan import RunPlan
 from workbench.tune.run.waiting import Waiting
-from workbench.tune.steer.command_queue import Helm
+from workbench.tune.steer.command_queue import CommandQueue
 from workbench.tune.steer.control import SessionControl
-from workbench.tune.steer.methods import Steered
 from workbench.tune.steer.selection import as_named, position
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["SessionControl", "TuningSession"]
 
 
-class TuningSession(Steered, Waiting):
+class TuningSession(Waiting):
     """Tunes in the background; made by `workbench.tune`.
 
     All methods may be called from any thread, in any state, any number of times. Used as a context manager, it stops
@@ -72,8 +71,8 @@ class TuningSession(Steered, Waiting):
             self._plan, self.tasks = plan, tuple(plan.tasks)
             self.log = None if plan.log is None else os.fspath(plan.log)
             self._loop = TuningLoop(plan, writer, self._control, self._publish)
-            self._helm = Helm(self._loop, self._move, lambda: self.state)
-            self._helm.begin()
+            self._queue = CommandQueue(self._loop, self._move, lambda: self.state)
+            self._queue.begin()
         except BaseException:
             if writer is not None:
                 writer.close()
@@ -84,11 +83,6 @@ class TuningSession(Steered, Waiting):
 
     # ---- steering ----
 
-    @property
-    def state(self) -> State:
-        """Where the session is in its life."""
-        return self._control.state
-
     def start(self) -> TuningSession:
         """Begin, or go on after `pause`."""
         if not self._control.move("running", only_from=("idle",)):
@@ -97,7 +91,7 @@ class TuningSession(Steered, Waiting):
             self._plan.measurer.start()
             if self.records:  # the search is going to learn from them before its first trial
                 self._prepare_soon()
-            self._helm.start()  # before the run, which may end at once and then ends this
+            self._queue.start()  # before the run, which may end at once and then ends this
             self._thread = threading.Thread(target=self._main, name="workbench-tuning", daemon=True)
             self._thread.start()
         except BaseException as error:  # nobody would ever end it
@@ -125,45 +119,6 @@ class TuningSession(Steered, Waiting):
         with contextlib.suppress(Exception):  # what cannot be loaded is told where it is needed
             self._plan.toolbox.prepare()
 
-    @property
-    def on_hold(self) -> bool:
-        """Whether the pause is one of `hold`, which nobody has asked for as a command."""
-        return self.state == "paused" and not self._asked_to_pause
-
-    def hold(self, on: bool) -> None:
-        """Hold for a moment, or go on, without a command in the log: for a measurement by hand.
-
-        Who has asked for a pause meanwhile has it when the moment is over.
-        """
-        with self._asking:
-            if on or not self._asked_to_pause:
-                self._switch("paused" if on else "running")
-
-    def _move(self, how: str) -> None:
-        """Pause, resume, stop or cancel; nothing where it means nothing."""
-        if how in ("pause", "resume"):
-            with self._asking:
-                self._asked_to_pause = how == "pause" and self.state in ("running", "paused")
-                self._switch("paused" if how == "pause" else "running")
-        elif how == "stop":
-            if self._control.move("done", only_from=("idle",)):
-                self._finish()
-            else:
-                self._switch("stopping")  # what a pause has held back has to come to its end
-        elif self._control.move("cancelled", only_from=("idle", "running", "paused", "stopping")):
-            self._plan.measurer.kill()
-            if self._thread is None:
-                self._finish()
-
-    def _switch(self, state: State) -> None:
-        """Change the state and hold the measurer accordingly: whoever comes last sees where several have led."""
-        only_from: dict[State, tuple[State, ...]] = {
-            "paused": ("running",), "running": ("paused",), "stopping": ("running", "paused"),
-        }  # fmt: skip
-        self._control.move(state, only_from=only_from[state])
-        with self._holding:
-            self._plan.measurer.hold(self.state == "paused")
-
     # ---- the thread ----
 
     def _main(self) -> None:
@@ -185,7 +140,7 @@ class TuningSession(Steered, Waiting):
         with contextlib.ExitStack() as steps:  # whatever one of them raises, all are taken
             for step in (self.events.close, self._ended.set, lambda: _LIVE.discard(self)):
                 steps.callback(step)
-            for step in (self._loop.journal.close, self._helm.close, self._plan.measurer.close):
+            for step in (self._loop.journal.close, self._queue.close, self._plan.measurer.close):
                 steps.callback(step)
             if self.state == "cancelled":
                 self._plan.measurer.kill()

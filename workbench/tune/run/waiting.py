@@ -6,33 +6,21 @@ import asyncio
 import threading
 from collections.abc import Generator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from workbench.errors import TuneError, UsageError, WorkbenchError
-
-if TYPE_CHECKING:
-    from workbench.tune.steer.command_queue import Helm
+from workbench.tune.steer.methods import Steered
 
 LOOK_S = 0.05
 """How often a coroutine looks whether a session has ended."""
 
 
-class Waiting:
+class Waiting(Steered):
     """What `TuningSession` offers to those who want it to be over."""
 
     log: str | None
     _ended: threading.Event
     _error: BaseException | None
-    _thread: threading.Thread | None
-    _helm: Helm
-
-    def stop(self) -> Self:
-        """End after the trials in flight."""
-        raise NotImplementedError
-
-    def cancel(self) -> Self:
-        """End now."""
-        raise NotImplementedError
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the session has ended.
@@ -80,7 +68,7 @@ class Waiting:
         return self
 
     def _check_waiting(self) -> None:
-        own = (self._thread, self._helm.thread)
+        own = (self._thread, self._queue.thread)
         if threading.current_thread() in own and not self._ended.is_set():
             hint = "take note in the callback, and wait in another thread"
             raise UsageError("usage.wait", "A callback of a session cannot wait for its end", ("wait",), hint)

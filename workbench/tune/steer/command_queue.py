@@ -31,7 +31,7 @@ POLL_S = 0.15
 SOURCES = ("python", "widget", "control file", "command line")
 
 
-class Helm:
+class CommandQueue:
     """Takes commands from any thread and from the control file.
 
     Parameters

@@ -14,7 +14,6 @@ from workbench.forms import Many, Real, Table, Text, Whole
 from workbench.tune.run.options import check_epsilon, is_epsilon
 from workbench.tune.steer.declarations import (
     ORDERS,
-    Desk,
     Order,
     TaskRef,
     documentation,
@@ -26,21 +25,22 @@ from workbench.tune.steer.selection import position
 
 if TYPE_CHECKING:
     from workbench.tune.run.run_state import Standing, Wishes
+    from workbench.tune.steer.command_queue import CommandQueue
 
-__all__ = ["ORDERS", "Desk", "Order", "documentation", "parse_order", "read_order"]
+__all__ = ["ORDERS", "Order", "documentation", "parse_order", "read_order"]
 
 
 class _Move(Order):
     __slots__ = ()
 
-    def settle(self, desk: Desk) -> Order:
+    def settle(self, queue: CommandQueue) -> Order:
         """Refuse what would mean nothing now."""
-        desk.check_move(self.name)
+        queue.check_move(self.name)
         return self
 
-    def act(self, desk: Desk) -> None:
+    def act(self, queue: CommandQueue) -> None:
         """Change the session's state."""
-        desk.move(self.name)
+        queue.move(self.name)
 
 
 @order("pause")
@@ -67,14 +67,14 @@ class Cancel(_Move):
     """End now; the trial in flight is thrown away."""
 
 
-def _require_active(desk: Desk, index: int) -> None:
-    if index not in desk.standing.scheduler.active:
+def _require_active(queue: CommandQueue, index: int) -> None:
+    if index not in queue.standing.scheduler.active:
         message = "This task is not tuned in this run"
-        raise UsageError("steer.task", message, [desk.tasks[index].name], "start a run that tunes it")
-    fault = desk.standing.scheduler.faults.get(index)
+        raise UsageError("steer.task", message, [queue.tasks[index].name], "start a run that tunes it")
+    fault = queue.standing.scheduler.faults.get(index)
     if fault is not None:
         raise UsageError(
-            "steer.task", f"This task was given up: {fault}", [desk.tasks[index].name], "the next run tries it again"
+            "steer.task", f"This task was given up: {fault}", [queue.tasks[index].name], "the next run tries it again"
         )
 
 
@@ -82,18 +82,18 @@ def _require_active(desk: Desk, index: int) -> None:
 class _OfTask(Order):
     task: Annotated[str, TaskRef("the task: its number, key or name")]
 
-    def _index(self, desk: Desk) -> int:
-        return position(desk.tasks, self.task)
+    def _index(self, queue: CommandQueue) -> int:
+        return position(queue.tasks, self.task)
 
-    def _settled(self, desk: Desk, **changes: Any) -> Any:
-        return replace(self, task=desk.tasks[self._index(desk)].key, **changes)
+    def _settled(self, queue: CommandQueue, **changes: Any) -> Any:
+        return replace(self, task=queue.tasks[self._index(queue)].key, **changes)
 
-    def _checked(self, desk: Desk) -> Any:
+    def _checked(self, queue: CommandQueue) -> Any:
         """Try it on a copy of what is ruled out so far."""
-        settled = self._settled(desk)
-        wishes = desk.standing.wishes[settled.task].copy()
+        settled = self._settled(queue)
+        wishes = queue.standing.wishes[settled.task].copy()
         settled.change(wishes)
-        desk.check_wishes(self._index(desk), wishes)
+        queue.check_wishes(self._index(queue), wishes)
         return settled
 
     def apply(self, standing: Standing) -> None:
@@ -118,9 +118,9 @@ class Pin(_OfTask):
     hole: Annotated[str, Text("the hole, by its name in the schedule", names="hole")]
     value: Annotated[int, Whole("the value", of="hole")]
 
-    def settle(self, desk: Desk) -> Order:
+    def settle(self, queue: CommandQueue) -> Order:
         """Refuse what no candidate can meet."""
-        checked: Order = self._checked(desk)
+        checked: Order = self._checked(queue)
         return checked
 
     def change(self, wishes: Wishes) -> None:
@@ -139,11 +139,11 @@ class Forbid(_OfTask):
         int | None, Whole("the sketch, by its number: a loop nest whose sizes are holes", names="variant")
     ] = None
 
-    def settle(self, desk: Desk) -> Order:
+    def settle(self, queue: CommandQueue) -> Order:
         """Refuse what would leave no candidate."""
         if bool(self.hole) != bool(self.values) or not (self.hole or self.variant is not None):
             raise UsageError("steer.argument", "'forbid' needs a hole and its values, or a variant", [self.name])
-        checked: Order = self._checked(desk)
+        checked: Order = self._checked(queue)
         return checked
 
     def change(self, wishes: Wishes) -> None:
@@ -162,10 +162,10 @@ class Release(_OfTask):
     hole: Annotated[str, Text("only this hole", names="hole")] = ""
     variant: Annotated[int | None, Whole("only this sketch", names="variant")] = None
 
-    def settle(self, desk: Desk) -> Order:
+    def settle(self, queue: CommandQueue) -> Order:
         """Refuse when there is nothing to take back."""
-        settled: Release = self._settled(desk)
-        wishes = desk.standing.wishes[settled.task]
+        settled: Release = self._settled(queue)
+        wishes = queue.standing.wishes[settled.task]
         changed = wishes.copy()
         settled.change(changed)
         if changed == wishes:
@@ -197,23 +197,23 @@ class Add(_OfTask):
     trace: Annotated[tuple[Mapping[str, Any], ...], Many("the schedule: what `Schedule.to_json` returns", Table())] = ()
     key: Annotated[str, Text("structural key of the candidate", hidden=True)] = ""
 
-    def settle(self, desk: Desk) -> Order:
+    def settle(self, queue: CommandQueue) -> Order:
         """Refuse what is no candidate of the task, or was measured already."""
         if bool(self.trace) == (self.variant is not None):
             raise UsageError("steer.argument", "'add' needs either a variant and a row, or a trace", [self.name])
-        index = self._index(desk)
-        _require_active(desk, index)
-        given = desk.given(index, -1 if self.variant is None else self.variant, self.row, self.trace)
+        index = self._index(queue)
+        _require_active(queue, index)
+        given = queue.given(index, -1 if self.variant is None else self.variant, self.row, self.trace)
         # As the schedule itself writes it: what else stood in the trace has no meaning, and may be anything.
         trace = tuple(given.schedule.to_json()) if self.trace and given.schedule is not None else self.trace
-        settled: Add = self._settled(desk, key=given.key, trace=trace)
-        standing = desk.standing
+        settled: Add = self._settled(queue, key=given.key, trace=trace)
+        standing = queue.standing
         if given.key in standing.measured[settled.task]:
             found = next(r for r in standing.records if r.task_key == settled.task and r.key == given.key)
             message = f"This candidate has been measured: it was trial {found.trial}"
-            raise UsageError("steer.measured", message, [desk.tasks[index].name])
+            raise UsageError("steer.measured", message, [queue.tasks[index].name])
         if any(a["key"] == given.key for a in standing.wishes[settled.task].added):
-            raise UsageError("steer.measured", "This candidate waits to be measured", [desk.tasks[index].name])
+            raise UsageError("steer.measured", "This candidate waits to be measured", [queue.tasks[index].name])
         return settled
 
     def apply(self, standing: Standing) -> None:
@@ -234,7 +234,7 @@ class SetBudget(Order):
     more: Annotated[int | None, Whole("so many more trials: for the task, if one is named")] = None
     until: Annotated[int, Whole("trials of the task up to which it goes before all others", hidden=True)] = 0
 
-    def settle(self, desk: Desk) -> Order:
+    def settle(self, queue: CommandQueue) -> Order:
         """Work out the new limits."""
         for name, value in (("trials", self.trials), ("seconds", self.seconds), ("more", self.more)):
             if value is not None and not value > 0:
@@ -247,7 +247,7 @@ class SetBudget(Order):
             return self
         if self.trials is not None:
             raise UsageError("steer.argument", "'budget' takes either trials or more, not both", [self.name])
-        standing = desk.standing
+        standing = queue.standing
         limit = standing.budget.trials
         # A limit that was lowered below what is used up would swallow the new ones.
         trials = None if limit is None else max(limit, len(standing.records)) + self.more
@@ -256,11 +256,11 @@ class SetBudget(Order):
                 message, hint = "This run has no limit in trials that could be raised", "give seconds, or a task"
                 raise UsageError("steer.argument", message, [self.name], hint)
             return replace(self, trials=trials)
-        index = position(desk.tasks, self.task)
+        index = position(queue.tasks, self.task)
         scheduler = standing.scheduler
-        _require_active(desk, index)
+        _require_active(queue, index)
         until = scheduler.states[index].trials + scheduler.owed(index) + self.more
-        return replace(self, task=desk.tasks[index].key, trials=trials, until=until)
+        return replace(self, task=queue.tasks[index].key, trials=trials, until=until)
 
     def apply(self, standing: Standing) -> None:
         """Set the new limits; those in seconds belong to one run and do not come back with the log."""
@@ -269,10 +269,10 @@ class SetBudget(Order):
         if self.task is not None and self.until:
             standing.scheduler.promise(self.task, self.until)
 
-    def act(self, desk: Desk) -> None:
+    def act(self, queue: CommandQueue) -> None:
         """Set the time limit."""
         if self.seconds is not None:
-            desk.standing.budget.seconds = self.seconds
+            queue.standing.budget.seconds = self.seconds
 
 
 @order("epsilon")
@@ -282,7 +282,7 @@ class SetEpsilon(Order):
 
     value: Annotated[float, Real("the share, 0 to 1")]
 
-    def settle(self, desk: Desk) -> Order:
+    def settle(self, queue: CommandQueue) -> Order:
         """Refuse what is no share."""
         try:
             check_epsilon(self.value)

@@ -8,9 +8,9 @@ the running process only. Nothing that is sent is ever executed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from workbench.arguments import index
 from workbench.errors import WorkbenchError
@@ -18,33 +18,12 @@ from workbench.forms import Form, Kind, Text
 from workbench.registry import Registry
 
 if TYPE_CHECKING:
-    from workbench.graph.tasks import Task
-    from workbench.tune.run.run_state import Standing, Wishes
-    from workbench.tune.run.toolbox import Given
+    from workbench.tune.run.run_state import Standing
+    from workbench.tune.steer.command_queue import CommandQueue
 
 
 MOST_VALUES = 1 << 16
 """The longest range that is taken as a list of values."""
-
-
-class Desk(Protocol):
-    """What commands are checked against and act on: the session, as far as they need it."""
-
-    @property
-    def tasks(self) -> Sequence[Task]: ...
-    @property
-    def standing(self) -> Standing: ...
-    def check_wishes(self, index: int, wishes: Wishes) -> None:
-        """Raise ``steer.*`` when no candidate of the task's space meets them."""
-
-    def given(self, index: int, variant: int, row: Mapping[str, int], trace: Sequence[Any]) -> Given:
-        """Return the candidate that a person has given."""
-
-    def check_move(self, how: str) -> None:
-        """Raise ``steer.state`` where it would mean nothing."""
-
-    def move(self, how: str) -> None:
-        """Pause, resume, stop or cancel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +48,14 @@ class Order(Form):
         """Return the arguments that were given, as they stand in the log."""
         return {name: list(v) if isinstance(v, tuple) else v for name, v in self.said().items()}
 
-    def settle(self, desk: Desk) -> Order:
+    def settle(self, queue: CommandQueue) -> Order:
         """Return the command as it is to be written down; raise a `WorkbenchError` that says why it is refused."""
         return self
 
     def apply(self, standing: Standing) -> None:
         """Change what follows from the log."""
 
-    def act(self, desk: Desk) -> None:
+    def act(self, queue: CommandQueue) -> None:
         """Do what concerns the running process."""
 
 

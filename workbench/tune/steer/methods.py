@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,27 +15,69 @@ if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.log.lines import Command
     from workbench.schedule import Schedule
-    from workbench.tune.steer.command_queue import Helm
+    from workbench.tune.run.plan import RunPlan
+    from workbench.tune.steer.command_queue import CommandQueue
+    from workbench.tune.steer.control import SessionControl
 
 
 class Steered:
     """What `TuningSession` can be told. All methods may be called from any thread."""
 
-    _helm: Helm
+    _plan: RunPlan
+    _control: SessionControl
+    _queue: CommandQueue
+    _thread: threading.Thread | None
+    _asked_to_pause: bool
+    _holding: threading.Lock
+    _asking: threading.RLock
+
+    def _finish(self) -> None:
+        """Let everything go; the session has ended."""
+        raise NotImplementedError
 
     @property
     def state(self) -> State:
         """Where the session is in its life."""
-        raise NotImplementedError
+        return self._control.state
 
     @property
     def on_hold(self) -> bool:
-        """Whether the pause is one of a measurement by hand."""
-        raise NotImplementedError
+        """Whether the pause is one of `hold`, which nobody has asked for as a command."""
+        return self.state == "paused" and not self._asked_to_pause
+
+    def hold(self, on: bool) -> None:
+        """Hold for a moment, or go on, without a command in the log: for a measurement by hand.
+
+        Who has asked for a pause meanwhile has it when the moment is over.
+        """
+        with self._asking:
+            if on or not self._asked_to_pause:
+                self._switch("paused" if on else "running")
 
     def _move(self, how: str) -> None:
         """Pause, resume, stop or cancel; nothing where it means nothing."""
-        raise NotImplementedError
+        if how in ("pause", "resume"):
+            with self._asking:
+                self._asked_to_pause = how == "pause" and self.state in ("running", "paused")
+                self._switch("paused" if how == "pause" else "running")
+        elif how == "stop":
+            if self._control.move("done", only_from=("idle",)):
+                self._finish()
+            else:
+                self._switch("stopping")  # what a pause has held back has to come to its end
+        elif self._control.move("cancelled", only_from=("idle", "running", "paused", "stopping")):
+            self._plan.measurer.kill()
+            if self._thread is None:
+                self._finish()
+
+    def _switch(self, state: State) -> None:
+        """Change the state and hold the measurer accordingly: whoever comes last sees where several have led."""
+        only_from: dict[State, tuple[State, ...]] = {
+            "paused": ("running",), "running": ("paused",), "stopping": ("running", "paused"),
+        }  # fmt: skip
+        self._control.move(state, only_from=only_from[state])
+        with self._holding:
+            self._plan.measurer.hold(self.state == "paused")
 
     def steer(self, name: str, *, source: str = "python", **args: Any) -> Command:
         """Carry out a command; `commands` lists all of them.
@@ -60,7 +103,7 @@ class Steered:
         """
         if self.state in FINAL:
             raise TuneError("steer.ended", f"The session has ended ({self.state})", [name])
-        return self._helm.steer(name, args, source)
+        return self._queue.steer(name, args, source)
 
     @staticmethod
     def commands() -> list[dict[str, Any]]:
