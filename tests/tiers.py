@@ -6,7 +6,9 @@ and ``bench`` are for nights and for quiet machines. CONTRIBUTING says which com
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +25,11 @@ LONG = (
 )  # fmt: skip
 #: Tests with one of these are of that tier only, wherever they stand.
 OTHERS = ("checks", "slow", "bench", "real_models")
+
+
+def first(cases: Iterable[Any], count: int = 1) -> list[Any]:
+    """Parameters of which the default run takes the first `count`, and `checks` the others."""
+    return [case if k < count else pytest.param(case, marks=pytest.mark.checks) for k, case in enumerate(cases)]
 
 
 def quick(path: Path) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiers import first
 
 from browser.driver import Notebook, lab, new_notebook, tiny_model
 from browser.view import LONG, MORE_TRIALS, View
@@ -108,7 +109,7 @@ def reaction(page: Any) -> float:
     return float(ms)
 
 
-@pytest.mark.parametrize("comms", ["over subshells", "over the main thread"])
+@pytest.mark.parametrize("comms", first(["over subshells", "over the main thread"]))
 @pytest.mark.parametrize("limit_ms", [60_000, pytest.param(1000, marks=pytest.mark.bench)], ids=["at all", "soon"])
 def test_pause_reacts_while_a_cell_computes(
     page: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, comms: str, limit_ms: int
@@ -131,6 +132,7 @@ def test_pause_reacts_while_a_cell_computes(
     notebook.wait_cell(cell)
 
 
+@pytest.mark.checks
 def test_clicks_wait_for_the_cell_where_there_is_one_thread(
     page: Any, old_address: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -166,7 +168,7 @@ AbortSignal.timeout = ms => timeout(ms === 2000 ? 0 : ms);"""
 """As on a page that is busy for longer than the two seconds that anywidget gives to the module of a model."""
 
 
-@pytest.mark.parametrize("slow", [False, True])
+@pytest.mark.parametrize("slow", first([False, True]))
 def test_page_reloaded_in_mid_tuning(page: Any, address: str, lab_folder: Path, slow: bool) -> None:
     if slow:
         page.add_init_script(TOO_SLOW)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiers import first
 from tune.random_logs import random_log, write
 
 import workbench as wb
@@ -28,7 +29,8 @@ from workbench.session.tuning_run.statistics import rounded
 from workbench.tune.run.options import TuneOptions
 from workbench.tune.run.start import tune
 
-LOGS = 1000
+#: Random logs, and in how many parts they are read.
+LOGS, PARTS = 1000, 7
 
 
 def told(*args: object) -> Any:
@@ -105,9 +107,9 @@ def check_session(path: Path, meant: dict[str, Any]) -> None:
         session.close()
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", first(range(PARTS)))
 def test_every_reader_of_a_log_says_the_same(part: int, tmp_path: Path) -> None:
-    for seed in range(part, LOGS, 4):
+    for seed in range(part, LOGS, PARTS):
         path = write(tmp_path / "log.tunelog.jsonl", random_log(seed))
         meant = Ledger.of(load_log(path).lines).to_json(dict(load_log(path).header.tasks))
         check(path, meant, tmp_path, also=seed % 5 == 0, orderly=seed % 2 == 0)
