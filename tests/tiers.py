@@ -16,12 +16,13 @@ TESTS = Path(__file__).parent
 #: Folders and files of `quick`: the IR, schedules, golden texts, units of the graph, registries and their contracts.
 QUICK = (
     "golden", "graph", "ir", "schedule", "codegen/test_backends.py", "tune/test_rule_contracts.py",
-    "tune/test_strategies.py", "test_import.py", "test_target.py",
+    "tune/test_strategies.py", "test_target.py",
 )  # fmt: skip
-#: Files in those folders that are not: whole networks, compiled and run.
+#: Files in those folders that are not: networks that are compiled and run, and mutations.
 LONG = (
-    "graph/test_arena.py", "graph/test_joins.py", "graph/test_models.py", "graph/test_quantised_networks.py",
-    "graph/test_toggle.py", "graph/test_uses.py",
+    "graph/test_arena.py", "graph/test_import_memory.py", "graph/test_integers.py", "graph/test_joins.py",
+    "graph/test_layout.py", "graph/test_models.py", "graph/test_quantised_networks.py", "graph/test_recurrent.py",
+    "graph/test_toggle.py", "graph/test_uses.py", "graph/*mutations.py",
 )  # fmt: skip
 #: Tests with one of these are of that tier only, wherever they stand.
 OTHERS = ("checks", "slow", "bench", "real_models")
@@ -35,7 +36,7 @@ def first(cases: Iterable[Any], count: int = 1) -> list[Any]:
 def quick(path: Path) -> bool:
     """Whether a test file belongs to the inner loop."""
     place = path.relative_to(TESTS) if path.is_relative_to(TESTS) else path
-    return any(place.is_relative_to(name) for name in QUICK) and place.as_posix() not in LONG
+    return any(place.is_relative_to(name) for name in QUICK) and not any(map(place.match, LONG))
 
 
 def whole(config: pytest.Config) -> bool:
