@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 from workbench.advice.proposer import Place
 from workbench.errors import ScheduleError
 from workbench.ir.func import Constraint
-from workbench.ir.poly import product
 from workbench.ir.stmt import For
 from workbench.machine_model.parameters import Machine
 from workbench.schedule.holes import Hole
 from workbench.space.default_schedule import favourite
 from workbench.space.space import Variant
+from workbench.space.steps import tiling
 from workbench.space.steps.queries import axis_of, lane_axis, suited
-from workbench.space.steps.tiling import MAX_BODY, best_rows, best_width, to_copy, vector_choices
 from workbench.turns import pause
 
 if TYPE_CHECKING:
@@ -41,14 +40,9 @@ def tile(s: Schedule, block: str, target: Target) -> str:
     plan, trial = _Plan.of(s, block, target), s.copy()
     parts = plan.take(trial, None)
     func, machine = trial.func, plan.machine
-    lanes = func.loop(parts.get(plan.lane, plan.lane))[0].extent
-    out = [lp.extent for lp in plan.at.path if lp.kind == "unroll" and lp.name in plan.at.spatial]
-    rows = product([*out, *(func.loop(parts[name])[0].extent for name in plan.rows)])
-    room = (machine.registers - 1) * machine.lanes
-    limits = (
-        Constraint("the tile and its operands fit the registers", room - (rows + 1) * lanes),
-        Constraint("the unrolled body stays small", MAX_BODY * machine.lanes - rows * lanes),
-    )
+    out = [lp.name for lp in plan.at.path if lp.kind == "unroll" and lp.name in plan.at.spatial]
+    tiled = [*out, *(parts[name] for name in plan.rows), parts.get(plan.lane, plan.lane)]
+    limits = [Constraint(label, e) for label, e, _ in tiling.tile_limits(func, tiled, machine, 1)]
     pause()
     best = favourite(Variant(0, trial, machine, limits=tuple(c for c in limits if not isinstance(c.expr, int))))
     if best is None:
@@ -71,17 +65,11 @@ def tile_longer(s: Schedule, block: str, target: Target) -> str:
     last = next((lp for lp in loops if axis_of(found, lp.name) == lane), None)
     if last is None:
         raise ScheduleError("tile.none", f"The lanes of {block} are laid out already.", (block,))
-    before = next((lp for lp in reversed(loops) if lp is not last), None)
-    rows, wide = (int(before.extent) if before else 1), int(last.extent)  # type: ignore[arg-type]
-    width = best_width(wide, rows, machine)
-    longer = {last.name: width, **({before.name: best_rows(rows, width, machine)} if before else {})}
-    longer = {name: n for name, n in longer.items() if n != s.func.loop(name)[0].extent}
+    before = next((lp.name for lp in reversed(loops) if lp is not last), None)
+    longer = tiling.longer(s.func, before, last.name, machine)
     if not longer:
         raise ScheduleError("tile.none", f"Tiles divide the loops of {block} as they are.", (block,))
-    for buffer in to_copy(s.func, found, lane, width != wide):
-        s.cache_read(block, buffer)
-    for name, n in longer.items():
-        s.pad(block, axis_of(found, name), n)
+    tiling.lengthen(s, block, longer, tiling.to_copy(s.func, found, lane, last.name in longer))
     return f"pad {', '.join(f'{name} to {n:,}' for name, n in longer.items())}, {tile(s, block, target)}"
 
 
@@ -148,4 +136,4 @@ class _Plan:
 
     def _open(self, lp: For) -> Hole:
         assert isinstance(lp.extent, int)
-        return Hole(choices=vector_choices(lp.extent, self.machine)) if lp.name == self.lane else Hole()
+        return Hole(choices=tiling.vector_choices(lp.extent, self.machine)) if lp.name == self.lane else Hole()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -265,19 +266,20 @@ def make_split(
     if parts < 2 or ways(extent, parts) > MOST_WAYS:
         text = f"Knob {name!r} cannot cut {extent} into {parts} factors."
         raise TemplateError("template.knob", text, (name,), "2 to 5 outputs")
-    table = factor_table(extent, parts)
-    ok = np.ones(len(table), np.bool_)
+    rules: list[Callable[[Sequence[int]], bool]] = []
     if max_factor is not None:
-        ok &= (table[:, 1:] <= max_factor).all(axis=1)
+        rules.append(lambda row: max(row[1:]) <= max_factor)
     if policy == "power2":
-        ok &= (table[:, 1:] & (table[:, 1:] - 1) == 0).all(axis=1)
+        rules.append(lambda row: all(f & (f - 1) == 0 for f in row[1:]))
     if candidate is not None:
-        ok &= _listed_rows(table, candidate)
+        rules.append(lambda row: any(all(v in (f, -1, None) for f, v in zip(row, c, strict=False)) for c in candidate))
+    table = factor_table(extent, parts)
+    ok = np.array([all(rule(row) for rule in rules) for row in table.tolist()], np.bool_)
     if filter is None:
         knob = Split(config, name, axis, extent, table[ok])
         knob.joint = not knob.is_box
         return knob, None
-    good = np.array([bool(filter(_Sizes(row))) for row in table], np.bool_)
+    good = np.array([bool(filter(_Sizes(tuple(row)))) for row in table], np.bool_)
     knob = Split(config, name, axis, extent, table[ok & good])
     if knob.is_box:
         return knob, None
@@ -290,13 +292,11 @@ def make_split(
     return wide, condition
 
 
+@dataclass(frozen=True, slots=True)
 class _Sizes:
     """What a filter sees of one candidate."""
 
-    __slots__ = ("size",)
-
-    def __init__(self, row: Sequence[Any]) -> None:
-        self.size = tuple(row)
+    size: tuple[Any, ...]
 
 
 def _as_limit(knob: Split, filter: Callable[[Any], Any]) -> Condition | None:
@@ -309,16 +309,6 @@ def _as_limit(knob: Split, filter: Callable[[Any], Any]) -> Condition | None:
         run.needed = before  # the filter was only asked whether it can do without
         return None
     return said if isinstance(said, Condition) else None
-
-
-def _listed_rows(table: NDArray[np.int64], candidate: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
-    ok = np.zeros(len(table), np.bool_)
-    for row in candidate:
-        fits = np.ones(len(table), np.bool_)
-        for k, v in enumerate(row):
-            fits &= (table[:, k] == v) | (v in (-1, None))
-        ok |= fits
-    return ok
 
 
 def orders(

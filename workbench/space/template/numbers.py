@@ -45,24 +45,22 @@ class Run:
 
 
 class Arithmetic:
-    """What open numbers have in common: sums and products stay open, comparisons become conditions."""
+    """What open numbers have in common: sums and products stay open, comparisons become conditions.
+
+    Attributes
+    ----------
+    dim : int or polynomial
+        The number over holes.
+    knobs : tuple of str
+        Names of the knobs that it depends on.
+    run : Run
+        The run that it belongs to.
+    """
 
     __slots__ = ()
-
-    @property
-    def dim(self) -> Dim:
-        """The number as a polynomial over holes."""
-        raise NotImplementedError
-
-    @property
-    def knobs(self) -> tuple[str, ...]:
-        """Names of the knobs that it depends on."""
-        raise NotImplementedError
-
-    @property
-    def run(self) -> Run:
-        """The run that it belongs to."""
-        raise NotImplementedError
+    dim: Dim
+    knobs: tuple[str, ...]
+    run: Run
 
     def __add__(self, other: object) -> Any:
         return _combined(self, other, lambda a, b: a + b)
@@ -102,59 +100,33 @@ class Arithmetic:
     __str__ = __format__ = __repr__ = _look  # what is printed, or quoted in an error, is the number
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Sum(Arithmetic):
     """Several open numbers taken together; good for limits."""
 
-    __slots__ = ("_dim", "_knobs", "_run")
-
-    def __init__(self, dim: Dim, knobs: tuple[str, ...], run: Run) -> None:
-        self._dim, self._knobs, self._run = dim, knobs, run
-
-    @property
-    def dim(self) -> Dim:
-        return self._dim
-
-    @property
-    def knobs(self) -> tuple[str, ...]:
-        return self._knobs
-
-    @property
-    def run(self) -> Run:
-        return self._run
+    dim: Dim
+    knobs: tuple[str, ...]
+    run: Run
 
 
 class Open(Arithmetic, Hole):
     """An open number of a knob: a hole wherever a step takes one."""
 
-    __slots__ = ("_run", "knob")
-    knob: str
-    _run: Run
+    __slots__ = ("dim", "knobs", "run")
 
     def __init__(self, knob: str, run: Run, name: str, choices: tuple[int, ...] | None) -> None:
         Hole.__init__(self, name, choices)
-        object.__setattr__(self, "knob", knob)
-        object.__setattr__(self, "_run", run)
-
-    @property
-    def dim(self) -> Dim:
-        return hole(str(self.name))
-
-    @property
-    def knobs(self) -> tuple[str, ...]:
-        return (self.knob,)
-
-    @property
-    def run(self) -> Run:
-        return self._run
+        for slot, value in (("dim", hole(name)), ("knobs", (knob,)), ("run", run)):
+            object.__setattr__(self, slot, value)
 
 
+@dataclass(frozen=True, slots=True)
 class Condition:
     """What open numbers have to fulfil: every polynomial is at least 0. Asked for its truth, it wants values."""
 
-    __slots__ = ("dims", "knobs", "run")
-
-    def __init__(self, dims: tuple[Dim, ...], knobs: tuple[str, ...], run: Run) -> None:
-        self.dims, self.knobs, self.run = dims, knobs, run
+    dims: tuple[Dim, ...]
+    knobs: tuple[str, ...]
+    run: Run
 
     def __and__(self, other: object) -> Any:
         if isinstance(other, Condition):
