@@ -10,7 +10,7 @@ import inspect
 from typing import Any, Generic, NoReturn, TypeVar
 
 from workbench.arguments import shown
-from workbench.errors import UsageError, did_you_mean
+from workbench.errors import UsageError, WorkbenchError, did_you_mean
 
 T = TypeVar("T")
 
@@ -24,15 +24,17 @@ class Registry(dict[str, T], Generic[T]):
         What stands in the table, in words: one and several.
     code : str
         Error code for a name that is not there.
+    error : type
+        Class of that error.
     """
 
-    def __init__(self, what: str, several: str, code: str) -> None:
+    def __init__(self, what: str, several: str, code: str, error: type[WorkbenchError] = UsageError) -> None:
         super().__init__()
-        self.what, self.several, self.code = what, several, code
+        self.what, self.several, self.code, self.error = what, several, code, error
 
     def __missing__(self, name: object) -> NoReturn:
         hint = did_you_mean(name, self, self.several)
-        raise UsageError(self.code, f"There is no {self.what} {shown(name)}", (shown(name),), hint)
+        raise self.error(self.code, f"There is no {self.what} {shown(name)}", (shown(name),), hint)
 
     def find(self, name: object) -> T:
         """Return what is declared under a name that may be anything; raises `code`."""

@@ -137,7 +137,7 @@ def knobs(many: int = 0, name: str = "words") -> Knobs:
     try:
         return make_space(func, wb.Target.host(2), template=name).knobs()
     finally:
-        TEMPLATES.forget(name)
+        del TEMPLATES[name]
 
 
 def busy_space(many: int, name: str = "words") -> Space:

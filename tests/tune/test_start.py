@@ -145,7 +145,7 @@ def test_a_pattern_that_fails_is_told_where_its_template_was_asked_for():
         usual = Toolbox(TARGET, TuneOptions(space="template", model="analytic"))
         assert usual.space(matmul()).id == make_space(matmul(), TARGET, template="matmul").id
     finally:
-        TEMPLATES.forget("broken")
+        del TEMPLATES["broken"]
 
 
 # ---- steering a real space ----

@@ -27,7 +27,7 @@ def declare():
 
     yield declare_
     for name in dict.fromkeys(made):
-        TEMPLATES.forget(name)
+        del TEMPLATES[name]
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from workbench.errors import ScheduleError
 from workbench.ir.stmt import Block
 from workbench.machine_model.parameters import Machine
 from workbench.schedule.holes import divisors
+from workbench.space.steps import placing
 from workbench.space.steps.queries import axis_of, contiguous_loop, has_reuse, operands, suited
 from workbench.space.steps.tiling import AT_ONCE
 from workbench.turns import pause
@@ -44,8 +45,8 @@ def _in_lanes(s: Schedule, name: str, target: Target) -> tuple[list[str], str]:
         extent += -extent % lane
         s.pad(name, axis_of(at.block, loop.name), extent)
     several = max(d for d in divisors(extent // lane) if d <= AT_ONCE + 1)
-    *_, vectors, one = s.split(loop.name, [None, several, lane])
-    return [str(s.rfactor(one, -1)), str(s.rfactor(vectors, -2))], f"sum {loop.name} in {several} × {lane} lanes"
+    partial, combine, _ = placing.partial_sums(s, loop.name, [None, several, lane])
+    return [combine, partial], f"sum {loop.name} in {several} × {lane} lanes"
 
 
 def _rows(s: Schedule, name: str, target: Target) -> tuple[str, int]:

@@ -16,7 +16,7 @@ from workbench.schedule import Schedule
 from workbench.schedule.holes import divisors
 from workbench.space.sketch.base import Draft, Skip, rule
 from workbench.space.sketch.stages import SMALL
-from workbench.space.steps.placing import mark
+from workbench.space.steps.placing import mark, partial_sums
 from workbench.space.steps.queries import driven, loop_of_axis, missing_axes, points, size_of
 from workbench.space.steps.tiling import AT_ONCE, WASTE, open_factors, vector_choices
 
@@ -197,10 +197,9 @@ class _Rows:
         lane = lanes if extent % lanes == 0 else lanes // 2
         known = self.known.get(("R", extent))
         several = tuple(d for d in divisors(extent // lane) if d <= MAX_PARTIAL)
-        _, vectors, one = self.s.split(lp.name, [None, known, lane] if known else [*open_factors(2, several), lane])
-        self.known["R", extent] = size_of(self.s.func, vectors)
-        combine = self.s.rfactor(one, -1)
-        return self.s.rfactor(vectors, -2), combine
+        factors = [None, known, lane] if known else [*open_factors(2, several), lane]
+        partial, combine, self.known["R", extent] = partial_sums(self.s, lp.name, factors)
+        return partial, combine
 
     def _reduce(self, name: str, kind: str, short: bool) -> None:
         """Loops of one step of a reduction: rows, and vectors, side by side inside of what reduces."""

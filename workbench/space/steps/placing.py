@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from workbench.schedule import Schedule
@@ -51,6 +51,21 @@ def finish(s: Schedule, stage: str, at: str, vector: str, unrolled: bool) -> Non
     if s.func.loop(own[-1])[0].extent != s.func.loop(vector)[0].extent:
         own[-1:] = s.split(own[-1], [None, size_of(s.func, vector)])
     mark(s, own[:-1] if unrolled else (), own[-1])
+
+
+def partial_sums(s: Schedule, loop: str, factors: Sequence[Any]) -> tuple[str, str, int | str]:
+    """Cut the loop of a sum in three; several vectors of partial sums run through it, and are added up afterwards.
+
+    Returns
+    -------
+    tuple
+        The block of partial sums, the block that adds the vectors up to one, and the number of vectors. What is left
+        of the block itself adds up the lanes of that one.
+    """
+    *_, vectors, lane = s.split(loop, list(factors))
+    several = size_of(s.func, vectors)
+    combine = str(s.rfactor(lane, -1))
+    return str(s.rfactor(vectors, -2)), combine, several
 
 
 def fetch_weights(s: Schedule, along: str, panel: str | None, far: bool) -> None:

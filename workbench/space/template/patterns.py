@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from workbench.errors import TemplateError
 from workbench.ir.expr import Binary, Cast, Const, Expr, Load
 from workbench.ir.func import Func
 from workbench.ir.stmt import Block, blocks
+from workbench.registry import Registry
 from workbench.space.steps.queries import consumers, is_padding, is_pointwise, main_block, producers, reads_aligned
 
 
@@ -117,11 +119,10 @@ class Product:
         return (block, a, b) if _is_weights(block, b, a) else (block, b, a)
 
 
-PATTERNS: Mapping[str, Pattern] = {
-    "matmul": Product("a product of matrices", "i j", "i k", "k j", framed=False),
-    "conv2d_nhwc": Product("a convolution", "n h w o", "n h+kh w+kw c", "kh kw c o"),
-    "depthwise_conv2d_nhwc": Product("a depthwise convolution", "n h w c", "n h+kh w+kw c", "kh kw c"),
-}
+PATTERNS: Registry[Pattern] = Registry("pattern", "patterns", "template.unknown", TemplateError)
+PATTERNS["matmul"] = Product("a product of matrices", "i j", "i k", "k j", framed=False)
+PATTERNS["conv2d_nhwc"] = Product("a convolution", "n h w o", "n h+kh w+kw c", "kh kw c o")
+PATTERNS["depthwise_conv2d_nhwc"] = Product("a depthwise convolution", "n h w c", "n h+kh w+kw c", "kh kw c")
 
 
 # -------------------------------------------------------------------------------------------------------------- pieces

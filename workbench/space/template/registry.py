@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from workbench.arguments import is_a, shown
-from workbench.errors import TemplateError, WorkbenchError, did_you_mean
+from workbench.arguments import is_a
+from workbench.errors import TemplateError, WorkbenchError
 from workbench.ir.func import Func
 from workbench.machine_model.parameters import Machine
-from workbench.space.sketch import Draft
+from workbench.registry import Registry
 from workbench.space.template.patterns import PATTERNS, Mismatch, Pattern
-from workbench.space.template.table import Knobs
 
 if TYPE_CHECKING:
     from workbench.space.template.expand import Expansion
@@ -101,41 +100,16 @@ class Template:
         return Expander(self, func, target, machine or Machine.of(target), dict(fixed or {}), match).expand()
 
 
-class Templates:
-    """All templates; iterating gives them in the order of declaration."""
-
-    def __init__(self) -> None:
-        self._table: dict[str, Template] = {}
-
-    def __iter__(self) -> Iterator[Template]:
-        return iter(self._table.values())
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._table
-
-    def __getitem__(self, name: str) -> Template:
-        found = self._table.get(str(name))
-        if found is None:
-            text = f"There is no template {shown(name)}."
-            raise TemplateError("template.unknown", text, (str(name),), did_you_mean(name, self._table, "templates"))
-        return found
-
-    def add(self, new: Template) -> None:
-        """Add a template. The same function, defined again in a notebook, takes the place of its earlier self."""
-        old = self._table.get(new.name)
-        if old is not None and _origin(old) != _origin(new):
-            text = (
-                f"There is a template {new.name!r} already, {old.function.__qualname__} of {old.function.__module__}."
-            )
-            raise TemplateError("template.exists", text, (new.name,), "choose another name")
-        self._table[new.name] = new
-
-    def forget(self, name: str) -> None:
-        """Take a template out again."""
-        del self._table[self[name].name]
+TEMPLATES: Registry[Template] = Registry("template", "templates", "template.unknown", TemplateError)
 
 
-TEMPLATES = Templates()
+def _declare(new: Template) -> None:
+    """Add a template. The same function, defined again in a notebook, takes the place of its earlier self."""
+    old = TEMPLATES.get(new.name)
+    if old is not None and _origin(old) != _origin(new):
+        text = f"There is a template {new.name!r} already, {old.function.__qualname__} of {old.function.__module__}."
+        raise TemplateError("template.exists", text, (new.name,), "choose another name")
+    TEMPLATES[new.name] = new
 
 
 def _origin(t: Template) -> tuple[str, str]:
@@ -166,18 +140,15 @@ def template(name: str, matches: str | Pattern | None = None) -> Callable[[_T], 
     ...     tile = cfg.define_split("tile_i", cfg.match.i, num_outputs=2, max_factor=8)
     ...     outer, inner = tile.apply(s)
     ...     s.unroll(inner)
-    >>> TEMPLATES.forget("rows")
+    >>> del TEMPLATES["rows"]
     """
     if not is_a("name", name, str):
         raise TemplateError("template.unknown", "A template needs a name.", ("name",), '@template("my_matmul")')
-    if isinstance(matches, str) and matches not in PATTERNS:
-        text = f"There is no pattern {matches!r}."
-        raise TemplateError("template.unknown", text, (matches,), did_you_mean(matches, PATTERNS, "patterns"))
-    pattern = PATTERNS[matches] if isinstance(matches, str) else matches
+    pattern = PATTERNS.find(matches) if isinstance(matches, str) else matches
 
     def declare(function: _T) -> _T:
         plain: Any = is_a("the template", function, FunctionType, "put @template(name) over a function (cfg, s)")
-        TEMPLATES.add(Template(name, (function.__doc__ or "").strip(), plain, pattern))
+        _declare(Template(name, (function.__doc__ or "").strip(), plain, pattern))
         return function
 
     return declare
@@ -185,33 +156,7 @@ def template(name: str, matches: str | Pattern | None = None) -> Callable[[_T], 
 
 def templates_for(task: Any) -> list[Template]:
     """Templates that fit a task (or a bare `Func`), in the order of declaration."""
-    return [t for t in TEMPLATES if t.pattern is not None and t.fits(task)]
-
-
-def apply(name: str, task: Any, machine: Machine | None = None, fixed: Mapping[str, Any] | None = None) -> list[Draft]:
-    """Schedules with holes that a template makes of a task, one draft per variant.
-
-    Parameters
-    ----------
-    name : str
-    task : Task or Func
-    machine : Machine, optional
-        That of the task's target when left out.
-    fixed : mapping, optional
-        Knob -> its value: factors of a split (-1 is the rest), a candidate, an order, marks.
-
-    Raises
-    ------
-    TemplateError
-        "template.unknown", "template.mismatch", and those of `Expander.expand`.
-    """
-    return TEMPLATES[name].expand(func_of(task), getattr(task, "target", None), machine, fixed).drafts
-
-
-def knobs(name: str, task: Any, machine: Machine | None = None, fixed: Mapping[str, Any] | None = None) -> Knobs:
-    """The knob table of a template for a task; arguments and errors are those of `apply`."""
-    found = TEMPLATES[name].expand(func_of(task), getattr(task, "target", None), machine, fixed)
-    return Knobs.of(name, found)
+    return [t for t in TEMPLATES.values() if t.pattern is not None and t.fits(task)]
 
 
 def func_of(task: Any) -> Func:
