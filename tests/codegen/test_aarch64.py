@@ -13,7 +13,7 @@ from workbench.codegen import build_func
 from workbench.codegen.llvm import llvm_bind
 from workbench.errors import BuildError
 from workbench.runtime.measuring.harness import harness_text
-from workbench.runtime.thread_pool.pool_text import runtime_text
+from workbench.runtime.thread_pool.native_pool import runtime_text
 from workbench.schedule import Schedule
 from workbench.target import Target
 

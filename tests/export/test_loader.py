@@ -23,7 +23,7 @@ from workbench.intrinsics import x86_amx
 from workbench.runtime.execution import outputs
 from workbench.runtime.execution.executable import Executable
 from workbench.runtime.export import export_library, features, library
-from workbench.runtime.export.library_text import ABI, CONTEXT
+from workbench.runtime.export.native_contexts import ABI, CONTEXT
 
 
 @pytest.fixture(scope="module")

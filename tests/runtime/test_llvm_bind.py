@@ -11,7 +11,7 @@ import pytest
 from workbench.codegen.llvm import llvm_bind
 from workbench.errors import BuildError
 from workbench.runtime.measuring import harness
-from workbench.runtime.thread_pool import pool_text
+from workbench.runtime.thread_pool import native_pool
 from workbench.target import Target
 
 PLUS = "define i64 @plus(i64 %a) {\n %b = add i64 %a, 1\n ret i64 %b\n}"
@@ -117,7 +117,7 @@ def test_link_errors():
 def test_runtime_text_parses_for_other_machines(machine):
     import llvmlite.binding as llvm
 
-    for text in (pool_text.runtime_text(*machine), harness.harness_text(*machine)):
+    for text in (native_pool.runtime_text(*machine), harness.harness_text(*machine)):
         llvm.parse_assembly(text).verify()
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from workbench.codegen.llvm import llvm_bind
 from workbench.errors import UsageError
+from workbench.runtime.thread_pool.native_pool import MAX_THREADS, REGION_LIMIT
 from workbench.runtime.thread_pool.pool import ThreadPool
-from workbench.runtime.thread_pool.pool_text import MAX_THREADS, REGION_LIMIT
 
 # ctx = { counts, first index of every thread's in-use flag }: counts tasks, and notes two overlapping uses of one tid.
 TEXT = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from workbench.runtime.native.emitter import I32, I64, Emitter, Ptr, Struct, Value, call, native
-from workbench.runtime.thread_pool.pool_text import syscall
+from workbench.runtime.thread_pool.native_pool import syscall
 
 #: What cpuid tells, by position: (leaf, sub-leaf, register: 0 ... 3 for a, b, c, d). One more word follows: XCR0.
 _WORDS = ((1, 0, 2), (7, 0, 1), (7, 0, 2), (7, 0, 3), (7, 1, 0), (0x8000_0001, 0, 2))

@@ -10,9 +10,9 @@ from typing import Any
 from workbench.errors import ExportError
 from workbench.locks import ForkLock
 from workbench.runtime.execution.plan import ArraySpec
-from workbench.runtime.export.calls_text import PUBLIC
 from workbench.runtime.export.file import problem_of
-from workbench.runtime.export.library_text import ABI
+from workbench.runtime.export.native_calls import PUBLIC
+from workbench.runtime.export.native_contexts import ABI
 from workbench.runtime.export.tables import MARK, PREFIX_LENGTH
 
 _HINT = "give a library that Executable.export or `workbench export` wrote"

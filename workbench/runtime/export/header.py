@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.runtime.execution.plan import ArraySpec
-from workbench.runtime.export.library_text import ABI, ERRORS
+from workbench.runtime.export.native_contexts import ABI, ERRORS
 from workbench.runtime.export.tables import About
 
 _TEXT = """/* [NAME], compiled by [VERSION] for

@@ -26,10 +26,10 @@ from workbench.files import replace_file
 from workbench.intrinsics import x86_amx
 from workbench.runtime.buffers import Array
 from workbench.runtime.execution.plan import CallPlan, ExecutablePlan, HostCall, check_plan
-from workbench.runtime.export.calls_text import PUBLIC
 from workbench.runtime.export.elf import for_library, write_constants
 from workbench.runtime.export.header import header_text
 from workbench.runtime.export.linker import find_linker, link
+from workbench.runtime.export.native_calls import PUBLIC
 from workbench.runtime.export.tables import MARK, PREFIX_LENGTH, About, tables_text
 from workbench.runtime.native.emitter import Module
 from workbench.target import Target

@@ -19,8 +19,8 @@ from workbench.locks import ForkLock
 from workbench.runtime.buffers import Array, pointer_table
 from workbench.runtime.execution.network import Network, TimedRuns
 from workbench.runtime.export.functions import Functions, open_library
-from workbench.runtime.export.library_text import CODES
-from workbench.runtime.thread_pool.pool_text import MAX_THREADS
+from workbench.runtime.export.native_contexts import CODES
+from workbench.runtime.thread_pool.native_pool import MAX_THREADS
 
 
 def load_exported(path: str | os.PathLike[str], threads: int | None = None) -> ExportedNetwork:

@@ -10,7 +10,7 @@ from workbench.runtime.buffers import ALIGNMENT
 from workbench.runtime.execution.plan import ArraySpec, CallPlan, ExecutablePlan, Slot
 from workbench.runtime.export.elf import constants_layout
 from workbench.runtime.export.features import CHECK, checks
-from workbench.runtime.export.library_text import (
+from workbench.runtime.export.native_contexts import (
     ABI,
     CALL,
     CONTEXT,
@@ -42,7 +42,7 @@ class About:
 
 
 def tables_text(plan: ExecutablePlan, calls: Sequence[CallPlan], symbols: Sequence[str], about: About) -> str:
-    """Return the tables that `library_text` reads.
+    """Return the tables that `native_contexts` reads.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def tables_text(plan: ExecutablePlan, calls: Sequence[CallPlan], symbols: Sequen
 
 
 def _place(slot: Slot, offsets: Sequence[int]) -> tuple[int, int]:
-    """The words of a place, see `calls_text.address`."""
+    """The words of a place, see `native_calls.address`."""
     at = offsets[slot.at] if slot.kind == "const" else slot.at
     if slot.kind in ("const", "arena"):
         return KINDS[slot.kind], at + slot.skip

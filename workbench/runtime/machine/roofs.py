@@ -27,7 +27,7 @@ from workbench.runtime.machine.peaks import arithmetic_shape, peak_kernel
 from workbench.runtime.measuring.harness import cpu_clock, now, time_calls, wall_clock
 from workbench.runtime.native.emitter import I64, Emitter, Native, Pointer, Ptr, Struct, Value, exported, native
 from workbench.runtime.native.load import load
-from workbench.runtime.thread_pool.pool_text import Runtime
+from workbench.runtime.thread_pool.native_pool import Runtime
 from workbench.target import Target, cache_dir
 
 #: Nanoseconds of a try, tries at least, and seconds for all of them. Chosen, not measured.

@@ -39,9 +39,9 @@ from workbench.locks import ForkLock, once
 from workbench.runtime.buffers import Array, aligned_empty
 from workbench.runtime.machine.interference import Interference
 from workbench.runtime.native.load import load
-from workbench.runtime.thread_pool import pool_text
+from workbench.runtime.thread_pool import native_pool
+from workbench.runtime.thread_pool.native_pool import MAX_THREADS, POOL
 from workbench.runtime.thread_pool.placement import Placement
-from workbench.runtime.thread_pool.pool_text import MAX_THREADS, POOL
 
 if TYPE_CHECKING:
     from workbench.codegen.llvm.llvm_bind import Library
@@ -57,7 +57,7 @@ _FOR_EVER = 2**31 - 1
 @once
 def _code() -> Library:
     """The pool's machine code, loaded for ever: a sleeping worker may be inside it."""
-    return load(*pool_text.ENTRIES)
+    return load(*native_pool.ENTRIES)
 
 
 def serial_launch_address() -> int:
@@ -91,7 +91,7 @@ class ThreadPool:
         self.placement = Placement(nthreads)
         # A spinning worker that outnumbers the cores only takes time from one that has work.
         crowded = nthreads > usable_threads()
-        self._spin = pool_text.idle_spins(platform.machine(), crowded)
+        self._spin = native_pool.idle_spins(platform.machine(), crowded)
         self._spin_timed = self._spin if crowded else _FOR_EVER
         self._memory = aligned_empty((POOL.size,), "uint8")
         self._address = int(self._memory.ctypes.data)

@@ -1,10 +1,10 @@
-"""Memory of an exported library; `library_text` explains the words."""
+"""Memory of an exported library; `native_contexts` explains the words."""
 
 from __future__ import annotations
 
 from workbench.runtime.buffers import ALIGNMENT, HUGE_PAGE, LEAST_HUGE
 from workbench.runtime.native.emitter import I64, Emitter, External, Ptr, native
-from workbench.runtime.thread_pool.pool_text import sched_yield
+from workbench.runtime.thread_pool.native_pool import sched_yield
 
 #: Bytes of a small page, and numbers of the system's advice.
 _PAGE, _MADV_DONTNEED, _MADV_HUGEPAGE = 4096, 4, 14

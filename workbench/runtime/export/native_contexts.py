@@ -15,10 +15,10 @@ from typing import Annotated
 
 from workbench.runtime.buffers import ALIGNMENT
 from workbench.runtime.export.features import missing
-from workbench.runtime.export.memory_text import drop_constants, free, getpid, hold_constants, memset, take
+from workbench.runtime.export.native_memory import drop_constants, free, getpid, hold_constants, memset, take
 from workbench.runtime.native.emitter import I32, I64, Emitter, External, Pointer, Ptr, Struct, Value, native
-from workbench.runtime.thread_pool import pool_text
-from workbench.runtime.thread_pool.pool_text import MAX_THREADS, POOL, RUNTIME, Pool
+from workbench.runtime.thread_pool import native_pool
+from workbench.runtime.thread_pool.native_pool import MAX_THREADS, POOL, RUNTIME, Pool
 
 CONTEXT = Struct(
     {
@@ -93,7 +93,7 @@ def number(f: Emitter, name: str) -> Value:
 @native
 def enter(f: Emitter, record: Annotated[Value, Pointer(_RECORD)]) -> Ptr:
     """What a thread begins with."""
-    pool_text.wb_worker(f, record["pool"].load(), record["tid"].load(), 0)
+    native_pool.wb_worker(f, record["pool"].load(), record["tid"].load(), 0)
     return f.null()
 
 
@@ -134,7 +134,7 @@ def leave(f: Emitter, pool: Pool, count: I64, process: I32) -> None:
         f.ret()
     with f.when(getpid(f).eq(process) & count.ugt(1)):
         pool["stop"].store(1, "seq_cst")
-        pool_text.wb_wake(f, pool, MAX_THREADS)
+        native_pool.wb_wake(f, pool, MAX_THREADS)
         with f.range(count, start=1, once=True) as tid:
             _pthread_join(f, _record(pool, tid)["thread"].load(), f.null())
     free(f, pool)
@@ -174,15 +174,15 @@ def surround(f: Emitter, ctx: Context, threads: I32) -> I32:
     with f.when(pool.null()):
         f.ret(code(f, "NO_MEMORY"))
     memset(f, pool, 0, size)
-    crowded, spins = count.ugt(processors(f)), pool_text.idle_spins(f.module.machine, False)
-    pool["spin"].store(crowded.select(pool_text.CROWDED_SPINS, spins, "i32"))
+    crowded, spins = count.ugt(processors(f)), native_pool.idle_spins(f.module.machine, False)
+    pool["spin"].store(crowded.select(native_pool.CROWDED_SPINS, spins, "i32"))
     pool["nthreads"].store(count)
     own, there = getpid(f), start(f, pool, count)
     with f.when(there.ne(count)):
         leave(f, pool, there, own)
         f.ret(code(f, "NO_THREADS"))
     unsurround(f, ctx)
-    launch = count.eq(1).select(f.address(pool_text.wb_launch_serial), f.address(pool_text.wb_launch))
+    launch = count.eq(1).select(f.address(native_pool.wb_launch_serial), f.address(native_pool.wb_launch))
     workspace = pool.offset(workspace_at)
     for name, value in (("threads", threads), ("process", own), ("around", pool), ("workspace", workspace)):
         ctx[name].store(value)

@@ -1,4 +1,4 @@
-"""The run and the public functions of an exported library; `library_text` explains the words."""
+"""The run and the public functions of an exported library; `native_contexts` explains the words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 from workbench.runtime.buffers import ALIGNMENT
 from workbench.runtime.export.features import missing
-from workbench.runtime.export.library_text import (
+from workbench.runtime.export.native_contexts import (
     ABI,
     CALL,
     ERRORS,
@@ -23,9 +23,9 @@ from workbench.runtime.export.library_text import (
     surround,
     unsurround,
 )
-from workbench.runtime.export.memory_text import memcpy
+from workbench.runtime.export.native_memory import memcpy
 from workbench.runtime.native.emitter import I32, I64, Emitter, Native, Pointer, Pointers, Ptr, Value, native
-from workbench.runtime.thread_pool.pool_text import MAX_THREADS, RUNTIME
+from workbench.runtime.thread_pool.native_pool import MAX_THREADS, RUNTIME
 
 Place = Annotated[Value, Pointer(PLACE)]
 Tensors = Annotated[Value, Pointer(TENSOR)]
