@@ -222,7 +222,7 @@ def test_a_lane_after_the_end_does_nothing():
     assert not done
 
 
-@pytest.mark.parametrize("patience", [20.0, 0.001])
+@pytest.mark.parametrize("patience", [100.0, 0.001])
 def test_a_lane_waits_at_its_steps_while_the_session_is_busy(monkeypatch, patience):
     monkeypatch.setattr(worker, "PATIENCE_S", patience)
     session = worker.Worker("busy", lambda: None)
@@ -242,15 +242,14 @@ def test_a_lane_waits_at_its_steps_while_the_session_is_busy(monkeypatch, patien
         before = len(steps)
         until(lambda: len(steps) > before + 2)
         free.set()
-        session.put(lambda: (held.set(), gate.wait(20)), awaited=True)
-        assert held.wait(20)
-        time.sleep(0.02)
-        before = len(steps)
+        session.put(lambda: (held.set(), gate.wait(100)), awaited=True)
+        assert held.wait(100)
+        before = len(steps) + 1  # it may be in the middle of one
         if patience < 1:
             until(lambda: len(steps) > before)  # a session that is busy for long does not stop it for ever
             return
         time.sleep(0.1)
-        assert len(steps) == before
+        assert len(steps) <= before
         gate.set()
         until(lambda: len(steps) > before)
     finally:
