@@ -108,7 +108,7 @@ class Visitor:
         json.dumps(answer[0], allow_nan=False)
 
     def check(self) -> None:
-        assert self.session.flush(30)
+        assert self.session.flush(100)
         now = json.loads(json.dumps(dict(self.session.snapshot().slices)))
         assert self.slices == now
         history, nest, head = now["history"], now["nest"], now["head"]

@@ -82,7 +82,7 @@ def failed_session() -> TuningSession:
     session = TuningSession(
         RunPlan([FakeTask("k", HOSTILE)], toolbox=FakeToolbox(), measurer=measurer, trials=4)
     ).start()
-    session.join(10)
+    session.join(100)
     return session
 
 
@@ -90,7 +90,7 @@ def session(n: int = 3, start: bool = True, fail: Any = None) -> TuningSession:
     tasks = [FakeTask(f"key{k}", f"task {k} " + "long " * 30, weight=k + 1) for k in range(n)]
     made = TuningSession(RunPlan(tasks, toolbox=FakeToolbox(), measurer=FakeMeasurer(fail=fail), trials=8 * n))
     if start:
-        made.start().join(30)
+        made.start().join(100)
     return made
 
 
@@ -217,4 +217,4 @@ def sample(name: str) -> Iterator[Any]:
         yield made
     finally:
         if isinstance(made, TuningSession):
-            made.cancel().join(10)
+            made.cancel().join(100)

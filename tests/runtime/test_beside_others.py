@@ -123,7 +123,7 @@ def test_fork_while_another_thread_is_inside_a_region():
         wait(child(lambda: check(k, 5)))
         check(k, 5)
     stop.set()
-    thread.join(20)
+    thread.join(100)
     assert not thread.is_alive()
     check(other)
     """)
@@ -152,7 +152,7 @@ def test_fork_while_another_thread_builds_and_runs_the_same_kernel():
     for _ in range(6):
         wait(child(work))
     stop.set()
-    thread.join(20)
+    thread.join(100)
     assert not thread.is_alive()
     """)
 

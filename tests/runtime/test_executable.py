@@ -77,7 +77,7 @@ def test_many_callers(network):
     for caller in callers:
         caller.start()
     for caller in callers:
-        caller.join(30)
+        caller.join(100)
     assert len(results) == 150
     assert all(results)
 

@@ -28,7 +28,7 @@ def test_workers_leave_with_the_last_reference_to_their_pool():
     del pool
     gc.collect()
     for thread in own:
-        thread.join(20)
+        thread.join(100)
     assert not any(t.is_alive() for t in own)
 
 
@@ -78,7 +78,7 @@ def test_new_workers_wait_for_old_ones_that_are_still_busy(make_pool):
     assert set(workers()) - before == {old}
     ctx[2] = 1
     for thread in (starter, launcher, old):
-        thread.join(20)
+        thread.join(100)
         assert not thread.is_alive()
     assert len(set(workers()) - before) == 1
 

@@ -212,7 +212,7 @@ def test_two_threads_may_launch_at_once(make_pool):
     for launcher in launchers:
         launcher.start()
     for launcher in launchers:
-        launcher.join(30)
+        launcher.join(100)
     assert all((c.counts == 5_000).all() for c in counters)
 
 

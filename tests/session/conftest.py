@@ -24,7 +24,7 @@ class Mirror:
         self.rev, self.slices = None, {}
         session.subscribe(self.take)
         session.greet(self.take)
-        assert session.flush(30)
+        assert session.flush(100)
 
     def take(self, message):
         self.times.append(time.monotonic())
@@ -85,7 +85,7 @@ def session():
         s.close()
         if s.tuning is not None:
             s.tuning.cancel()
-            assert s.tuning.join(30)
+            assert s.tuning.join(100)
     until(lambda: not own_threads())
 
 

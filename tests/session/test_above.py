@@ -44,7 +44,7 @@ def test_a_convolution_by_winograd_is_faster_than_the_peak_and_says_why(session,
     assert slices(s, "head")["peak_share"] == 2.0
     assert slices(s, "head")["above"].startswith(FEWER)
     assert slices(s, "tasks")["rows"][0]["above"].startswith(FEWER)
-    assert s.flush(10)
+    assert s.flush(100)
     [spot] = [spot for spot in charts.spots(s.state) if spot.measured]
     assert spot.above.startswith(FEWER)
 

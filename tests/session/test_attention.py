@@ -61,7 +61,7 @@ def status(s):
 def test_nobody_looks_at_the_machine_until_somebody_looks_at_the_session(session, fake, machine):
     s = session()
     s.run("select", id="k")
-    assert s.flush(5)
+    assert s.flush(100)
     time.sleep(0.1)
     assert machine.looks == 0
     assert status(s) is None
@@ -87,7 +87,7 @@ def test_only_what_is_worth_telling_is_sent(session, fake, machine):
     mirror = Mirror(s)
     s.attend()
     until(lambda: status(s) is not None)
-    assert s.flush(5)
+    assert s.flush(100)
     until(lambda: mirror.slices["status"]["load"] is not None)
     sent, looks = len(mirror.messages), machine.looks
     machine.now = replace(BUSY, busy=0.85)

@@ -102,7 +102,7 @@ def test_of_a_network_the_default_schedule_is_timed_too_and_a_slower_one_by_hand
 
 def test_without_a_log_it_says_so_and_a_slow_variant_does_not_raise_the_total(session, fake):
     s = session(two())
-    s.flush(5)
+    s.flush(100)
     until(lambda: s.snapshot().slices["tasks"]["est_ms"] is not None)
     before = s.snapshot().slices["tasks"]["est_ms"]
     fake.result = timed(500.0)

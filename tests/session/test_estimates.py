@@ -33,7 +33,7 @@ def shown(s, schedule=None):
 
 def ready(s):
     until(lambda: s.state.peak is not None)
-    assert s.flush(10)
+    assert s.flush(100)
 
 
 def test_a_step_and_its_estimate_come_in_one_patch(session):
@@ -42,7 +42,7 @@ def test_a_step_and_its_estimate_come_in_one_patch(session):
     ready(s)
     before = len(mirror.messages)
     s.run("apply", step=split("i", None, 8))
-    assert s.flush(10)
+    assert s.flush(100)
     assert len(mirror.messages) == before + 1
     assert mirror.slices["head"]["est"] == shown(s)
     assert mirror.slices["head"]["est"]["ms"] > 0
@@ -119,7 +119,7 @@ def test_what_goes_wrong_is_told_once_and_the_others_have_theirs(session, monkey
     until(lambda: s.snapshot().slices["status"]["note"] is not None)
     s.run("dismiss")
     s.run("undo", n=1)
-    assert s.flush(10)
+    assert s.flush(100)
     assert calls.count(1) == 1
     assert s.snapshot().slices["status"]["note"] is None
     assert rows(s)[2] is not None

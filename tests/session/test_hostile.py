@@ -132,6 +132,6 @@ def test_what_is_forgotten_takes_no_room(session, monkeypatch):
     kept = s.state.history
     states = {node.key for node in kept.trees[0].nodes.values()}
     assert len(states) == 3
-    until(lambda: s.flush(10) and states <= kept.estimates.keys())
+    until(lambda: s.flush(100) and states <= kept.estimates.keys())
     for table in (kept.estimates, kept.selected, kept._holes, kept._made):
         assert table.keys() <= states

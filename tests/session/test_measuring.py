@@ -61,7 +61,7 @@ def test_steps_do_not_wait_for_a_measurement_and_the_newest_request_wins(session
     assert s.snapshot().slices["status"]["busy"] == "measuring v1"
     fake.gate.set()
     until(lambda: not s.state.doing)
-    s.flush(5)
+    s.flush(100)
     assert [len(trace) for trace in fake.seen] == [1, 4]
     assert s.snapshot().slices["status"]["busy"] == ""
 
@@ -174,7 +174,7 @@ def test_one_step_is_two_messages_and_four_kilobytes(session, fake, monkeypatch)
         until(lambda n=count: len(mirror.messages) > n)
         fake.gate.set()
         until(lambda: not s.state.doing)
-        assert s.flush(10)
+        assert s.flush(100)
         assert len(mirror.messages) - count == 2, step
         assert sum(mirror.sizes) - size <= 4_096, (step, by_slice(mirror.messages[count:]))
     assert mirror.agrees(s)
@@ -186,7 +186,7 @@ def test_selecting_is_one_small_message(session):
     for row_id in ("h", "stmt:conv", "X", "", "c"):
         count = len(mirror.messages)
         s.submit("select", {"id": row_id}, "x")
-        assert s.flush(10)
+        assert s.flush(100)
         assert len(mirror.messages) == count + 1
         assert mirror.sizes[-1] <= 8_192, row_id
 

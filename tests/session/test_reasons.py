@@ -159,7 +159,7 @@ def test_a_tile_is_taken_and_undone_as_one(session):
         node, trace = s.snapshot().slices["history"]["at"], s.schedule.trace
         count, size = len(seen.messages), sum(seen.sizes)
         s.run("apply", step=first["step"], then=first["then"])
-        assert s.flush(30)
+        assert s.flush(100)
         assert len(s.schedule.trace) == len(trace) + 1 + len(first["then"])
         assert sum(seen.sizes) - size <= 8_192, (first["label"], by_slice(seen.messages[count:]))
         if len(first["then"]) > 2:

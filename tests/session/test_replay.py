@@ -89,7 +89,7 @@ def test_in_a_session_the_other_task_is_shown_with_a_branch(session):
     assert s.snapshot().slices["history"]["at"] == 2, "where one came from is as it was"
     s.run("replay", node=1, task=1)
     assert s.snapshot().slices["history"]["at"] == 2, "the state is there already"
-    assert s.flush(10)
+    assert s.flush(100)
     assert mirror.agrees(s)
 
 

@@ -54,8 +54,8 @@ def test_a_loop_that_another_cell_splits_hands_the_selection_to_its_outer_part(s
     s = session()
     s.run("select", id="j")
     s.schedule.split("j", [None, 8])
-    assert s.flush(10)
+    assert s.flush(100)
     assert s.snapshot().slices["selection"]["id"] == "j.0"
     s.schedule.undo()
-    assert s.flush(10)
+    assert s.flush(100)
     assert s.snapshot().slices["selection"]["id"] == "j"

@@ -75,13 +75,13 @@ def test_a_run_is_steered_and_says_so(session, here):
     assert code(s, "steer", name="epsilon", args={"value": 0.2}) == "session.no_tuning"
     replies = []
     s.ask("space", {"task": key}, replies.append)
-    s.flush(10)
+    s.flush(100)
     assert replies.pop()["error"]["code"] == "session.no_tuning"
     s.run("tune", scope="task", trials=40)
     s.run("pause")
     mirror = Mirror(s)
     s.ask("space", {"task": key}, replies.append)
-    s.flush(10)
+    s.flush(100)
     space = replies.pop()["value"]
     assert space["variants"][0] == {
         "id": 0,
@@ -119,7 +119,7 @@ def test_a_run_is_steered_and_says_so(session, here):
     s.run("resume")
     assert s.tuning.wait(60)
     until(lambda: steering(s)["next"] is None and s.snapshot().slices["tuning"]["trials"] == 24)
-    s.flush(10)
+    s.flush(100)
     assert mirror.agrees(s)
     log = load_log(here / s.tuning.log)
     manual = [r for r in log.records if r.origin == "manual"]
@@ -151,7 +151,7 @@ def test_what_the_run_knows(session):
     assert {"name", "reason", "gain", "backward", "optimism", "similarity"} == set(found[-1])
     assert s.tuning.wait(60)
     until(lambda: s.snapshot().slices["tuning"]["state"] == "done")
-    s.flush(10)
+    s.flush(100)
     row = s.tuning.snapshot().rows[s.state.index]
     task = steering(s)["task"]
     lines = [c for c in s.tuning.comparisons if c.task_key == row.key]
@@ -195,7 +195,7 @@ def test_commands_of_others_are_shown(session):
         assert "nowhere" in refused["error"]
     finally:
         tuning.cancel()
-        tuning.join(30)
+        tuning.join(100)
 
 
 def trial(n, ms, **more):

@@ -47,7 +47,7 @@ def test_subjects(session, make, kind):
     assert len(slices["tasks"]["rows"]) == len(s.tasks)
     json.dumps(dict(slices), allow_nan=False)
     s.run("apply", step=split(s.snapshot().slices["selection"]["id"], None, 1))
-    assert s.flush(10)
+    assert s.flush(100)
     assert mirror.agrees(s)
 
 

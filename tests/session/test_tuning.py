@@ -42,9 +42,9 @@ def slice_of(s, name="tuning"):
 
 def finished(s):
     until(lambda: slice_of(s)["state"] in FINAL, 60)
-    assert s.tuning.join(30)
+    assert s.tuning.join(100)
     until(lambda: s.state.watch.told)
-    assert s.flush(10)
+    assert s.flush(100)
 
 
 @pytest.mark.parametrize(("scope", "trials"), [("all", None), ("task", 1), ("all", 7)])
@@ -130,7 +130,7 @@ def test_shares_are_estimated_until_all_tasks_have_a_time(session, fake):
     target = Target.host(threads=1)
     s = session([matmul(64), matmul(128), matmul(256)], target=target)
     s.state.peak = 100.0
-    s.flush(10)
+    s.flush(100)
     until(lambda: slice_of(s, "tasks")["est_ms"] is not None)
     tasks = slice_of(s, "tasks")
     assert [row["share"] for row in tasks["rows"]] == [None] * 3
@@ -229,7 +229,7 @@ def test_a_measurement_by_hand_holds_tuning_meanwhile(session, fake):
     fake.gate.clear()
     s.run("measure")
     until(lambda: fake.seen)
-    s.flush(5)
+    s.flush(100)
     assert s.tuning.state == "paused"
     assert slice_of(s)["state"] == "running"
     assert slice_of(s, "status")["busy"] == "measuring v0; tuning waits for it"
@@ -265,7 +265,7 @@ def test_a_run_of_another_cell_is_attached_and_outlives_the_session(session):
         assert s.tuning is tuning
     finally:
         tuning.cancel()
-        tuning.join(30)
+        tuning.join(100)
 
 
 def test_a_front_end_that_follows_a_run_shows_its_end(session):
@@ -320,7 +320,7 @@ def test_the_table_has_what_the_scheduler_expects_of_every_task_while_it_runs(se
     for row in slice_of(s, "tasks")["rows"]:
         assert row["gain"] == pytest.approx(tuning.terms(row["key"]).gain, rel=1e-2), "it stays to be read"
         assert row["more"] is None, "nothing comes next"
-    s.flush(10)
+    s.flush(100)
     assert mirror.messages[-1] is not before
     assert mirror.agrees(s)
 
@@ -367,7 +367,7 @@ def test_a_failed_run_says_why(session):
     mirror = Mirror(s)
     tuning.start()
     until(lambda: slice_of(s, "status")["note"] is not None)
-    s.flush(10)
+    s.flush(100)
     assert mirror.slices["tuning"]["state"] == "failed"
     assert "on fire" in mirror.slices["status"]["note"]["text"]
     assert mirror.slices["status"]["note"]["level"] == "error"

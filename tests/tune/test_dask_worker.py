@@ -78,7 +78,7 @@ class Call(threading.Thread):
 
     @property
     def statuses(self):
-        self.join(20)
+        self.join(100)
         return [m.status for m in self.found]
 
 

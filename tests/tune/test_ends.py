@@ -80,7 +80,7 @@ def test_several_threads_may_wait_and_all_hear_how_it_ended():
         thread.start()
     session.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(100)
     assert heard == ["tune.failed"] * 4
 
 
@@ -181,7 +181,7 @@ def test_a_run_says_why_it_ended(kwargs, how, end):
     if how in ("stop", "cancel"):
         getattr(session, how)()
         measurer.gate.set()
-    session.join(30)
+    session.join(100)
     snapshot = session.snapshot()
     assert snapshot.end == end
     assert (snapshot.progress.fraction == 1.0) == (end in RAN_THROUGH), "the bar stands where the run was ended"

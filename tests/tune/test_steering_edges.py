@@ -139,7 +139,7 @@ def test_whatever_threads_pause_and_go_on_the_runner_is_held_as_the_state_says()
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(100)
     assert session._plan.measurer.held == (session.state == "paused")
     session.resume()
     assert not session._plan.measurer.held
@@ -161,10 +161,10 @@ def test_commands_of_many_threads_all_hold(tmp_path):
     for n in range(10):
         send(log, "forbid", {"task": "0", "hole": "x", "values": [100 + n]})
     for thread in threads:
-        thread.join(30)
+        thread.join(100)
     until(lambda: len(session.held(0).forbids["x"]) == 50)
     assert session._loop.standing.budget.trials == 10**6 + 40
-    session.cancel().join(30)
+    session.cancel().join(100)
     again = make(log, trials=10**6, resume=True)
     assert again.held(0).forbids == {"x": {*range(40), *range(100, 110)}}
     again.cancel()

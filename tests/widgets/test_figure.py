@@ -44,7 +44,7 @@ def run(comms, quick):
         w.comm.receive({"t": "do", "id": "f", "cmd": "figure", "args": {}})
         until(lambda: w.figure)
         until(lambda: w.session.state.peak)
-        assert w.session.flush(10)
+        assert w.session.flush(100)
         return w, fake, w._figure._widget
 
     yield start
@@ -67,7 +67,7 @@ def trace(widget, name):
 
 
 def settled(w):
-    assert w.session.flush(10)
+    assert w.session.flush(100)
 
 
 def test_more_trials_are_one_small_update(comms, run):

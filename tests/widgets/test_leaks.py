@@ -93,7 +93,7 @@ def use(subject: object, held: Held) -> None:
         w.comm.receive({"t": "ask", "id": q, "q": q, "args": args})
     if w.schedule is not None and not w.schedule.trace:
         w.session.run("apply", step=Split("i", (None, 8)).to_json())
-    assert w.session.flush(30)
+    assert w.session.flush(100)
     w.close()
     assert w.comm is None
     assert all(part.comm is None for part in parts)

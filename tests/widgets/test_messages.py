@@ -24,7 +24,7 @@ def opened(task, **options):
     """A workbench that a browser has greeted."""
     w = Workbench(task, **options)
     w.comm.receive({"t": "hello", "v": 2, "theme": "light"})
-    assert w.session.flush(30)
+    assert w.session.flush(100)
     return w
 
 
@@ -53,12 +53,12 @@ def test_opening_stays_under_250_kilobytes(comms):
 def test_one_primitive_is_two_messages_and_four_kilobytes(comms, sent, factors):
     w = opened(convolution())
     w.comm.receive({"t": "do", "id": "a", "cmd": "select", "args": {"id": "relu_h"}})
-    w.session.flush(30)
+    w.session.flush(100)
     n = len(comms)
     step = {"primitive": "split", "args": {"loop": "o", "factors": factors}}
     w.comm.receive({"t": "do", "id": "b", "cmd": "apply", "args": {"step": step}})
     until(lambda: any(r["status"] == "ok" for r in w.session.snapshot().slices["history"]["rows"][1:]))
-    w.session.flush(30)
+    w.session.flush(100)
     count, size = size_since(comms, n)
     assert count <= 2
     assert size <= 4_096, {k: len(json.dumps(v)) for m in sent(w)[-2:] for k, v in m["ops"].items()}
@@ -72,12 +72,12 @@ def tuned(monkeypatch, trials):
     tuning = FakeTuning(tasks, rate=100.0)
     w = opened(tuning, auto_measure=False)
     w.comm.receive({"t": "do", "id": "f", "cmd": "figure", "args": {}})
-    w.session.flush(30)
+    w.session.flush(100)
     tuning.start()
     w.comm.receive({"t": "do", "id": "s", "cmd": "steer", "args": {"name": "epsilon", "args": {"value": 0.2}}})
     until(lambda: tuning.new_trials > trials)
     tuning.stop()
-    w.session.flush(30)
+    w.session.flush(100)
     return w, tuning
 
 
@@ -104,9 +104,9 @@ def test_what_a_cell_does_to_the_schedule_is_shown(comms, sent):
     s = Schedule(workloads.matmul(64, 64, 64), Target.host(threads=1))
     w = Workbench(s, auto_measure=False)
     w.comm.receive({"t": "hello", "v": 2, "theme": "light"})
-    w.session.flush(30)
+    w.session.flush(100)
     s.split("i", [None, 8])
-    w.session.flush(30)
+    w.session.flush(100)
     rows = w.session.snapshot().slices["nest"]["rows"]
     assert {"i.0", "i.1"} <= {r["id"] for r in rows}
     assert sent(w)[-1]["t"] == "patch"
@@ -117,7 +117,7 @@ def test_the_machine_is_watched_while_a_browser_says_that_it_is_there(comms, sen
     monkeypatch.setattr(LoadWatch, "look", lambda self: busy)
     w = Workbench(Schedule(workloads.matmul(64, 64, 64), Target.host(threads=1)), auto_measure=False)
     w.comm.receive({"t": "hello", "v": 2, "theme": "light"})
-    w.session.flush(30)
+    w.session.flush(100)
     assert w.session.snapshot().slices["status"]["load"] is None
     w.comm.receive({"t": "here"})
     until(lambda: w.session.snapshot().slices["status"]["load"] is not None)
@@ -144,10 +144,10 @@ def test_the_machine_is_watched_while_a_browser_says_that_it_is_there(comms, sen
 def test_odd_messages_do_no_harm(comms, sent, caplog, content):
     w = opened(convolution(), auto_measure=False)
     w.comm.receive(content)
-    w.session.flush(30)
+    w.session.flush(100)
     assert "Traceback" not in caplog.text
     w.comm.receive({"t": "do", "id": "ok", "cmd": "select", "args": {"id": "o"}})
-    w.session.flush(30)
+    w.session.flush(100)
     assert any("ok" in m.get("done", []) for m in sent(w))
 
 
@@ -155,7 +155,7 @@ def test_a_failed_command_says_why(comms, sent):
     w = opened(convolution(), auto_measure=False)
     step = {"primitive": "parallel", "args": {"loops": ["kh"]}}
     w.comm.receive({"t": "do", "id": "p", "cmd": "apply", "args": {"step": step}})
-    w.session.flush(30)
+    w.session.flush(100)
     failed = [f for m in sent(w) for f in m.get("failed", [])]
     assert [f["id"] for f in failed] == ["p"]
     assert failed[0]["error"]["code"].startswith("parallel.")
@@ -165,10 +165,10 @@ def test_a_failed_command_says_why(comms, sent):
 def test_selection_is_a_trait_both_ways(comms):
     w = opened(convolution(), auto_measure=False)
     w.selection = "kh"
-    w.session.flush(30)
+    w.session.flush(100)
     assert w.session.snapshot().slices["selection"]["id"] == "kh"
     w.comm.receive({"t": "do", "id": "s", "cmd": "select", "args": {"id": "o"}})
-    w.session.flush(30)
+    w.session.flush(100)
     until(lambda: w.selection == "o")
 
 

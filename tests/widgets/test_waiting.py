@@ -48,7 +48,7 @@ def test_closing_during_measure_ends_the_wait(comms, gate):
     waiting.start()
     until(lambda: w._measuring())
     w.close()
-    waiting.join(10)
+    waiting.join(100)
     assert codes == ["session.closed"]
 
 
@@ -64,7 +64,7 @@ def test_measure_in_an_observer_says_that_it_cannot_wait(comms, gate):
 
     w.observe(observer, "selection")
     w.session.submit("select", {"id": "i"})
-    assert w.session.flush(10)
+    assert w.session.flush(100)
     assert codes == ["session.thread"]
 
 
