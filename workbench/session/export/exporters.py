@@ -21,6 +21,7 @@ from workbench.arguments import shown
 from workbench.errors import UsageError, did_you_mean
 from workbench.ir.text import printer
 from workbench.log.conditions import constants_in
+from workbench.registry import Registry
 from workbench.runtime.measuring.results import MeasureOptions
 from workbench.schedule.trace import script
 from workbench.session.core.registry import answer
@@ -44,7 +45,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 Work = Callable[[], File]
 Exporter = Callable[["Host", Mapping[str, Any]], Work]
 
-EXPORTERS: dict[str, Exporter] = {}
+EXPORTERS: Registry[Exporter] = Registry("export", "exports", "export.what")
 
 
 def exporter(name: str) -> Callable[[Exporter], Exporter]:
@@ -65,11 +66,7 @@ def prepare(host: Host, args: Mapping[str, Any]) -> Work:
     UsageError
         "export.what" for something that cannot be exported.
     """
-    what = args.get("what")
-    if not isinstance(what, str) or what not in EXPORTERS:
-        hint = did_you_mean(what, EXPORTERS, "exports")
-        raise UsageError("export.what", f"There is no export {shown(what)}", (), hint)
-    return EXPORTERS[what](host, args)
+    return EXPORTERS.find(args.get("what"))(host, args)
 
 
 def kept(work: Work) -> Callable[[], dict[str, str]]:
