@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from workbench.advice.proposer import Place
 from workbench.advice.stages import BODY, vectors
 from workbench.errors import ScheduleError
 from workbench.ir.stmt import Block
 from workbench.machine_model.parameters import Machine
+from workbench.schedule import Schedule
 from workbench.schedule.holes import divisors
 from workbench.space.steps import placing
 from workbench.space.steps.queries import axis_of, contiguous_loop, has_reuse, operands, suited
 from workbench.space.steps.tiling import AT_ONCE
+from workbench.target import Target
 from workbench.turns import pause
-
-if TYPE_CHECKING:
-    from workbench.schedule import Schedule
-    from workbench.target import Target
 
 
 def partial_sums(s: Schedule, name: str, target: Target) -> str:

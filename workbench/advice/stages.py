@@ -5,17 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from workbench.advice.proposer import Place, Recipe
 from workbench.ir.stmt import Block
 from workbench.machine_model.parameters import Machine
+from workbench.schedule import Schedule
 from workbench.space.steps.queries import consumers, contiguous_loop, is_pointwise, producers, role, suited
 from workbench.space.steps.tiling import AT_ONCE, MAX_VECTORS, vector_choices
-
-if TYPE_CHECKING:
-    from workbench.schedule import Schedule
-    from workbench.target import Target
+from workbench.target import Target
 
 LEVELS = 2
 """Loops of another statement inside of which a stage is tried: the innermost ones over results, and the outermost."""

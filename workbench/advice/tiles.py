@@ -7,23 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from workbench.advice.proposer import Place
 from workbench.errors import ScheduleError
 from workbench.ir.func import Constraint
 from workbench.ir.stmt import For
 from workbench.machine_model.parameters import Machine
+from workbench.schedule import Schedule
 from workbench.schedule.holes import Hole
 from workbench.space.default_schedule import favourite
 from workbench.space.space import Variant
 from workbench.space.steps import tiling
 from workbench.space.steps.queries import axis_of, lane_axis, suited
+from workbench.target import Target
 from workbench.turns import pause
-
-if TYPE_CHECKING:
-    from workbench.schedule import Schedule
-    from workbench.target import Target
 
 ROWS = 2
 """Loops beside that of the lanes that take part in a tile: the innermost ones."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from workbench.ir.func import Func
 from workbench.machine_model.features import INDEX
 from workbench.machine_model.parameters import Machine
+from workbench.schedule import Schedule
 from workbench.space.sketch import RULES, sketches
 from workbench.space.space import Variant
-
-if TYPE_CHECKING:
-    from workbench.schedule import Schedule
 
 SAMPLE = 512
 
@@ -29,8 +27,6 @@ def default_schedule(task: Any, target: Any = None) -> Schedule:
     target : Target, optional
         The host when left out.
     """
-    from workbench.schedule import Schedule
-
     func = task if isinstance(task, Func) else task.func
     machine = Machine.of(target)
     usual = tuple(r for r in RULES if not r.custom)

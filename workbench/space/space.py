@@ -7,7 +7,7 @@ import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,12 @@ from workbench.legible import legible, legible_line
 from workbench.machine_model import features as feature_columns
 from workbench.machine_model import nest_summary
 from workbench.machine_model.parameters import Machine
+from workbench.schedule import Schedule
 from workbench.space.program_keys import Keys, Outline
 from workbench.space.sampling import Picks, Sampler
 from workbench.space.sketch import RULES, Draft, Note, Structure, Trouble, sketches
 from workbench.space.sketch.report import RuleRecord, report, rule_records
-
-if TYPE_CHECKING:
-    from workbench.schedule import Schedule
-    from workbench.space.template import Knobs
+from workbench.space.template import TEMPLATES, Knobs
 
 
 @dataclass(slots=True, repr=False)
@@ -232,8 +230,6 @@ def make_space(
     >>> space = wb.make_space(wb.workloads.matmul(64, 64, 64))
     >>> reasons = space.explain()
     """
-    from workbench.schedule import Schedule
-
     how = {"target": target, "structure": structure, "rules": rules, "template": template, "fixed": fixed}
     given = [name for name, value in how.items() if value is not None]
     if isinstance(task, Schedule):
@@ -264,8 +260,6 @@ def _func(task: Any) -> Func:
 
 
 def _from_template(func: Func, target: Any, template: str, fixed: Mapping[str, Any] | None) -> Space:
-    from workbench.space.template import TEMPLATES, Knobs
-
     machine = Machine.of(target)
     found = TEMPLATES[template].expand(func, target, machine, fixed)
     return _space(func.name, _variants(found.drafts, machine), ("template",), Knobs.of(template, found))
@@ -274,8 +268,6 @@ def _from_template(func: Func, target: Any, template: str, fixed: Mapping[str, A
 def _from_rules(
     func: Func, target: Any, structure: Structure | None, rules: Sequence[Any] | None, tell: Callable[[str], None]
 ) -> Space:
-    from workbench.schedule import Schedule
-
     chosen, machine = RULES.chosen(rules), Machine.of(target)
     found: dict[Trouble, None] = {}
     drafts = sketches(

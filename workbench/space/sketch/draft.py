@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from workbench.ir.func import Constraint, Func
 from workbench.ir.poly import Dim, holes_of, substitute
+from workbench.schedule import Schedule
 from workbench.space.sampling import Sampler
 from workbench.space.sketch.structure import Structure
-
-if TYPE_CHECKING:
-    from workbench.schedule import Schedule
 
 
 @dataclass(frozen=True, slots=True)

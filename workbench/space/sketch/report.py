@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from workbench.ir.stmt import blocks
+from workbench.schedule import Schedule
 from workbench.space.sketch.draft import Note
-
-if TYPE_CHECKING:
-    from workbench.schedule import Schedule
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.arguments import is_a, whole
 from workbench.errors import TemplateError, did_you_mean
 from workbench.ir.func import Constraint
 from workbench.ir.poly import Dim, Poly
 from workbench.machine_model.parameters import Machine
+from workbench.schedule import Schedule
 from workbench.space.template.knobs import Annotate, Choice, Knob, Reorder, Resplit, Split, make_split, marks, orders
 from workbench.space.template.numbers import Arithmetic, Condition, Number, Run
-
-if TYPE_CHECKING:
-    from workbench.schedule import Schedule
 
 
 class LeftOut(Exception):

@@ -12,13 +12,13 @@ from workbench.errors import ScheduleError, TemplateError, WorkbenchError, did_y
 from workbench.ir.func import Func
 from workbench.ir.poly import holes_of, substitute
 from workbench.machine_model.parameters import Machine
+from workbench.schedule import Schedule
 from workbench.space.sketch import Draft, Note
 from workbench.space.template.config import Config, LeftOut
 from workbench.space.template.knobs import Choice
 from workbench.space.template.numbers import Closed
 
 if TYPE_CHECKING:
-    from workbench.schedule import Schedule
     from workbench.space.template.registry import Template
 
 #: Most combinations of values that are tried as variants of one space.
@@ -87,8 +87,6 @@ class Expander:
 
     def _runs(self, values: dict[str, Any]) -> Iterator[tuple[Config, Schedule]]:
         """Run with these values; where the function needs one more, run with each that it may have."""
-        from workbench.schedule import Schedule
-
         schedule = Schedule(self.func, self.target)
         config = Config(schedule, self.machine, self.match, values, self.fixed)
         needed: str | None = None

@@ -14,11 +14,11 @@ from workbench.arguments import is_a, shown
 from workbench.errors import TemplateError, did_you_mean
 from workbench.ir.poly import Poly
 from workbench.legible import shown_legibly
+from workbench.schedule import Schedule
 from workbench.schedule.domain import MOST_WAYS, factor_table, ways
 from workbench.space.template.numbers import Closed, Condition, Number, Open
 
 if TYPE_CHECKING:
-    from workbench.schedule import Schedule
     from workbench.space.template.config import Config
 
 
@@ -193,14 +193,22 @@ class Resplit(Split):
         raise ValueError(text)
 
 
-class Reorder(Knob):
+class _OfLoops(Knob):
+    """Something about several loops: one part of a value for each of them."""
+
+    def __init__(self, config: Config, name: str, axes: Sequence[str], candidates: Sequence[tuple[Any, ...]]) -> None:
+        super().__init__(config, name, candidates)
+        self.axes = tuple(axes)
+
+    def check(self, value: Any) -> tuple[Any, ...]:
+        """Parts in any sequence."""
+        return tuple(super().check(tuple(value)))
+
+
+class Reorder(_OfLoops):
     """An order of loops (`define_reorder`)."""
 
     kind = "reorder"
-
-    def __init__(self, config: Config, name: str, axes: Sequence[str], candidates: Sequence[tuple[int, ...]]) -> None:
-        super().__init__(config, name, candidates)
-        self.axes = tuple(axes)
 
     @property
     def perm(self) -> tuple[int, ...]:
@@ -211,24 +219,19 @@ class Reorder(Knob):
         """Put the loops into this order; returns them in it."""
         loops = self.axes if axes is None else tuple(axes)
         order = tuple(loops[k] for k in self.perm)
-        if len(order) > 1 and self.perm != tuple(range(len(order))):
+        if len(order) > 1 and order != loops:
             s.reorder(*order)
         return order
 
     def check(self, value: Any) -> tuple[int, ...]:
         """Positions, or names of the loops."""
-        given = tuple(self.axes.index(v) if isinstance(v, str) else int(v) for v in value)
-        return tuple(Knob.check(self, given))
+        return super().check(self.axes.index(v) if isinstance(v, str) else int(v) for v in value)
 
 
-class Annotate(Knob):
+class Annotate(_OfLoops):
     """Marks of loops (`define_annotate`): "none", "unroll" or "vec" for each."""
 
     kind = "annotate"
-
-    def __init__(self, config: Config, name: str, axes: Sequence[str], candidates: Sequence[tuple[str, ...]]) -> None:
-        super().__init__(config, name, candidates)
-        self.axes = tuple(axes)
 
     @property
     def anns(self) -> tuple[str, ...]:
@@ -240,10 +243,6 @@ class Annotate(Knob):
         for loop, mark in zip(self.axes if axes is None else axes, self.anns, strict=True):
             if mark != "none":
                 (s.unroll if mark == "unroll" else s.vectorize)(loop)
-
-    def check(self, value: Any) -> tuple[str, ...]:
-        """One mark for each loop."""
-        return tuple(Knob.check(self, tuple(value)))
 
 
 # ------------------------------------------------------------------------------------------------------- declarations

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from workbench.arguments import is_a
 from workbench.errors import TemplateError, WorkbenchError
 from workbench.ir.func import Func
 from workbench.machine_model.parameters import Machine
 from workbench.registry import Registry
+from workbench.space.template.expand import Expander, Expansion
 from workbench.space.template.patterns import PATTERNS, Mismatch, Pattern
-
-if TYPE_CHECKING:
-    from workbench.space.template.expand import Expansion
 
 TemplateFunction: TypeAlias = Callable[[Any, Any], object]
 _T = TypeVar("_T", bound=TemplateFunction)
@@ -94,8 +92,6 @@ class Template:
         self, func: Func, target: Any = None, machine: Machine | None = None, fixed: Mapping[str, Any] | None = None
     ) -> Expansion:
         """All variants of the template for a computation; see `Expander.expand` for what it raises."""
-        from workbench.space.template.expand import Expander
-
         match = self.match(func)
         return Expander(self, func, target, machine or Machine.of(target), dict(fixed or {}), match).expand()
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench import markup as m
 from workbench.arguments import whole
 from workbench.errors import TemplateError, did_you_mean
 from workbench.ir.poly import concrete, substitute
 from workbench.legible import legible_line
+from workbench.space.template.expand import Expansion, Leaf
 from workbench.space.template.knobs import Knob
-
-if TYPE_CHECKING:
-    from workbench.space.template.expand import Expansion, Leaf
 
 _SHOWN = 6
 _HEAD = ("Knob", "Kind", "Candidates", "Size", "Becomes")
