@@ -8,7 +8,7 @@ import { IRenderMimeRegistry, MimeModel } from '@jupyterlab/rendermime';
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Panel, Widget } from '@lumino/widgets';
 
-export const VIEW_TYPE = 'application/vnd.schedule-workbench.view+json';
+const VIEW_TYPE = 'application/vnd.schedule-workbench.view+json';
 const WIDGET_TYPE = 'application/vnd.jupyter.widget-view+json';
 /** Before the one of ipywidgets, which is -10. */
 const RANK = -20;

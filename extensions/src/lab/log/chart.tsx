@@ -163,7 +163,7 @@ function thin<T>(all: readonly T[], most: number): readonly T[] {
 }
 
 /** Round numbers between two bounds: the coarsest set that has three, or the finest. */
-export function logTicks(low: number, high: number): number[] {
+function logTicks(low: number, high: number): number[] {
   let ticks: number[] = [];
   for (const steps of [
     [1],
@@ -182,7 +182,7 @@ export function logTicks(low: number, high: number): number[] {
   return ticks;
 }
 
-export function linearTicks(trials: number): number[] {
+function linearTicks(trials: number): number[] {
   const raw = trials / 5;
   const power = 10 ** Math.floor(Math.log10(Math.max(1, raw)));
   const step = [1, 2, 5, 10].map(m => m * power).find(s => s >= raw) ?? 1;

@@ -28,7 +28,7 @@ export interface GraphNode {
   readonly count?: number;
   readonly open?: boolean;
 }
-export type PassMark = 'removed' | 'added' | 'changed';
+type PassMark = 'removed' | 'added' | 'changed';
 /** A line from one node to another: x and y of each corner. */
 export interface GraphEdge {
   readonly a: string;
@@ -50,16 +50,9 @@ export interface GraphSlice {
   readonly source: boolean;
 }
 
-/** Question "graph". */
-export interface GraphQuestion {
-  readonly level: 'kernels' | 'nodes';
-  readonly expanded: readonly string[];
-  readonly pass?: number;
-  readonly side?: Side;
-}
 export type Side = 'before' | 'after';
 /** The frames column by column; `title` is a number of a word, `open` 0 or 1. */
-export type FoldColumns = Readonly<
+type FoldColumns = Readonly<
   Record<'title' | 'times' | 'nodes' | 'open' | 'x' | 'y' | 'w' | 'h', readonly number[]>
 > & {
   readonly id: readonly string[];

@@ -90,7 +90,7 @@ export interface DropTarget {
 export interface DropsAnswer {
   readonly targets: readonly DropTarget[];
 }
-export interface HoleInfo {
+interface HoleInfo {
   readonly name: string;
   readonly choices: readonly Json[] | null;
 }

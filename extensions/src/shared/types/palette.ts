@@ -4,7 +4,7 @@ import type { EstimateInfo } from './charts';
 import type { Args, Json } from './json';
 import type { NestRow } from './nest';
 
-export type FieldWidget = 'select' | 'multiselect' | 'factors' | 'size' | 'number' | 'checkbox' | 'text';
+type FieldWidget = 'select' | 'multiselect' | 'factors' | 'size' | 'number' | 'checkbox' | 'text';
 export interface FieldInfo {
   readonly name: string;
   readonly widget: FieldWidget;
@@ -53,7 +53,7 @@ export interface StepAnswer {
   readonly step: Step;
 }
 /** A step on offer: legal where the primitive is, else the one that its reason is about. */
-export interface QuickMove {
+interface QuickMove {
   readonly args: Args;
   readonly label: string;
 }

@@ -77,7 +77,7 @@ export interface Note extends Omit<ErrorInfo, 'message'> {
   readonly replay?: ReplayReport;
 }
 /** How busy the machine is, and with what; without a text where it is quiet. */
-export interface LoadInfo {
+interface LoadInfo {
   readonly text: string;
   readonly whose: string;
   readonly about: string;

@@ -54,7 +54,7 @@ export interface TasksSlice {
   readonly network?: { readonly ms: number; readonly untuned_ms: number; readonly why_not: string };
 }
 
-export type OrderWidget = 'text' | 'number' | 'real' | 'checkbox' | 'numbers' | 'shown';
+type OrderWidget = 'text' | 'number' | 'real' | 'checkbox' | 'numbers' | 'shown';
 export interface OrderField {
   readonly name: string;
   readonly widget: OrderWidget;
@@ -98,7 +98,7 @@ export interface SpaceInfo {
   }[];
   readonly variants: readonly { readonly id: number; readonly label: string; readonly rows: number }[];
 }
-export interface ComparisonInfo {
+interface ComparisonInfo {
   readonly text: string;
   readonly won: boolean;
   readonly why: string;

@@ -60,7 +60,7 @@ export interface ReplayReport {
   /** The first step that is not legal there. */
   readonly failed_at: number | null;
 }
-export interface ReplayStep {
+interface ReplayStep {
   readonly text: string;
   readonly ok: boolean | null;
   readonly reason: string;

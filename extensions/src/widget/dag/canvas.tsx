@@ -18,7 +18,7 @@ type Sizes = readonly [least: number, most: number];
 /** Nodes of one look as one path: its classes, and what to draw. */
 export type Blocks = readonly (readonly [look: string, path: string])[];
 
-export interface CanvasProps {
+interface CanvasProps {
   graph: DagData;
   drawn: Drawn;
   blocks: Blocks;

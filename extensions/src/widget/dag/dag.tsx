@@ -8,7 +8,7 @@ import { blocksOf, Canvas, LinkedEdges, Minimap, More, type Blocks, type Fonts }
 import { indexDag, isArrow, step, type DagData, type DagIndex, type DagNode } from './graph';
 import { DagView } from './view';
 
-export interface DagProps {
+interface DagProps {
   graph: DagData;
   title: string;
   label: string;

@@ -4,7 +4,7 @@ import type { GraphColumns, GraphEdge, GraphNode, StagesSlice } from '../../shar
 import type { Rect } from './viewport';
 
 export type DagNode = GraphNode;
-export type DagEdge = GraphEdge;
+type DagEdge = GraphEdge;
 export type DagData = StagesSlice;
 
 export interface DagIndex {

@@ -12,8 +12,8 @@ export interface Rect {
   readonly h: number;
 }
 
-export const MIN_ZOOM = 0.004;
-export const MAX_ZOOM = 3;
+const MIN_ZOOM = 0.004;
+const MAX_ZOOM = 3;
 const PAD = 8;
 /** Most that the small map takes of the width, in pixels and as a share; least it is wide; its margin. */
 const MAP = { most: 64, share: 0.16, least: 14, margin: 4 };

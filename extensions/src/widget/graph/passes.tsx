@@ -5,7 +5,7 @@ import { Switch } from '../elements/switch';
 import { milliseconds } from '../../shared/format';
 import type { PassesAnswer, PassInfo, Side } from '../../shared/types';
 
-export interface PassesProps {
+interface PassesProps {
   answer: PassesAnswer;
   at: number;
   onPick: (at: number) => void;

@@ -3,7 +3,7 @@
 import { plural } from '../../shared/format';
 import type { Store } from './store';
 
-export interface LinkWords {
+interface LinkWords {
   /** For the status bar. */
   readonly short: string;
   readonly title: string;

@@ -2,7 +2,7 @@
 
 import type { NestRow, NestSlice, PaletteItem, PaletteSlice, Slices } from '../../shared/types';
 
-export interface RowsOp {
+interface RowsOp {
   readonly order?: readonly Id[];
   readonly set?: readonly Change[];
   readonly rest?: object;

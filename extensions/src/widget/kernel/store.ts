@@ -10,7 +10,7 @@ import type { Previewed } from '../palette/preview';
 import { applyOp, FORMS, Misfit, type Op } from './patches';
 import { UrgentLine } from './subshell';
 
-export type Link = 'ok' | 'queued' | 'silent' | 'dead' | 'restarting' | 'static';
+type Link = 'ok' | 'queued' | 'silent' | 'dead' | 'restarting' | 'static';
 
 const PROTOCOL = 2;
 const QUEUED_AFTER = 300;

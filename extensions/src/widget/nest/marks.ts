@@ -5,7 +5,7 @@ import type { Store } from '../kernel/store';
 import type { Ui } from '../shell/ui';
 
 /** Whether a reason that names loops, blocks or rows is about this row. */
-export const isNamed = (row: NestRow, names: ReadonlySet<string>): boolean =>
+const isNamed = (row: NestRow, names: ReadonlySet<string>): boolean =>
   names.has(row.id) ||
   (row.kind === 'loop' ? names.has(row.name) : row.kind === 'stmt' && row.block !== null && names.has(row.block));
 

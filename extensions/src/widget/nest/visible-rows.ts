@@ -36,7 +36,7 @@ export function found(rows: readonly NestRow[], typed: string): NestRow | undefi
   return rows.find(row => at(row) === 0) ?? rows.find(row => at(row) > 0);
 }
 
-export interface Ghosts {
+interface Ghosts {
   readonly rows: readonly NestRow[];
   /** What the step would do to a row, in a word: "preview" for one that it would make. */
   readonly signs: ReadonlyMap<string, string>;

@@ -72,7 +72,7 @@ const nothing = (verdict: Verdict): PreviewAnswer => ({
 
 /** One step, or several that are taken one right after the other. */
 export type Steps = readonly [Step, ...Step[]];
-export const stepsText = (steps: Steps): string => steps.map(one => stepText(one.primitive, one.args)).join(', then ');
+const stepsText = (steps: Steps): string => steps.map(one => stepText(one.primitive, one.args)).join(', then ');
 
 /** Somebody who wants to know what steps would do: a form, or a list of steps to take instead. */
 interface Wish {

@@ -51,7 +51,7 @@ function noMeasure(store: Store, head: HeadSlice | null): string {
 }
 
 /** Whether the variant on show is being measured, or will be. */
-export function isMeasured(store: Store): boolean {
+function isMeasured(store: Store): boolean {
   const history = store.see('history');
   const status = history?.rows.find(row => row.id === history.at)?.status;
   return status === 'measuring' || status === 'queued' || store.pending.value.includes('measure');

@@ -10,7 +10,7 @@ import { capital } from '../elements/text';
 
 export type OrderDraft = Readonly<Record<string, Json>>;
 
-export interface OrderFieldProps {
+interface OrderFieldProps {
   readonly field: OrderField;
   readonly draft: OrderDraft;
   readonly tasks: readonly TaskRow[];
