@@ -7,7 +7,7 @@ unknown name is the same error wherever it is given.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, NoReturn, TypeVar
 
 from workbench.arguments import shown
@@ -40,6 +40,15 @@ class Registry(dict[str, T], Generic[T]):
         hint = did_you_mean(name, self, self.several)
         where = name if isinstance(name, str) and len(name) <= _LONGEST else shown(name)
         raise self.error(self.code, f"There is no {self.what} {shown(name)}", (where,), hint)
+
+    def __call__(self, name: str) -> Callable[[T], T]:
+        """Declare under a name, as a decorator."""
+
+        def declare(value: T) -> T:
+            self[name] = value
+            return value
+
+        return declare
 
     def find(self, name: object) -> T:
         """Return what is declared under a name that may be anything; raises `code`."""

@@ -8,7 +8,7 @@ from reprs.sanitizer import bars, sanitize
 import workbench as wb
 from workbench.analysis import difference
 from workbench.session import Session
-from workbench.session.panels.meta import PANELS
+from workbench.session.core.registry import PANELS
 from workbench.session.variant_tree.table import variants
 from workbench.widgets.static_view import LARGEST, saved_slices, static_html, static_text
 

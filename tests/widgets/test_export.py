@@ -13,9 +13,9 @@ from types import SimpleNamespace
 import pytest
 
 from workbench import Hole, Schedule, Session, Target, Task, Workbench, workloads
-from workbench.analysis.graph_drawing.panel_svg import draw
 from workbench.errors import UsageError
 from workbench.log.record import Record
+from workbench.session.export.drawings import draw
 from workbench.session.export.exporters import slug
 from workbench.widgets.export import made
 

@@ -16,7 +16,7 @@ from workbench.arguments import is_a
 from workbench.errors import UsageError, did_you_mean
 from workbench.schedule.primitive import Primitive
 from workbench.session import Session
-from workbench.session.panels.meta import PANELS
+from workbench.session.core.registry import PANELS
 from workbench.session.variant_tree.saved_file import kept
 
 from . import export as exporting
@@ -336,7 +336,7 @@ class Panel(anywidget.AnyWidget):
     root = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, workbench: Workbench, name: str, **traits: Any) -> None:
-        _check_panel(name, PANELS)
+        _check_panel(name, tuple(PANELS))
         is_a("workbench", workbench, Workbench)
         root = "IPY_MODEL_" + workbench.model_id
         super().__init__(panel=name, key=workbench.key, root=root, **{"layout": _grows(), **traits})

@@ -1,17 +1,21 @@
 """What a session can do and show: commands, slices, questions, each a decorated function in `workbench.session.panels`.
 
 A *slice* is a value that is always shown, computed anew after every change. A *command* changes the state. A *question*
-is asked by a front end about what is looked at on demand, and answered to the one who asked.
+is asked by a front end about what is looked at on demand, and answered to the one who asked. A *panel* is a part of the
+screen; its static view, its drawing and its table are what is seen of it without a front end.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from workbench.analysis.graph_drawing.svg import Canvas
 from workbench.errors import UsageError
+from workbench.log.record import Record
+from workbench.markup import Html
 from workbench.registry import Registry
 
 if TYPE_CHECKING:
@@ -100,6 +104,7 @@ class Slice:
 
     make: Callable[[SliceContext], Any]
     after: tuple[str, ...]
+    by_selection: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +115,65 @@ class Question:
     lane: str
 
 
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A part of a workbench that can be shown by itself; the front end has a component of the same name.
+
+    Attributes
+    ----------
+    title : str
+        What it is called in a list of panels.
+    place : int
+        Where it stands in that list.
+    slice : str
+        The slice that a saved notebook shows of it, see `static`.
+    needs : str
+        What has to be open: "model", "tasks" (several of them) or "program"; "" for anything.
+    about_task : bool
+        Whether it is about the task on show, whose numbers then stand above it.
+    page : int
+        Where it stands on the page that a saved notebook shows of the whole workbench; 0 for not there.
+    """
+
+    title: str
+    place: int
+    slice: str
+    needs: str = ""
+    about_task: bool = False
+    page: int = 0
+
+
 F = TypeVar("F", bound=Callable[..., None])
 S = TypeVar("S", bound=Callable[[SliceContext], Any])
 Q = TypeVar("Q", bound=Callable[[Host, Mapping[str, Any]], Any])
+V = TypeVar("V")
+A = TypeVar("A", bound=Callable[[Mapping[str, Any]], Iterator[tuple[str, dict[str, Any]]]])
 
 COMMANDS: Registry[Callable[..., None]] = Registry("command", "commands", "session.command")
 SLICES: dict[str, Slice] = {}
 QUESTIONS: Registry[Question] = Registry("question", "questions", "session.question")
+PANELS: dict[str, Panel] = {}
+
+Row = Mapping[str, Any]
+static: Registry[Callable[[Row, int], Html]] = Registry("static view", "static views", "export.panel")
+"""Declares how a saved notebook shows a slice: a function of its value and of how many rows there may be."""
+drawing: Registry[Callable[[Row, Mapping[str, Any], Canvas], str]] = Registry("drawing", "drawings", "export.panel")
+"""Declares a panel as SVG: a function of its slice, all slices, and the canvas; returns ``canvas.done(...)``."""
+table: Registry[Callable[[Mapping[str, Any], Sequence[Record]], list[Row]]] = Registry("table", "tables", "export.panel")
+"""Declares a table for CSV: a function of all slices and the trials that returns rows."""
+
+RECORDED: list[Callable[[Mapping[str, Any]], Iterator[tuple[str, dict[str, Any]]]]] = []
+
+
+def recorded(ask: A) -> A:
+    """Declare which questions, with their arguments, a page without a kernel can answer: a function of all slices."""
+    RECORDED.append(ask)
+    return ask
+
+
+def panel(name: str, title: str, place: int, **more: Any) -> None:
+    """Declare a panel, see `Panel`; its slice has its own name if nothing else is said."""
+    PANELS[name] = Panel(title, place, more.pop("slice", name), **more)
 
 
 def command(function: F) -> F:
@@ -125,11 +182,14 @@ def command(function: F) -> F:
     return function
 
 
-def slice_(name: str, *, after: tuple[str, ...] = ()) -> Callable[[S], S]:
-    """Declare a slice: a function of a `SliceContext` that returns plain JSON, the same while nothing changes."""
+def slice_(name: str, *, after: tuple[str, ...] = (), by_selection: bool = False) -> Callable[[S], S]:
+    """Declare a slice: a function of a `SliceContext` that returns plain JSON, the same while nothing changes.
+
+    One that depends on what is selected (`by_selection`) is recorded for each row of the nest.
+    """
 
     def declare(function: S) -> S:
-        SLICES[name] = Slice(function, after)
+        SLICES[name] = Slice(function, after, by_selection)
         return function
 
     return declare

@@ -17,16 +17,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench import __version__
-from workbench.arguments import shown
-from workbench.errors import UsageError, did_you_mean
+from workbench.errors import UsageError
 from workbench.ir.text import printer
 from workbench.log.conditions import constants_in
 from workbench.registry import Registry
 from workbench.runtime.measuring.results import MeasureOptions
 from workbench.schedule.trace import script
-from workbench.session.core.registry import answer
+from workbench.registry import Registry
+from workbench.session.core.registry import answer, drawing, table
+from workbench.session.export.drawings import draw
 from workbench.session.export.files import File, written
-from workbench.session.export.tables import TABLES, csv_text
+from workbench.session.export.tables import csv_text
 from workbench.session.measurement.results import Result
 from workbench.session.tuning_run.statistics import rounded
 from workbench.session.variant_tree.history import open_parts
@@ -47,15 +48,8 @@ Exporter = Callable[["Host", Mapping[str, Any]], Work]
 
 EXPORTERS: Registry[Exporter] = Registry("export", "exports", "export.what")
 
-
-def exporter(name: str) -> Callable[[Exporter], Exporter]:
-    """Declare an exporter."""
-
-    def declare(function: Exporter) -> Exporter:
-        EXPORTERS[name] = function
-        return function
-
-    return declare
+exporter = EXPORTERS
+"""Declares an exporter."""
 
 
 def prepare(host: Host, args: Mapping[str, Any]) -> Work:
@@ -220,15 +214,12 @@ def _trace(host: Host, args: Mapping[str, Any]) -> Work:
 @exporter("csv")
 def _csv(host: Host, args: Mapping[str, Any]) -> Work:
     """A table as CSV: the variants, the tasks, the trials or the loop nest."""
-    table = args.get("panel") or "variants"
-    if not isinstance(table, str) or table not in TABLES:
-        hint = did_you_mean(table, TABLES, "tables")
-        raise UsageError("export.panel", f"There is no table {shown(table)}", (), hint)
-    slices, stats, name = host.shown(), host.state.stats, stem(host, table)
-    records = tuple(stats.records)
+    name = args.get("panel") or "variants"
+    make = table.find(name)
+    slices, records, called = host.shown(), tuple(host.state.stats.records), stem(host, str(name))
 
     def work() -> File:
-        return File(f"{name}.csv", "text/csv", csv_text(TABLES[table](slices, records)))
+        return File(f"{called}.csv", "text/csv", csv_text(make(slices, records)))
 
     return work
 
@@ -236,13 +227,12 @@ def _csv(host: Host, args: Mapping[str, Any]) -> Work:
 @exporter("svg")
 def _svg(host: Host, args: Mapping[str, Any]) -> Work:
     """A panel as a drawing; that of a chart is made by a browser, which gives it."""
-    from workbench.analysis.graph_drawing.panel_svg import draw, drawable
-
     if isinstance(data := args.get("data"), str):
         given = stem(host, slug(str(args.get("panel") or "chart")))
         return lambda: File(f"{given}.svg", "image/svg+xml", data)
     panel, theme, slices = args.get("panel") or "nest", args.get("theme") or "light", host.shown()
-    name = stem(host, drawable(panel))
+    drawing.find(panel)
+    name = stem(host, panel)
     graph = answer(host, "graph", {"level": "kernels"})[0] if panel == "graph" else None
 
     def work() -> File:

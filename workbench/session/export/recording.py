@@ -9,21 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.session.core.protocol import VERSION, error_json
-from workbench.session.core.registry import QUESTIONS, SLICES, Host, Kept, SliceContext, answer
+from workbench.session.core.registry import QUESTIONS, RECORDED, SLICES, Host, Kept, SliceContext, answer
 from workbench.session.schedule_view.nest import known, nest_slice
 
 MOST_ROWS = 60
 """Rows of the nest for which is recorded what depends on the selection."""
-
-MOST_NODES, MOST_PASSES = 200, 40
-"""Operators of a network whose passes are recorded, and passes: the drawings of a larger one would be too large."""
-
-BY_SELECTION = ("accesses", "palette")
-"""Slices that depend on what is selected."""
-
-CODE = ("nest", "c", "llvm", "asm")
-PAGE, MOST_LINES = 400, 6000
-"""Lines that come at once, and of a listing at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +76,7 @@ def _selections(host: Host) -> Callable[[], dict[str, dict[str, Any]]]:
         rows = [row["id"] for row in nest["rows"][:MOST_ROWS]]
         for state.selected in ["", *rows, *(name for name in nest["buffers"] if name in known(nest))]:
             context = SliceContext(state, view, None, nest, Kept())
-            out[state.selected] = {name: SLICES[name].make(context) for name in BY_SELECTION if name in SLICES}
+            out[state.selected] = {name: one.make(context) for name, one in SLICES.items() if one.by_selection}
         return out
 
     return work
@@ -94,7 +84,8 @@ def _selections(host: Host) -> Callable[[], dict[str, dict[str, Any]]]:
 
 def _questions(host: Host) -> Iterator[tuple[str, Mapping[str, Any], Callable[[], Any]]]:
     """Ask what is on show when a panel is opened; a question that cannot even be asked is answered with the reason."""
-    for q, args in _wanted(host):
+    slices = host.shown()
+    for q, args in (one for ask in RECORDED for one in ask(slices)):
         if q not in QUESTIONS:
             continue
         try:
@@ -103,29 +94,6 @@ def _questions(host: Host) -> Iterator[tuple[str, Mapping[str, Any], Callable[[]
             yield q, args, _raising(error)
             continue
         yield q, args, value if lane else _constant(value)
-
-
-def _wanted(host: Host) -> Iterator[tuple[str, dict[str, Any]]]:
-    slices = host.shown()
-    if (graph := slices.get("graph")) is not None:
-        yield "graph", {"level": "kernels"}
-        if graph["nodes"] <= MOST_NODES:
-            yield "graph", {"level": "nodes"}
-            yield "passes", {}
-            sides = ((k, side) for k in range(MOST_PASSES) for side in ("before", "after"))
-            yield from (("graph", {"level": "kernels", "pass": k, "side": side}) for k, side in sides)
-    history = slices.get("history") or {"rows": []}
-    if not history["rows"]:
-        return
-    for kind in CODE:
-        yield "code", {"kind": kind, "node": history["at"]}
-        yield from (
-            ("code", {"kind": kind, "node": history["at"], "from": first}) for first in range(PAGE, MOST_LINES, PAGE)
-        )
-    row = next(row for row in history["rows"] if row["id"] == history["at"])
-    if row.get("parent") is not None:
-        for kind in CODE:
-            yield "diff", {"a": row["parent"], "b": row["id"], "kind": kind}
 
 
 def _answer(work: Callable[[], Any]) -> dict[str, Any]:

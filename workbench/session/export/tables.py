@@ -8,42 +8,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from workbench.log.reader import COLUMNS
-from workbench.log.record import Record
-from workbench.session.core.encoding import readable
-
 Row = Mapping[str, Any]
-
-
-def variants(slices: Mapping[str, Any], records: Sequence[Record]) -> list[Row]:
-    """One row for each variant of the task on show."""
-    history = slices.get("history") or {"rows": (), "at": 0}
-    return [{**row, "current": row["id"] == history["at"]} for row in history["rows"]]
-
-
-def tasks(slices: Mapping[str, Any], records: Sequence[Record]) -> list[Row]:
-    """One row for each task."""
-    rows = (slices.get("tasks") or {"rows": ()})["rows"]
-    return [{k: v for k, v in row.items() if k != "spark"} for row in rows]
-
-
-def trials(slices: Mapping[str, Any], records: Sequence[Record]) -> list[Row]:
-    """One row for each trial, with the columns that the log's table has."""
-    return [{name: getattr(record, name) for name in COLUMNS if hasattr(record, name)} for record in records]
-
-
-def nest(slices: Mapping[str, Any], records: Sequence[Record]) -> list[Row]:
-    """One row for each loop and statement."""
-    value = readable({"nest": slices.get("nest")})["nest"] or {"rows": ()}
-    return [{k: v for k, v in row.items() if k != "kinds"} for row in value["rows"]]
-
-
-TABLES: dict[str, Callable[[Mapping[str, Any], Sequence[Record]], list[Row]]] = {
-    "variants": variants, "tasks": tasks, "trials": trials, "nest": nest,
-}  # fmt: skip
 
 
 def csv_text(rows: Iterable[Row]) -> str:

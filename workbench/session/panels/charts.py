@@ -8,8 +8,10 @@ from typing import Any
 from workbench.arguments import shown
 from workbench.codegen import require_runnable
 from workbench.errors import UsageError, did_you_mean
-from workbench.session.core.registry import Host, SliceContext, command, slice_
+from workbench.session.core.registry import Host, SliceContext, command, panel, slice_
 from workbench.session.tuning_run.charts import CHARTS, Shown, height, known_roofs
+
+panel("chart", "Chart", 11, slice="tuning")
 
 #: Name of the work that measures roofs.
 ROOFS = "roofs"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from workbench import markup as m
 from workbench.analysis.loop_nest.estimate import estimated
 from workbench.arguments import is_a, whole
 from workbench.ir.func import Same
-from workbench.session.core.registry import Host, needed, question
+from workbench.session.core.registry import Host, needed, panel, question, recorded, static
 from workbench.session.measurement import comparisons as contests
 from workbench.session.tuning_run.statistics import rounded
 
@@ -18,10 +20,16 @@ if TYPE_CHECKING:
     from workbench.analysis.loop_nest.listing import CodeKind
     from workbench.target import Target
 
+panel("code", "Code", 8, needs="program", about_task=True, page=6)
+panel("diff", "Difference", 9, needs="program")
+
 PAGE = 400
 """Lines of a page at most."""
 MOST_ROWS = 2_000
 """Rows of a comparison that travel at most."""
+
+RECORDED_LINES = 6_000
+"""Lines of a listing that are recorded at most."""
 
 
 @lru_cache(maxsize=4)
@@ -109,3 +117,20 @@ def _rows(rows: Sequence[DiffRow], folded: int) -> Iterator[dict[str, Any]]:
         yield {"mark": one.mark, "left": one.left and list(one.left), "right": one.right and list(one.right), **said}
     if rows and folded > told:
         yield {"mark": " ", "left": None, "right": None, "skip": folded - told}
+
+
+@static("code")
+def _code_html(code: Mapping[str, Any], limit: int) -> m.Html:
+    return m.join(m.section("Code"), m.fold("The nest as text", m.code(code["text"], limit)))
+
+
+@recorded
+def _recorded(slices: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    history = slices.get("history") or {"rows": []}
+    rows = [row for row in history["rows"] if row["id"] == history["at"]]
+    for row, kind in itertools.product(rows, ("nest", "c", "llvm", "asm")):
+        listing = {"kind": kind, "node": row["id"]}
+        yield "code", listing
+        yield from (("code", {**listing, "from": first}) for first in range(PAGE, RECORDED_LINES, PAGE))
+        if row.get("parent") is not None:
+            yield "diff", {"a": row["parent"], "b": row["id"], "kind": kind}

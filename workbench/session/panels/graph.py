@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from workbench import markup as m
+from workbench.analysis.graph_drawing.network_svg import columns_svg
+from workbench.analysis.graph_drawing.svg import Canvas
 from workbench.errors import UsageError
 from workbench.session.core.model_drawings import Drawings
-from workbench.session.core.registry import Host, SliceContext, question, slice_
+from workbench.session.core.registry import Host, Row, SliceContext, drawing, panel, question, recorded, slice_, static
+
+panel("graph", "Model", 1, needs="model")
+
+MOST_NODES, MOST_PASSES = 200, 40
+"""Operators of a network whose passes are recorded, and passes: the drawings of a larger one would be too large."""
 
 
 @slice_("graph")
@@ -53,3 +61,25 @@ def _drawings(host: Host) -> Drawings:
     if host.state.drawings is None:
         raise UsageError("session.no_model", "There is no model to draw", (), "open a model: Workbench('model.onnx')")
     return host.state.drawings
+
+
+@static("graph")
+def _graph_html(model: Mapping[str, Any], limit: int) -> m.Html:
+    return m.line(f"{m.plural(model['nodes'], 'operator')} in {m.plural(model['kernels'], 'kernel')}")
+
+
+@drawing("graph")
+def _graph_svg(columns: Row, slices: Mapping[str, Any], to: Canvas) -> str:
+    return columns_svg(columns, slices, to)
+
+
+@recorded
+def _recorded(slices: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    if (graph := slices.get("graph")) is None:
+        return
+    yield "graph", {"level": "kernels"}
+    if graph["nodes"] <= MOST_NODES:
+        yield "graph", {"level": "nodes"}
+        yield "passes", {}
+        sides = ((k, side) for k in range(MOST_PASSES) for side in ("before", "after"))
+        yield from (("graph", {"level": "kernels", "pass": k, "side": side}) for k, side in sides)

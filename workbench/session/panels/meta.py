@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from workbench import __version__
-from workbench.session.core.registry import SliceContext, slice_
+from workbench.session.core.registry import PANELS, SliceContext, slice_
 from workbench.session.schedule_view import palette
 from workbench.session.tuning_run import steering_forms as steering
 from workbench.session.tuning_run.statistics import rounded
@@ -14,9 +13,6 @@ from workbench.session.tuning_run.statistics import rounded
 if TYPE_CHECKING:
     from workbench.session.core.state import SessionState
     from workbench.target import Target
-
-PANELS = ("graph", "tasks", "stages", "nest", "accesses", "palette", "variants", "code", "diff", "tuning", "chart")
-"""Parts of a workbench that can be shown on their own."""
 
 
 @slice_("meta")
@@ -37,7 +33,7 @@ def _meta(state: SessionState) -> dict[str, Any]:
         "threads": target.threads, "peak_gflops": rounded(state.peak_of_all),
         "peak_measured": state.peak_measured,
         "caches": [{"name": name, "bytes": size} for name, size in caches if size], "line": target.line_bytes,
-        "primitives": palette.primitives(), "orders": steering.forms(), "panels": list(panels(state)),
+        "primitives": palette.primitives(), "orders": steering.forms(), "panels": panels(state),
     }  # fmt: skip
 
 
@@ -51,13 +47,9 @@ def target_text(target: Target) -> str:
     return " · ".join(part for part in (arch, threads, vectors) if part)
 
 
-def panels(state: SessionState) -> Iterator[str]:
-    """Name the panels that have content."""
-    absent: set[str] = set()
-    if state.opened.graph is None:
-        absent.add("graph")
-    if state.opened.kind in ("task", "schedule") and len(state.infos) == 1:
-        absent.add("tasks")
-    if not any(t.task for t in state.infos):
-        absent |= {"stages", "nest", "accesses", "palette", "variants", "code", "diff", "tuning"}
-    yield from (name for name in PANELS if name not in absent)
+def panels(state: SessionState) -> list[str]:
+    """Name the panels that have content, in their places."""
+    alone = state.opened.kind in ("task", "schedule") and len(state.infos) == 1
+    program = any(t.task for t in state.infos)
+    there = {"": True, "model": state.opened.graph is not None, "tasks": not alone, "program": program}
+    return sorted((name for name, one in PANELS.items() if there[one.needs]), key=lambda name: PANELS[name].place)

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from workbench import markup as m
 from workbench.advice.instead import instead
 from workbench.advice.judging import attempt, verdict, verdict_json
 from workbench.schedule.primitive import from_json
 from workbench.session.core.encoding import relative
-from workbench.session.core.registry import Host, SliceContext, needed, question, slice_
+from workbench.session.core.registry import Host, SliceContext, needed, panel, question, slice_, static
 from workbench.session.schedule_view import palette as moves
 from workbench.session.schedule_view.on_show import listed, on_show, taken_back
 from workbench.session.schedule_view.preview import preview as work_out
 
+panel("palette", "Primitives", 6, needs="program", about_task=True)
 
-@slice_("palette")
+
+@slice_("palette", by_selection=True)
 def palette(context: SliceContext) -> dict[str, Any] | None:
     """Return the slice `palette`."""
     view, nest, selected = context.view, context.nest, context.state.selected
@@ -64,3 +67,13 @@ def witness(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
         return {"verdict": verdict_json(move), "instead": offers}
 
     return work
+
+
+@static("palette")
+def _palette_html(palette: Mapping[str, Any], limit: int) -> m.Html:
+    items = sorted(palette["rows"], key=lambda i: not i["legal"])
+    rows = [[m.mono(i["id"]), "legal" if i["legal"] else "", m.text(i["reason"] or "", 120)] for i in items]
+    columns = (m.Column("Primitive"), m.Column(""), m.Column("Why not"))
+    place = ": ".join(str(palette[k]) for k in ("at", "about") if palette.get(k))
+    about = m.label("at", m.text(place, 100)) if place else ""
+    return m.join(m.section("Primitives"), about, m.table(columns, m.cut(rows, limit, "primitives")))

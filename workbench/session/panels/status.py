@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from workbench import markup as m
 from workbench.codegen import require_runnable
-from workbench.session.core.registry import Host, SliceContext, command, slice_
+from workbench.runtime.machine.above_roof import MARK, marked
+from workbench.session.core.registry import Host, SliceContext, command, slice_, static
 from workbench.session.measurement import above_peak as above
 from workbench.session.tuning_run.statistics import rounded
 from workbench.session.variant_tree.history import to_choose
@@ -86,3 +89,23 @@ def auto_measure(host: Host, on: bool) -> None:
 def dismiss(host: Host) -> None:
     """Clear the note."""
     host.state.note = None
+
+
+@static("head")
+def _head_html(head: Mapping[str, Any], limit: int) -> m.Html:
+    name = m.join(m.text(head["name"], 100), m.faint(f" ×{head['weight']}") if (head.get("weight") or 1) > 1 else "")
+    step = head.get("step") or ""
+    facts: list[object] = [step, m.operations(head.get("flops"))]
+    if head.get("ms") is not None:
+        facts.append(m.Html(f"<b>{m.row_time(head)}</b>"))
+        facts.append(m.bad(head["doubt"]["text"], 120) if head.get("doubt") else "")
+        facts.append(f"{m.digits(head.get('gflops'))} GFLOP/s" if head.get("gflops") else "")
+        facts.append(f"{marked(head['peak_share'])} of the peak" if head.get("peak_share") else "")
+    if head.get("best_ms") is not None:
+        by = {"hand": " by hand", "tuner": " by the tuner"}.get(head.get("best_by") or "", "")
+        facts.append(f"best {m.milliseconds(head['best_ms'])}{by}")
+    if head.get("holes"):
+        facts.append(m.plural(head["holes"], "open number"))
+    shown = [m.text(f) for f in facts if f != ""]
+    why = [m.line(m.faint(f"{MARK} {head['above']}."))] if head.get("above") else []
+    return m.join(m.section("Task"), m.line(name), m.line(m.Html(" · ".join(shown))), *why)

@@ -1,128 +1,44 @@
-"""The tasks, the run that tunes them, and what steers it."""
+"""The run that tunes, what steers it, and its trials as a table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from workbench import markup as m
 from workbench.arguments import is_a, whole
 from workbench.codegen import require_runnable
 from workbench.errors import UsageError
-from workbench.log.weights import shares, total
+from workbench.log.reader import COLUMNS
+from workbench.log.record import Record
 from workbench.session.core.notes import NO_PROGRAM_HINT, note
-from workbench.session.core.registry import Host, SliceContext, command, needed, question, slice_
-from workbench.session.measurement import above_peak as above
+from workbench.session.core.registry import (
+    Host,
+    Row,
+    SliceContext,
+    command,
+    needed,
+    panel,
+    question,
+    slice_,
+    static,
+    table,
+)
 from workbench.session.tuning_run import steering_forms as steering
 from workbench.session.tuning_run import watch as tuning
-from workbench.session.tuning_run.statistics import delta, rounded, spark
+from workbench.session.tuning_run.statistics import rounded
 from workbench.tune.run.ends import goes_first
 from workbench.tune.run.options import TuneOptions
 from workbench.tune.run.start import TRIALS_PER_TASK
 
 if TYPE_CHECKING:
-    from workbench.log.lines import NetworkTime
     from workbench.session.core.state import SessionState
     from workbench.session.variant_tree.history import View
-    from workbench.tune.run.events import TaskRow
 
 SCOPES = ("schedule", "task", "all")
 
 
-# ----- tasks
-
-
-@slice_("tasks")
-def tasks(context: SliceContext) -> dict[str, Any]:
-    """Return the slice `tasks`."""
-    state = context.state
-    by_key = {r.key: r for r in context.tuning.rows} if context.tuning is not None else {}
-    if state.watch is not None and context.tuning is not None:
-        outlook = state.watch.outlook(context.tuning)
-    else:
-        rounds = state.opened.rounds
-        outlook = context.kept.of("outlook", (rounds,), lambda: tuning.remembered(rounds))
-    rows = [
-        {**_task_row(state, i, by_key.get(info.key)), **outlook.get(info.key, {})} for i, info in enumerate(state.infos)
-    ]
-    for row in rows if len(rows) > 1 else ():
-        _leave_out(state, row)
-    bests = [state.best(i) for i in range(len(rows))]
-    now = [(r["weight"], b.ms if b and r["ms"] is not None else None) for r, b in zip(rows, bests, strict=True)]
-    network = state.stats.ledger.network
-    longer = network.stretched() if network is not None else {}
-    inside = [(w, None if ms is None else ms * longer.get(r["key"], 1.0)) for (w, ms), r in zip(now, rows, strict=True)]
-    for row, share in zip(rows, shares(inside), strict=True):
-        row["share"] = None if share is None else round(share, 4)
-    untuned = total([(r["weight"], r["untuned_ms"]) for r in rows])
-    guess = _guess(state, rows) if total(now) is None else None
-    out = {"rows": rows, "total_ms": rounded(total(now)), "untuned_ms": rounded(untuned), "est_ms": guess}
-    return out if network is None else {**out, "network": _network(network)}
-
-
-def _network(found: NetworkTime) -> dict[str, Any]:
-    """Write what the whole network takes, measured."""
-    return {"ms": rounded(found.measured_ms), "untuned_ms": rounded(found.untuned_ms), "why_not": found.why_not}
-
-
-def _leave_out(state: SessionState, row: dict[str, Any]) -> None:
-    """Take away a time by hand that is in no log and more than the task should take without tuning: the network does
-    not become slower by what somebody has tried.
-    """
-    usual = state.estimates.untuned(row["key"])
-    if (
-        row["ms"]
-        and state.stats.of(row["key"]).best is None
-        and usual is not None
-        and (usual.ms or row["ms"]) < row["ms"]
-    ):
-        row.update(ms=None, gflops=None)
-
-
-def _guess(state: SessionState, rows: list[dict[str, Any]]) -> Any:
-    """Write beside tasks that have no time what they should take without tuning, and beside all of them their share of
-    measured and estimated times; return the sum of these.
-    """
-    found = [state.estimates.untuned(r["key"]) for r in rows]
-    for row, one in zip(rows, found, strict=True):
-        if row["ms"] is None:
-            row["est"] = None if one is None else rounded(one.ms, 3)
-    mixed = [(r["weight"], r["est"] if r["ms"] is None else r["ms"]) for r in rows]
-    if any(ms is None for _, ms in mixed):  # the clock is not known: cycles can be compared with each other only
-        mixed = [(r["weight"], None if e is None else e.cycles) for r, e in zip(rows, found, strict=True)]
-        whole = None
-    else:
-        whole = total(mixed)
-    for row, share in zip(rows, shares(mixed), strict=True):
-        row["est_share"] = rounded(share, 3)
-    return rounded(whole, 3)
-
-
-def _task_row(state: SessionState, index: int, row: TaskRow | None) -> dict[str, Any]:
-    info = state.infos[index]
-    task = state.stats.of(info.key)
-    best = state.best(index)
-    ms = None if best is None else best.ms
-    clean = best is None or best.sure != "disturbed"
-    gflops = info.flops / (ms * 1e6) if ms and info.flops and clean else None
-    faster = above.of_task(state, index, gflops)
-    word = row.state if row is not None else "measured" if ms is not None else ""
-    return {
-        "id": index, "key": info.key, "name": info.name, "weight": info.weight, "flops": info.flops, "ms": rounded(ms),
-        "gflops": rounded(gflops), **({"above": faster} if faster else {}), "trials": task.trials,
-        "failed": task.failures.total(), "failures": dict(task.failures), "untuned_ms": rounded(task.untuned_ms),
-        "share": None, "state": word, "reason": row.reason if row is not None else "", "delta": delta(task),
-        "spark": spark(task), "spread": rounded(best.record.spread, 3) if best is not None and clean else None,
-        "compared": task.comparisons, "confidence": None if row is None else rounded(row.confidence, 4),
-        "sure": "" if best is None else best.sure,
-    }  # fmt: skip
-
-
-@command
-def open_task(host: Host, task: object) -> None:
-    """Show a task, given by number, key or name."""
-    if task is None:
-        raise UsageError("usage.task", "Say which task to open")
-    host.state.open_task(task)
+panel("tuning", "Tuning", 10, needs="program", page=2)
 
 
 # ----- the run
@@ -258,3 +174,29 @@ def space(host: Host, args: Mapping[str, Any]) -> Any:
     """Say what can be pinned and forbidden for ``task``: the holes with their values, and the variants."""
     task = needed(args, "space", "task")
     return steering.choices(_watch(host).tuning, task)
+
+
+# ----- without a front end
+
+
+@static("tuning")
+def _tuning_html(tuning: Mapping[str, Any], limit: int) -> m.Html:
+    if tuning["state"] == "none" and not tuning.get("trials"):
+        return m.Html("")
+    done, total = m.counted(tuning["trials"]), tuning.get("total")
+    trials = f"{done} of {m.counted(total)} trials" if total is not None else m.plural(tuning["trials"], "trial")
+    state = "" if tuning["state"] == "none" else tuning["state"]
+    failed = f"{m.counted(tuning['failed'])} failed" if tuning.get("failed") else ""
+    facts = [state, trials, failed, m.duration(tuning["elapsed_s"]) if tuning.get("elapsed_s") else ""]
+    parts = [m.section("Tuning"), m.line(" · ".join(f for f in facts if f))]
+    if tuning.get("fraction"):
+        parts.append(m.line(m.bar(tuning["fraction"], 240), " ", m.percent(tuning["fraction"]), " of the budget"))
+    if tuning.get("message"):
+        parts.append(m.line((m.bad if state == "failed" else m.text)(tuning["message"], 300)))
+    return m.join(*parts)
+
+
+@table("trials")
+def _trials_table(slices: Mapping[str, Any], records: Sequence[Record]) -> list[Row]:
+    """One row for each trial, with the columns that the log's table has."""
+    return [{name: getattr(record, name) for name in COLUMNS if hasattr(record, name)} for record in records]

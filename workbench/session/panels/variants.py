@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from workbench import markup as m
+from workbench.analysis.graph_drawing.svg import Canvas, line_path
 from workbench.arguments import shown, whole
 from workbench.errors import UsageError
+from workbench.log.record import Record
 from workbench.markup import clean
 from workbench.schedule.fields import decode
 from workbench.session.core.notes import NO_PROGRAM_HINT
-from workbench.session.core.registry import Host, SliceContext, command, needed, question, slice_
+from workbench.session.core.registry import (
+    Host,
+    Row,
+    SliceContext,
+    command,
+    drawing,
+    needed,
+    panel,
+    question,
+    slice_,
+    static,
+    table,
+)
 from workbench.session.measurement import comparisons as contests
 from workbench.session.schedule_view import edit_step as changing
 from workbench.session.schedule_view.on_show import measure_new
@@ -21,6 +36,8 @@ from workbench.space.default_schedule import default_schedule
 
 LONGEST = 60
 """Letters of a name."""
+
+panel("variants", "Variants", 7, slice="history", needs="program", about_task=True, page=5)
 
 
 @slice_("history", after=("head",))
@@ -158,3 +175,140 @@ def change(host: Host, step: int, args: object, node: int | None = None) -> None
         raise UsageError("session.arguments", f"The arguments of a step are an object, not {shown(args)}")
     changing.change(host.state, found, step, {name: decode(value) for name, value in args.items()})
     measure_new(host)
+
+
+# ----- without a front end
+
+_VARIANTS = (
+    m.Column("", number=True),
+    m.Column("from", number=True),
+    m.Column("", code=True),
+    m.Column("Latency", number=True),
+    m.Column(""),
+    m.Column("GFLOP/s", number=True),
+    m.Column(""),
+)
+
+PAD, STEP_X, STEP_Y = 16.0, 112.0, 74.0
+"""Margin of the drawing, and distances of its columns and rows, in pixels."""
+
+CALM = ("", "ok", "queued", "measuring")
+"""States of a measurement that are no failure."""
+
+
+@static("history")
+def _variants_html(history: Mapping[str, Any], limit: int) -> m.Html:
+    rows, at = history["rows"], history["at"]
+    if not rows:
+        return m.Html("")
+    place = next((k for k, row in enumerate(rows) if row["id"] == at), 0)
+    start = max(0, min(place - limit // 2, len(rows) - limit))  # the current one is always among those shown
+    slowest = max((r["ms"] for r in rows if r["ms"] is not None and not r.get("doubt")), default=0.0)
+    shown = [_variant_row(r, at, slowest) for r in rows[start : start + limit]]
+    before = m.line(m.faint(f"… {m.plural(start, 'earlier variant')}")) if start else ""
+    return m.join(m.section("Variants"), before, m.table(_VARIANTS, m.cut(shown, limit, "variants", len(rows) - start)))
+
+
+def _variant_row(row: Mapping[str, Any], at: int, slowest: float) -> list[object]:
+    text = m.text(row["text"], 90)
+    if row["undone"]:
+        text = m.faint(text)
+    notes: list[m.Html] = []
+    if row.get("name"):
+        notes.append(m.text(row["name"], 60))
+    if row.get("star"):
+        notes.append(m.Html("★"))
+    if row["id"] == at:
+        notes.append(m.chip("now"))
+    if row["undone"]:
+        notes.append(m.chip("undone"))
+    if row["by"] == "tuner":
+        notes.append(m.chip("tuner" if row.get("trial") is None else f"trial {row['trial']}"))
+    if row["holes"]:
+        notes.append(m.chip(m.plural(row["holes"], "open number")))
+    if row["status"] in ("queued", "measuring"):
+        notes.append(m.chip(row["status"]))
+    elif row["status"] not in ("", "ok"):
+        last = m.last_line(row["error"])
+        notes.append(m.bad(row["status"].replace("_", " ") + (f": {last}" if last else ""), 90))
+    if row.get("doubt"):
+        notes.append(m.bad(row["doubt"]["text"], 90))
+    ms, parent = None if row.get("doubt") else row["ms"], row.get("parent")
+    guess = f"≈ {m.milliseconds(row['est'])}" if row.get("est") is not None else ""
+    return [
+        f"v{row['id']}", "" if parent is None else f"v{parent}", text,
+        m.row_time(row) or (m.faint(guess) if guess else ""),
+        m.bar(ms / slowest if ms is not None and slowest else None), m.digits(row["gflops"]) if row["gflops"] else "",
+        m.Html(" ".join(notes)),
+    ]  # fmt: skip
+
+
+@table("variants")
+def _variants_table(slices: Mapping[str, Any], records: Sequence[Record]) -> list[Row]:
+    """One row for each variant of the task on show."""
+    history = slices.get("history") or {"rows": (), "at": 0}
+    return [{**row, "current": row["id"] == history["at"]} for row in history["rows"]]
+
+
+@drawing("variants")
+def _variants_svg(history: Row, slices: Mapping[str, Any], to: Canvas) -> str:
+    rows = [{**row, "x": row.get("x", k), "y": row.get("y", 0)} for k, row in enumerate(history["rows"])]
+    at, top = history["at"], min(row["y"] for row in rows)
+    place = {row["id"]: (PAD + 48 + STEP_X * row["x"], 58 + STEP_Y * (row["y"] - top)) for row in rows}
+    parent = {row["id"]: row.get("parent", rows[k - 1]["id"] if k else None) for k, row in enumerate(rows)}
+    for row in rows:
+        if (before := parent[row["id"]]) in place:
+            _draw_edge(to, place[before], place[row["id"]], dashed=bool(row.get("undone")))
+    best = min((row["ms"] for row in rows if row["ms"] is not None and not row.get("doubt")), default=None)
+    for row in rows:
+        _draw_variant(to, row, *place[row["id"]], now=row["id"] == at, best=best)
+    head = slices.get("head") or {}
+    to.text(PAD, 20, f"Variants of {head.get('name', '')}", size=13, bold=True)
+    width = max(x for x, _ in place.values()) + STEP_X / 2 + PAD
+    return to.done(max(width, 360), max(y for _, y in place.values()) + 62, "Variants")
+
+
+def _draw_edge(to: Canvas, a: tuple[float, float], b: tuple[float, float], dashed: bool) -> None:
+    (x0, y0), (x1, y1) = a, b
+    if y0 == y1:
+        d = line_path([a, b])
+    else:
+        bend, r = x1 - STEP_X / 2, 8.0 if y1 > y0 else -8.0
+        d = f"M{x0} {y0}H{bend - 8}Q{bend} {y0} {bend} {y0 + r}V{y1 - r}Q{bend} {y1} {bend + 8} {y1}H{x1}"
+    to.path(d, width=1.5, stroke_dasharray="3 3" if dashed else None)
+
+
+def _draw_variant(to: Canvas, row: Row, x: float, y: float, *, now: bool, best: float | None) -> None:
+    failed, fastest = row["status"] not in CALM, best is not None and row["ms"] == best and not row.get("doubt")
+    name = f"v{row['id']}" + (f" {row['name']}" if row.get("name") else "") + (" ★" if row.get("star") else "")
+    note = f"{name} · best" if fastest and len(name) < 12 else name
+    to.text(x, y - 16, note, size=11, anchor="middle", fill="ac" if now else "tx2", bold=now or fastest, room=STEP_X)
+    stroke = "dng" if failed else "ac" if now or row["holes"] else "tx2"
+    dash = "2.5 2" if row["holes"] else None
+    if now:
+        to.circle(x, y, 9.5, fill="bg", stroke="ac", stroke_width=1.5)
+    if row["by"] == "tuner":
+        to.path(
+            f"M{x} {y - 6.4}L{x + 6.4} {y}L{x} {y + 6.4}L{x - 6.4} {y}Z",
+            stroke=stroke,
+            width=1.5,
+            fill="s3",
+            stroke_dasharray=dash,
+        )
+    else:
+        fill = "ac" if now and not failed and not row["holes"] else "bg"
+        to.circle(x, y, 5.5, fill=fill, stroke=stroke, stroke_width=1.5, stroke_dasharray=dash)
+    if failed:
+        to.path(f"M{x - 2.5} {y - 2.5}l5 5m0 -5l-5 5", stroke="dng", width=1.5)
+    to.text(x, y + 24, _time(row, failed), anchor="middle", fill="dng" if failed else "tx", bold=now, room=STEP_X)
+    to.text(x, y + 39, row["text"].replace("'", ""), size=11, mono=True, anchor="middle", fill="tx2", room=STEP_X - 6)
+
+
+def _time(row: Row, failed: bool) -> str:
+    if failed:
+        return str(row["status"]).replace("_", " ")
+    if row["ms"] is not None:
+        return m.row_time(row)
+    if row.get("est") is not None:
+        return f"≈ {m.milliseconds(row['est'])} est."
+    return m.plural(row["holes"], "open number") if row["holes"] else "not measured"
