@@ -5,20 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from workbench.advice.proposer import Case, Place, Proposal, Recipe, Way, proposer, step_of
 from workbench.advice.rowwise import partial_sums, together
 from workbench.advice.stages import recipes
 from workbench.advice.tiles import tile, tile_longer
 from workbench.advice.trace_edit import marking
+from workbench.ir.func import Func
 from workbench.ir.stmt import Block, For
 from workbench.schedule.primitive import registry
 from workbench.schedule.rewrite import fresh_names
-
-if TYPE_CHECKING:
-    from workbench.ir.func import Func
-    from workbench.target import Target
+from workbench.target import Target
 
 SHORT = 16
 """Most iterations of a loop that is unrolled."""

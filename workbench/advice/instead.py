@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import workbench.advice.substitutes  # noqa: F401  (declares the proposers)
 from workbench.advice.offer import Offer
@@ -12,19 +11,16 @@ from workbench.advice.proposer import ELSE, Case, Proposal, proposals
 from workbench.advice.trace_edit import marking
 from workbench.advice.trial import Trial
 from workbench.advice.words import say
+from workbench.analysis import Estimate
 from workbench.analysis.loop_nest.estimate import estimated
 from workbench.analysis.loop_nest.working_set import itemsize
 from workbench.ir.compact import compact
-from workbench.schedule.primitive import registry
+from workbench.ir.func import Func
+from workbench.schedule import Schedule
+from workbench.schedule.moves import Move
+from workbench.schedule.primitive import Primitive, registry
 from workbench.schedule.rewrite import fresh_names
 from workbench.target import Target
-
-if TYPE_CHECKING:
-    from workbench.analysis import Estimate
-    from workbench.ir.func import Func
-    from workbench.schedule import Schedule
-    from workbench.schedule.moves import Move
-    from workbench.schedule.primitive import Primitive
 
 MOST = 3
 """Ways that are offered."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.advice.trace_edit import replayed
 from workbench.advice.words import gain_text, phrase, say
-
-if TYPE_CHECKING:
-    from workbench.analysis import Estimate
-    from workbench.schedule import Schedule
-    from workbench.schedule.primitive import Primitive
+from workbench.analysis import Estimate
+from workbench.schedule import Schedule
+from workbench.schedule.primitive import Primitive
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from workbench.advice.cures import LEAST, Cures
 from workbench.advice.offer import Offer
@@ -14,13 +13,11 @@ from workbench.advice.why import why
 from workbench.advice.words import gain_text
 from workbench.errors import WorkbenchError
 from workbench.machine_model.parameters import Machine
+from workbench.schedule import Schedule
+from workbench.schedule.primitive import Primitive
 from workbench.space.default_schedule import default_schedule
+from workbench.target import Target
 from workbench.turns import pause
-
-if TYPE_CHECKING:
-    from workbench.schedule import Schedule
-    from workbench.schedule.primitive import Primitive
-    from workbench.target import Target
 
 AHEAD = 3
 """Steps that do not pay for themselves of which it is tried what they make possible."""

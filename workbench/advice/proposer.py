@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from workbench.errors import WorkbenchError
 from workbench.ir.func import Func
 from workbench.ir.stmt import Block, For, blocks
+from workbench.schedule import Schedule
 from workbench.schedule.legality import reduction_loops, spatial_loops
 from workbench.schedule.primitive import Primitive, registry
-
-if TYPE_CHECKING:
-    from workbench.schedule import Schedule
-    from workbench.target import Target
+from workbench.target import Target
 
 ELSE = "{}, else"
 """Key of the proposers of a reason or a refusal that are asked where the others found nothing."""

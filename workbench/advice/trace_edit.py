@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from workbench.schedule import Schedule
-    from workbench.schedule.primitive import Primitive
+from workbench.schedule import Schedule
+from workbench.schedule.primitive import Primitive
 
 MARKS = ("vectorize", "unroll", "parallel")
 """Steps that say how loops run; a loop that has been told is in the way of steps that would change it."""

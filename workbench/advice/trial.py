@@ -14,13 +14,13 @@ from workbench.analysis.loop_nest.estimate import evaluated
 from workbench.errors import WorkbenchError
 from workbench.machine_model.parameters import Machine
 from workbench.machine_model.roofline import program_cycles
+from workbench.schedule import Schedule
+from workbench.schedule.primitive import Primitive
+from workbench.target import Target
 from workbench.turns import pause
 
 if TYPE_CHECKING:
     from workbench.advice.proposer import Proposal
-    from workbench.schedule import Schedule
-    from workbench.schedule.primitive import Primitive
-    from workbench.target import Target
 
 TRIED = 16
 """Ways that are tried for one reason or refusal; recipes, which are few, do not count."""

@@ -10,27 +10,24 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from workbench.advice.cures import Cures
 from workbench.advice.offer import Offer
-from workbench.analysis.loop_nest.accesses import accesses
+from workbench.analysis.loop_nest.accesses import AccessRow, accesses
 from workbench.analysis.loop_nest.estimate import evaluated
 from workbench.ir.stmt import blocks
 from workbench.legible import shown_legibly
 from workbench.machine_model.cache_traffic import LEVELS, OCCUPANCY
 from workbench.machine_model.footprint import WAYS
+from workbench.machine_model.nest_summary import LoopPlan
 from workbench.machine_model.parameters import Machine
 from workbench.machine_model.quantities import STRAIGHT, BlockFacts
 from workbench.machine_model.roofline import Cycles, body_parts, fitted_for, program_cycles, waiting
-
-if TYPE_CHECKING:
-    from workbench.analysis.loop_nest.accesses import AccessRow
-    from workbench.machine_model.nest_summary import LoopPlan
-    from workbench.schedule import Schedule
-    from workbench.target import Target
+from workbench.schedule import Schedule
+from workbench.target import Target
 
 STAGE = "stage"
 """Code of the reason that another statement than the main one takes time."""
@@ -154,11 +151,9 @@ def why(schedule: Schedule, target: Target | None = None, *, cures: bool = True)
     >>> [one.code for one in why(s).reasons]
     ['scalar', 'latency', 'stride']
     """
-    from workbench.target import Target as TargetType
-
     if not schedule.is_concrete:
         return None
-    target = target or schedule.target or TargetType.host()
+    target = target or schedule.target or Target.host()
     machine = Machine.of(target)
     found = evaluated(schedule, machine)
     times = [cycles.both for _, cycles in found]

@@ -15,14 +15,13 @@ from workbench.analysis.figures.subplot import FOOT, Part, alone, escaped
 from workbench.analysis.loop_nest.estimate import estimate
 from workbench.machine_model import parameters
 from workbench.markup import plural
-from workbench.runtime.machine.roofs import all_threads
+from workbench.runtime.machine.roofs import Roofs, all_threads, size_class, stored
+from workbench.schedule import Schedule
+from workbench.target import Target
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from workbench.runtime.machine.roofs import Roofs
-    from workbench.schedule import Schedule
-    from workbench.target import Target
 
 NAMES = 60
 """Most schedules that are looked for room for their names."""
@@ -88,8 +87,6 @@ def roofline_figure(
         Always the same nine traces: the roof of arithmetic, three of memory, the tuner's trials, the path, schedules by
         hand, by the tuner, and the current one.
     """
-    from workbench.target import Target
-
     given = list(variants)
     schedules = [v for v in given if not isinstance(v, Spot)]
     target = target or next((s.target for s in schedules if s.target is not None), None) or Target.host()
@@ -108,8 +105,6 @@ def _spot(schedule: Schedule, number: int, current: bool, target: Target) -> Spo
 
 def working_sets(target: Target) -> dict[str, int]:
     """Return bytes that all threads read together to see a level alone, for the levels that show alone."""
-    from workbench.runtime.machine.roofs import size_class
-
     found = parameters.Machine.of(target)
     near, far = parameters.working_sets(found)
     beyond = size_class(4 * found.l3)
@@ -119,8 +114,6 @@ def working_sets(target: Target) -> dict[str, int]:
 
 def stored_roofs(target: Target) -> dict[str, Roofs]:
     """Return the roofs of memory that were measured before, by level."""
-    from workbench.runtime.machine.roofs import stored
-
     found = {level: stored(target, target.threads, size) for level, size in working_sets(target).items()}
     return {level: roof for level, roof in found.items() if roof is not None}
 

@@ -13,6 +13,7 @@ from workbench.analysis.figures.timeline import TURNS, timeline_part
 from workbench.analysis.trials.curve import best_so_far
 from workbench.analysis.trials.source import read
 from workbench.runtime.machine.roofs import all_threads
+from workbench.target import Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from workbench.analysis.trials.source import Source
-    from workbench.target import Target
 
 LEFT = 0.66
 """Share of the width that lies left of the curve and of the predictions, where there is room for two columns."""
@@ -97,8 +97,6 @@ def tuning_figure(
         The traces of `best_so_far_figure`, `timeline_figure` and `prediction_figure`, in this order; where the task is
         one of several, then those of `best_so_far_figure` of all together.
     """
-    from workbench.target import Target
-
     lines, c = read(source), colours(theme)
     target = target if target is not None else Target.host()
     key = getattr(task, "key", task)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,9 @@ from workbench.machine_model.parameters import Machine
 from workbench.machine_model.population import Telling, Values
 from workbench.machine_model.quantities import BlockFacts, block_facts
 from workbench.machine_model.roofline import Cycles, block_cycles, program_cycles
+from workbench.schedule import Schedule
 from workbench.space.space import space_from_schedule
-
-if TYPE_CHECKING:
-    from workbench.schedule import Schedule
-    from workbench.target import Target
+from workbench.target import Target
 
 LOW, HIGH = 0.1, 0.9
 """Quantiles over the rows of a schedule with open numbers that `Estimate.low_ms` and `Estimate.high_ms` are."""
@@ -147,8 +145,6 @@ def cycles_per_ms(machine: Machine, peak_gflops: float | None) -> float | None:
 
 
 def _stored(target: Target | None) -> float | None:
-    from workbench.target import Target
-
     return (target if target is not None else Target.host()).stored_peak()
 
 

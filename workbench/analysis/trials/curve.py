@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from workbench.analysis.trials.source import Trial, read
 from workbench.errors import InputError, did_you_mean
+from workbench.log.ledger import Measured
 from workbench.log.weights import total
 
 if TYPE_CHECKING:
     import pandas
 
     from workbench.analysis.trials.source import Source
-    from workbench.log.ledger import Measured
 
 NO_TIME = "no time"
 """Kind of a trial that ran without an error and yet has no latency."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.analysis.trials.source import Trial, read
+from workbench.log.lines import Round
 
 if TYPE_CHECKING:
     from workbench.analysis.trials.source import Source
-    from workbench.log.lines import Round
 
 
 @dataclass(frozen=True, slots=True)

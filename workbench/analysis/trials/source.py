@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from workbench.arguments import ArgumentTypeError
 from workbench.errors import InputError
+from workbench.log.ledger import Ledger, Measured
+from workbench.log.lines import KINDS, AnyLine, Round
+from workbench.log.reader import load_log
+from workbench.log.record import Record
+from workbench.tune.run.session import TuningSession
 
 if TYPE_CHECKING:
     import pandas
-
-    from workbench.log.ledger import Ledger, Measured
-    from workbench.log.lines import AnyLine, Round
-    from workbench.log.record import Record
-    from workbench.tune.run.session import TuningSession
 
     Source: TypeAlias = "pandas.DataFrame | TuningSession | Iterable[AnyLine] | str | os.PathLike[str] | Lines"
 
@@ -72,9 +72,6 @@ def read(source: Any) -> Lines:
     InputError
         "curve.columns" for a table without what is needed; `LogError` for what is wrong with a log.
     """
-    from workbench.log.reader import load_log
-    from workbench.tune.run.session import TuningSession
-
     if isinstance(source, Lines):
         return source
     if isinstance(source, str | os.PathLike):
@@ -97,10 +94,6 @@ def of_lines(
     """Take lines of a log together, in its order; the tasks are those that occur, unless `keys` names them. A task is
     called what `names` says by its key, else as in its first trial: later ones may have another name.
     """
-    from workbench.log.ledger import Ledger
-    from workbench.log.lines import Round
-    from workbench.log.record import Record
-
     ledger, records, rounds = Ledger(), list[Record](), list[Round]()
     for line in lines:
         if isinstance(line, Round):
@@ -132,8 +125,6 @@ def of_ledger(
 
 
 def _of_iterable(source: Any) -> Lines:
-    from workbench.log.lines import KINDS
-
     given = list(source) if isinstance(source, Iterable) else None
     if given is None or not all(isinstance(line, tuple(KINDS.values())) for line in given):
         message = f"There is no curve of a {type(source).__name__}"

@@ -5,16 +5,15 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.analysis import network, pass_network
 from workbench.arguments import shown
 from workbench.errors import UsageError
+from workbench.graph.graph import Graph
+from workbench.graph.passes.explain import PassReport, Report
+from workbench.graph.tasks import Task
 from workbench.session.tuning_run.statistics import rounded
-
-if TYPE_CHECKING:
-    from workbench.graph.graph import Graph
-    from workbench.graph.passes.explain import PassReport, Report
-    from workbench.graph.tasks import Task
 
 MOST = 24
 """Drawings that are kept: those that were looked at last."""
@@ -42,8 +41,6 @@ class Drawings:
 
     def network(self, level: str, expanded: Sequence[str]) -> dict[str, Any]:
         """Return the columns of `workbench.analysis.network`."""
-        from workbench.analysis import network
-
         # `network` itself says which levels there are
         return self._once(
             (shown(level), *sorted(expanded)),
@@ -52,8 +49,6 @@ class Drawings:
 
     def side(self, at: int, side: str, expanded: Sequence[str]) -> dict[str, Any]:
         """Return the columns of `workbench.analysis.pass_network`."""
-        from workbench.analysis import pass_network
-
         report = self.report()
         return self._once(
             (shown(at), shown(side), *sorted(expanded)),

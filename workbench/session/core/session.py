@@ -7,10 +7,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.arguments import is_a, path
 from workbench.errors import UsageError
+from workbench.graph.tasks import Task
+from workbench.schedule import Schedule
 from workbench.session.core import registry
 from workbench.session.core.notes import first_note, note
 from workbench.session.core.protocol import Snapshot, error_json, state_message
@@ -24,12 +26,8 @@ from workbench.session.core.threads import Call, Lanes, Worker
 from workbench.session.measurement.load_watch import LoadMonitor
 from workbench.session.measurement.measurements import Measurements
 from workbench.session.variant_tree.history import View
-
-if TYPE_CHECKING:
-    from workbench.graph.tasks import Task
-    from workbench.schedule import Schedule
-    from workbench.target import Target
-    from workbench.tune.run.session import TuningSession
+from workbench.target import Target
+from workbench.tune.run.session import TuningSession
 
 CLOCK_S = 1.0
 """How often elapsed time and the like are renewed while tuning runs and nothing else happens."""
@@ -75,10 +73,8 @@ class Session:
         auto_measure: bool = True,
         **loading: Any,
     ) -> None:
-        from workbench.target import Target as TargetType
-
         if target is not None:
-            is_a("target", target, TargetType)
+            is_a("target", target, Target)
         log_path = None if log is None else path("log", log)
         opened = open_subject(subject, target, log_path, loading)
         if opened.tuning is not None:

@@ -22,6 +22,7 @@ from workbench.ir.text import printer
 from workbench.log.conditions import constants_in
 from workbench.registry import Registry
 from workbench.runtime.measuring.results import MeasureOptions
+from workbench.schedule import Schedule
 from workbench.schedule.trace import script
 from workbench.registry import Registry
 from workbench.session.core.registry import answer, drawing, table
@@ -33,7 +34,6 @@ from workbench.session.tuning_run.statistics import rounded
 from workbench.session.variant_tree.history import open_parts
 
 if TYPE_CHECKING:
-    from workbench.schedule import Schedule
     from workbench.session.core.registry import Host
     from workbench.session.core.state import SessionState
 

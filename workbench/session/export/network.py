@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench import __version__
 from workbench.errors import UsageError
+from workbench.graph.graph import Source
 from workbench.legible import legible_line
 from workbench.log.database import Database
 from workbench.log.record import Record
@@ -16,7 +17,6 @@ from workbench.session.export.exporters import Work, exporter, slug
 from workbench.session.export.files import File
 
 if TYPE_CHECKING:
-    from workbench.graph.graph import Source
     from workbench.session.core.registry import Host
     from workbench.session.core.state import SessionState
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.ir.func import Func
+from workbench.log.record import Record
 from workbench.runtime.machine.above_roof import tile_in, tile_of, why_above
 
 if TYPE_CHECKING:
-    from workbench.ir.func import Func
-    from workbench.log.record import Record
     from workbench.session.core.state import SessionState
 
 

@@ -10,13 +10,13 @@ from workbench.codegen import require_runnable
 from workbench.errors import ScheduleError, UsageError, WorkbenchError, render
 from workbench.runtime.measuring import services
 from workbench.runtime.measuring.comparison_words import against, outcome, told_apart
+from workbench.runtime.measuring.contest import Contest
 from workbench.session.core.protocol import error_json
 from workbench.session.measurement.results import Key, Result
 from workbench.session.tuning_run.statistics import rounded
 from workbench.session.variant_tree.history import open_parts
 
 if TYPE_CHECKING:
-    from workbench.runtime.measuring.contest import Contest
     from workbench.session.core.registry import Host
     from workbench.session.variant_tree.history import History
     from workbench.session.variant_tree.tree import Tree, TreeNode

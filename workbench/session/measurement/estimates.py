@@ -6,14 +6,15 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from workbench.analysis import Estimate
 from workbench.analysis.loop_nest.estimate import estimated
+from workbench.graph.tasks import Task
+from workbench.space.default_schedule import default_schedule
+from workbench.target import Target
 
 if TYPE_CHECKING:
-    from workbench.analysis import Estimate
-    from workbench.graph.tasks import Task
     from workbench.session.measurement.results import Key
     from workbench.session.variant_tree.history import History, View
-    from workbench.target import Target
 
 SLICE = 16
 """States that are estimated in one go beside the session's thread, so that they appear a few at a time."""
@@ -118,8 +119,6 @@ class Estimates:
 
 def _untuned(task: Task, target: Target, peak: float | None) -> Estimate | None:
     """Estimate a task with its default schedule; None for one that has none."""
-    from workbench.space.default_schedule import default_schedule
-
     try:
         own = task.target or target
         return estimated(default_schedule(task, own), own, peak)

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from workbench import __version__
 from workbench.errors import LogError, WorkbenchError
+from workbench.graph.tasks import Task
+from workbench.log.lines import Round
 from workbench.log.reader import Header
 from workbench.log.record import Record
 from workbench.log.writer import LogWriter
+from workbench.runtime.measuring.results import Measurement
+from workbench.schedule import Schedule
 from workbench.space.default_schedule import default_schedule
 from workbench.space.program_keys import program_key
+from workbench.target import Target
 from workbench.tune.run.journal import Stamp, trial_line
 from workbench.tune.run.options import TuneOptions
 from workbench.tune.run.toolbox import Given
 
 if TYPE_CHECKING:
-    from workbench.graph.tasks import Task
-    from workbench.log.lines import Round
-    from workbench.runtime.measuring.results import Measurement
-    from workbench.schedule import Schedule
     from workbench.session.core.subject import TaskInfo
     from workbench.session.measurement.results import Key, Result
-    from workbench.target import Target
 
 Waiting: TypeAlias = "tuple[Key | None, Record]"
 """The state that was measured, none for a default schedule that nobody has opened, and its trial without a number."""

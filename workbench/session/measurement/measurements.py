@@ -6,10 +6,13 @@ import threading
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.errors import LogError
+from workbench.graph.tasks import Task
+from workbench.log.record import Record
 from workbench.runtime.machine.roofs import measure_all_threads
+from workbench.schedule import Schedule
 from workbench.session.core.notes import note
 from workbench.session.core.protocol import error_json
 from workbench.session.core.publisher import Publisher
@@ -18,12 +21,6 @@ from workbench.session.core.threads import Lane, Worker
 from workbench.session.measurement import results as measuring
 from workbench.session.measurement.results import Key, Result
 from workbench.session.variant_tree.history import View
-
-if TYPE_CHECKING:
-    from workbench.graph.tasks import Task
-    from workbench.log.record import Record
-    from workbench.schedule import Schedule
-
 
 AGAIN = "measured again when the machine was quiet"
 """Why another number stands where a disturbed one stood."""

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.errors import WorkbenchError, render
+from workbench.log.record import Record
 from workbench.markup import doubtful
 from workbench.runtime.measuring import services
+from workbench.runtime.measuring.results import Measurement
+from workbench.schedule import Schedule
 from workbench.session.core.protocol import error_json
 from workbench.session.tuning_run.statistics import rounded
-
-if TYPE_CHECKING:
-    from workbench.log.record import Record
-    from workbench.runtime.measuring.results import Measurement
-    from workbench.schedule import Schedule
-    from workbench.target import Target
+from workbench.target import Target
 
 Key = tuple[int, str]
 """A state of a schedule: the task's number, and the steps as text."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from workbench.analysis.figures.roofline import working_sets
 from workbench.arguments import shown
 from workbench.codegen import require_runnable
 from workbench.errors import UsageError, did_you_mean
+from workbench.runtime.machine.roofs import roofs
 from workbench.session.core.registry import Host, SliceContext, command, panel, slice_
 from workbench.session.tuning_run.charts import CHARTS, Shown, height, known_roofs
 
@@ -42,9 +44,6 @@ def chart(host: Host, name: object, wide: bool = False) -> None:
 @command
 def measure_roofs(host: Host) -> None:
     """Measure how fast the caches and the memory of this machine deliver; it takes some seconds, and is kept."""
-    from workbench.analysis.figures.roofline import working_sets
-    from workbench.runtime.machine.roofs import roofs
-
     state = host.state
     require_runnable(state.target)
     target, watch = state.target, state.watch

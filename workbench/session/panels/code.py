@@ -5,20 +5,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench import markup as m
+from workbench.analysis import DiffRow, Listing, listing
+from workbench.analysis.loop_nest.compare import changes, rows_inside
 from workbench.analysis.loop_nest.estimate import estimated
+from workbench.analysis.loop_nest.listing import CodeKind, code_kind
 from workbench.arguments import is_a, whole
 from workbench.ir.func import Same
 from workbench.session.core.registry import Host, needed, panel, question, recorded, static
 from workbench.session.measurement import comparisons as contests
 from workbench.session.tuning_run.statistics import rounded
-
-if TYPE_CHECKING:
-    from workbench.analysis import DiffRow, Listing
-    from workbench.analysis.loop_nest.listing import CodeKind
-    from workbench.target import Target
+from workbench.target import Target
 
 panel("code", "Code", 8, needs="program", about_task=True, page=6)
 panel("diff", "Difference", 9, needs="program")
@@ -35,8 +34,6 @@ RECORDED_LINES = 6_000
 @lru_cache(maxsize=4)
 def _listing(of: Same, kind: CodeKind, target: Target) -> Listing:
     """Make a listing; the last ones are kept, for a reader takes page after page."""
-    from workbench.analysis import listing
-
     return listing(of.func, kind, target)
 
 
@@ -46,8 +43,6 @@ def code(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
 
     Where which row's lines are comes with the first page, for the whole listing.
     """
-    from workbench.analysis.loop_nest.listing import code_kind
-
     kind, first = code_kind(needed(args, "code", "kind")), whole("from", args.get("from", 0), 0)
     count = min(PAGE, whole("count", args.get("count", PAGE)))
     node, target = host.state.variant(args.get("node")), host.state.target
@@ -72,9 +67,6 @@ def diff(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
     """Compare ``kind`` of the variants ``a`` and ``b``: changed lines, with ``all`` every line, with ``row`` only those
     of this row of the nest and of the rows inside of it.
     """
-    from workbench.analysis.loop_nest.compare import changes, rows_inside
-    from workbench.analysis.loop_nest.listing import code_kind
-
     state, kind, row = host.state, code_kind(needed(args, "diff", "kind")), args.get("row")
     if row is not None:
         is_a("row", row, str)

@@ -7,6 +7,7 @@ from typing import Any
 
 from workbench import markup as m
 from workbench.analysis.graph_drawing.network_svg import columns_svg
+from workbench.analysis.graph_drawing.networks import network_key
 from workbench.analysis.graph_drawing.svg import Canvas
 from workbench.errors import UsageError
 from workbench.session.core.model_drawings import Drawings
@@ -29,8 +30,6 @@ def graph(context: SliceContext) -> dict[str, Any] | None:
 
 
 def _about(drawings: Drawings) -> dict[str, Any]:
-    from workbench.analysis.graph_drawing.networks import network_key
-
     model = drawings.graph
     return {
         "key": network_key(model, drawings.tasks), "nodes": len(model.nodes), "kernels": len(model.groups),

@@ -9,10 +9,10 @@ from workbench.session.core.registry import PANELS, SliceContext, slice_
 from workbench.session.schedule_view import palette
 from workbench.session.tuning_run import steering_forms as steering
 from workbench.session.tuning_run.statistics import rounded
+from workbench.target import Target
 
 if TYPE_CHECKING:
     from workbench.session.core.state import SessionState
-    from workbench.target import Target
 
 
 @slice_("meta")

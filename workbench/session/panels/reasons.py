@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.advice import why
+from workbench.advice.cures import LEAST, beside
+from workbench.advice.paths import Default, default_of, step_back, two_steps
+from workbench.schedule import Schedule
 from workbench.session.core.registry import Host, SliceContext, question, slice_
-
-if TYPE_CHECKING:
-    from workbench.schedule import Schedule
-    from workbench.target import Target
+from workbench.target import Target
 
 APART = 1.5
 """How many times longer or shorter than measured an estimate may be without being called so."""
@@ -24,8 +25,6 @@ LITTLE_LEFT = (0.9, 1.05)
 @slice_("why", after=("head",))
 def why_slice(context: SliceContext) -> dict[str, Any] | None:
     """Return the slice `why`: what bounds the schedule on show by its estimate; None while numbers are open."""
-    from workbench.advice import why
-
     view, target = context.view, context.state.target
     if view is None or not view.schedule.is_concrete:
         return None
@@ -85,9 +84,6 @@ def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     Where none gains, ``note`` says so, and rows of no reason say what else does: ``steps`` (two that pay together) or
     ``back`` (an earlier state, and the offers from there), and ``default`` (the command ``open_default``; no steps).
     """
-    from workbench.advice import why
-    from workbench.advice.cures import LEAST, beside
-
     state = host.state
     node = state.variant(args.get("node"))
     view, target, known = node.schedule, state.target, _times(state)
@@ -117,9 +113,6 @@ _NOTE = "By the estimate no step makes it 5 % faster{}."
 
 def _else(view: Schedule, target: Target, known: Mapping[str, float]) -> Iterator[dict[str, Any]]:
     """Yield what there is where no step gains; times that are `known`, by the trace, overrule the estimate."""
-    from workbench.advice.cures import LEAST
-    from workbench.advice.paths import Default, default_of, step_back, two_steps
-
     found, best = default_of(view, target)
     if (both := two_steps(view, target)) is not None:
         yield {"id": "steps", **both.to_json()}

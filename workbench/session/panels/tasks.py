@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench import markup as m
 from workbench.analysis.graph_drawing.svg import Canvas, width_of
 from workbench.errors import UsageError
+from workbench.log.lines import NetworkTime
 from workbench.log.record import Record
 from workbench.log.task_table import task_table, totals
 from workbench.log.weights import shares, total
@@ -25,11 +26,10 @@ from workbench.session.core.registry import (
 from workbench.session.measurement import above_peak as above
 from workbench.session.tuning_run import watch as tuning
 from workbench.session.tuning_run.statistics import delta, rounded, spark
+from workbench.tune.run.events import TaskRow
 
 if TYPE_CHECKING:
-    from workbench.log.lines import NetworkTime
     from workbench.session.core.state import SessionState
-    from workbench.tune.run.events import TaskRow
 
 panel("tasks", "Tasks", 2, needs="tasks", page=1)
 

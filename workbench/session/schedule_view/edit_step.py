@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from workbench.advice.words import say
 from workbench.arguments import whole
 from workbench.errors import UsageError
+from workbench.schedule import Schedule
 from workbench.schedule.primitive import registry
 from workbench.session.core.notes import note
 from workbench.session.variant_tree.transfer import Replayed, ReplayStep, take
 from workbench.session.variant_tree.tree import TreeNode, keys_of
 
 if TYPE_CHECKING:
-    from workbench.schedule import Schedule
     from workbench.session.core.state import SessionState
 
 

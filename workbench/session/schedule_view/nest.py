@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from workbench.ir.func import Func
 from workbench.ir.stmt import blocks
 from workbench.session.core.encoding import lean
 from workbench.session.schedule_view import palette
+from workbench.target import Target
 
 if TYPE_CHECKING:
-    from workbench.ir.func import Func
     from workbench.session.core.state import SessionState
     from workbench.session.variant_tree.history import View
-    from workbench.target import Target
 
 
 def nest_slice(func: Func, target: Target) -> dict[str, Any]:

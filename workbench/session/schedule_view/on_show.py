@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.advice.trace_edit import replayed
 from workbench.arguments import shown
 from workbench.errors import UsageError
+from workbench.schedule import Schedule
 from workbench.session.core.notes import NO_PROGRAM_HINT
 
 if TYPE_CHECKING:
-    from workbench.schedule import Schedule
     from workbench.session.core.registry import Host
     from workbench.session.variant_tree.history import View
 
@@ -39,8 +40,6 @@ def taken_back(schedule: Schedule, places: object) -> Schedule:
     UsageError
         "session.arguments" for what are no places; else what a later step raises that needs one of them.
     """
-    from workbench.advice.trace_edit import replayed
-
     if places is None:
         return schedule.copy()
     if not isinstance(places, list) or not all(type(k) is int and 0 <= k < len(schedule.trace) for k in places):

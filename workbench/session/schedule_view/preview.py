@@ -7,19 +7,18 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.advice.judging import attempt, verdict_json
+from workbench.analysis import estimate, nest_rows
+from workbench.analysis.loop_nest.estimate import Estimate
+from workbench.analysis.loop_nest.rows import NestRow
 from workbench.errors import ScheduleError
+from workbench.schedule import Schedule
 from workbench.schedule.moves import Move
+from workbench.schedule.primitive import Primitive
 from workbench.session.core.encoding import lean_row
-
-if TYPE_CHECKING:
-    from workbench.analysis.loop_nest.estimate import Estimate
-    from workbench.analysis.loop_nest.rows import NestRow
-    from workbench.schedule import Schedule
-    from workbench.schedule.primitive import Primitive
-    from workbench.target import Target
+from workbench.target import Target
 
 KEPT = 64
 """Previews that are kept: a slider goes back and forth over the same few."""
@@ -125,10 +124,7 @@ def preview(
     base : Schedule, optional
         What the step is taken on where that is not `view` itself: without a step that is to be taken back.
     """
-    from workbench.analysis import nest_rows
-    from workbench.target import Target as TargetType
-
-    machine = target or view.target or TargetType.host()
+    machine = target or view.target or Target.host()
 
     def work_out() -> Preview:
         move, after, names = attempt(view if base is None else base, step, *then)
@@ -143,8 +139,6 @@ def preview(
 
 
 def _estimate(schedule: Schedule, target: Target, peak: float | None) -> Estimate | None:
-    from workbench.analysis import estimate
-
     try:
         return estimate(schedule, target, peak_gflops=peak)
     except ScheduleError:  # open numbers that no filling satisfies

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from workbench.analysis.loop_nest.estimate import estimated
 from workbench.errors import WorkbenchError
+from workbench.graph.tasks import Task
+from workbench.log.record import Record
 from workbench.log.replay import schedule_of
-
-if TYPE_CHECKING:
-    from workbench.graph.tasks import Task
-    from workbench.log.record import Record
-    from workbench.target import Target
+from workbench.target import Target
 
 MOST = 256
 """Trials of a task that are drawn at most: the fastest ones, and an even sample of all."""

@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
 from workbench.log.lines import Command, Comparison
+from workbench.log.record import Record
 from workbench.session.tuning_run.statistics import rounded
 from workbench.session.variant_tree.history import open_parts
 from workbench.session.variant_tree.trial_origin import filling, numbered
 from workbench.tune.run.events import FINAL, TaskRow
 from workbench.tune.run.events import Snapshot as TuningSnapshot
 from workbench.tune.run.rounds import verdict
-from workbench.tune.run.run_state import START
+from workbench.tune.run.run_state import START, Wishes
 from workbench.tune.run.session import TuningSession
 from workbench.tune.steer.commands import ORDERS
 
 if TYPE_CHECKING:
-    from workbench.log.record import Record
     from workbench.session.core.state import SessionState
     from workbench.session.variant_tree.history import View
-    from workbench.tune.run.run_state import Wishes
 
 SHOWN = 8
 """Commands that are listed; all of them are in the log."""

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
+from workbench.log.record import Record
 from workbench.log.replay import schedule_of
 from workbench.session.variant_tree.tree import ROOT
 
 if TYPE_CHECKING:
-    from workbench.log.record import Record
     from workbench.session.core.state import SessionState
 
 MOST = 16

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.graph_drawing.tree import lay_out_tree
+from workbench.analysis.loop_nest.estimate import Estimate
 from workbench.schedule import Schedule
 from workbench.session.measurement.results import Key, Result
 from workbench.session.tuning_run.statistics import rounded
@@ -16,7 +17,6 @@ from workbench.session.variant_tree.short_labels import short
 from workbench.session.variant_tree.tree import By, EdgeKind, Tree, TreeNode, keys_of
 
 if TYPE_CHECKING:
-    from workbench.analysis.loop_nest.estimate import Estimate
     from workbench.session.measurement.comparisons import Match
 
 __all__ = ["By", "EdgeKind", "History", "Tree", "TreeNode", "View", "open_parts", "to_choose"]

@@ -13,6 +13,7 @@ from workbench.arguments import path as as_path
 from workbench.errors import UsageError, WorkbenchError
 from workbench.files import replace_file
 from workbench.markup import clean
+from workbench.schedule import Schedule
 from workbench.schedule.primitive import from_json
 from workbench.session.core.notes import note
 from workbench.session.measurement.results import Key, Result
@@ -20,7 +21,6 @@ from workbench.session.variant_tree.from_log import recall, untouched
 from workbench.session.variant_tree.tree import ROOT, By, EdgeKind, Tree, TreeNode
 
 if TYPE_CHECKING:
-    from workbench.schedule import Schedule
     from workbench.session.core.session import Session
     from workbench.session.core.state import SessionState
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError, WorkbenchError
+from workbench.graph.tasks import Task
 from workbench.ir.func import Func
 from workbench.legible import shown_legibly
 from workbench.schedule import Schedule
+from workbench.schedule.primitive import Primitive
 from workbench.session.core.notes import NO_PROGRAM_HINT, note
 from workbench.session.variant_tree.tree import TreeNode, keys_of
 
 if TYPE_CHECKING:
-    from workbench.graph.tasks import Task
-    from workbench.schedule.primitive import Primitive
     from workbench.session.core.state import SessionState
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.log.record import Record
+from workbench.schedule import Schedule
 from workbench.session.variant_tree.tree import ROOT, By, EdgeKind, Tree, keys_of
-
-if TYPE_CHECKING:
-    from workbench.log.record import Record
-    from workbench.schedule import Schedule
 
 BY: Mapping[str, By] = {"manual": "hand", "default": "template"}
 """Who made a trial, by its origin; all others are the tuner's."""
