@@ -8,7 +8,7 @@ import pytest
 
 from workbench import Hole, Schedule, Target, workloads
 from workbench.advice import why
-from workbench.advice.trace_edit import replayed
+from workbench.advice.offer import replayed
 from workbench.analysis import estimate
 from workbench.space.default_schedule import default_schedule
 

@@ -12,7 +12,7 @@ from session.conftest import split
 
 from workbench import Schedule, Target, workloads
 from workbench.advice.instead import MOST, SLOWER, instead
-from workbench.advice.trace_edit import replayed
+from workbench.advice.offer import replayed
 from workbench.analysis.loop_nest.estimate import estimated
 from workbench.errors import UsageError
 from workbench.schedule import Hole

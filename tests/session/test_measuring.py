@@ -163,7 +163,7 @@ def convolution():
 def test_one_step_is_two_messages_and_four_kilobytes(session, fake, monkeypatch):
     """Every step of the default schedule, each with its measurement."""
     # No step uses up what the next may send.
-    monkeypatch.setattr("workbench.session.core.rate_limit.PER_SECOND", 1000.0)
+    monkeypatch.setattr("workbench.session.core.publisher.PER_SECOND", 1000.0)
     task = convolution()
     s = session(task, auto_measure=True)
     mirror = Mirror(s)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from workbench.errors import ScheduleError
 from workbench.session import apply_delta, delta
 from workbench.session.core.protocol import error_json
-from workbench.session.core.rate_limit import RateLimit
+from workbench.session.core.publisher import RateLimit
 
 VALUES = st.none() | st.integers(0, 3) | st.text("ab", max_size=2)
 ROWS = st.lists(

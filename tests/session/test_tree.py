@@ -11,8 +11,8 @@ from workbench import Schedule, workloads
 from workbench.errors import UsageError
 from workbench.schedule import Hole
 from workbench.session.variant_tree import history as kept
+from workbench.session.variant_tree.from_log import filling, origin
 from workbench.session.variant_tree.history import Tree
-from workbench.session.variant_tree.trial_origin import filling, origin
 
 TASK = 0
 

@@ -21,7 +21,7 @@ from workbench.log.record import Record
 from workbench.session.measurement.results import Result
 from workbench.session.tuning_run import watch as tuning
 from workbench.session.tuning_run.statistics import Statistics, delta, spark
-from workbench.session.variant_tree.trial_origin import BY
+from workbench.session.variant_tree.from_log import BY
 from workbench.tune.run.plan import RunPlan
 from workbench.tune.run.session import TuningSession
 from workbench.tune.run.start import TRIALS_PER_TASK

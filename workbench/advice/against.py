@@ -6,11 +6,11 @@ import itertools
 from collections.abc import Iterator
 from functools import partial
 
+from workbench.advice.offer import marking
 from workbench.advice.proposer import Case, Place, Proposal, Recipe, Way, proposer, step_of
 from workbench.advice.rowwise import partial_sums, together
 from workbench.advice.stages import recipes
 from workbench.advice.tiles import tile, tile_longer
-from workbench.advice.trace_edit import marking
 from workbench.ir.func import Func
 from workbench.ir.stmt import Block, For
 from workbench.schedule.primitive import registry

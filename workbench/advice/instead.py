@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterator
 
 import workbench.advice.substitutes  # noqa: F401  (declares the proposers)
-from workbench.advice.offer import Offer
+from workbench.advice.offer import Offer, marking
 from workbench.advice.proposer import ELSE, Case, Proposal, proposals
-from workbench.advice.trace_edit import marking
 from workbench.advice.trial import Trial
 from workbench.advice.words import say
 from workbench.analysis import Estimate

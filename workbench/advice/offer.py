@@ -1,11 +1,11 @@
-"""Steps that are offered together: shown as one label, sent back as one command."""
+"""Steps that are offered together: shown as one label, sent back as one command, taken with some steps taken back."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.advice.trace_edit import replayed
 from workbench.advice.words import gain_text, phrase, say
 from workbench.analysis import Estimate
 from workbench.schedule import Schedule
@@ -76,3 +76,28 @@ class Offer:
         told = {"row": self.row} if self.gain else {"est": self.estimate and self.estimate.to_json()["ms"]}
         back = {"without": list(self.without)} if self.without else {}
         return {"step": first, "then": rest, "label": str(self), **told, **back}
+
+
+MARKS = ("vectorize", "unroll", "parallel")
+"""Steps that say how loops run; a loop that has been told is in the way of steps that would change it."""
+
+
+def marking(schedule: Schedule, loops: Collection[str]) -> tuple[int, ...]:
+    """Return the places in the trace of the steps that said how loops run: as vectors, unrolled, on several cores."""
+    marked = {name for name in loops if any(lp.name == name and lp.kind != "serial" for lp in schedule.loops)}
+    named = [_names(step) if step.name in MARKS else set() for step in schedule.trace]
+    return tuple(k for k, names in enumerate(named) if names & marked)
+
+
+def _names(step: Primitive) -> set[str]:
+    found = step.args.get("loop") or step.args.get("loops") or ()
+    return {found} if isinstance(found, str) else set(found)
+
+
+def replayed(schedule: Schedule, without: Collection[int]) -> Schedule:
+    """Return a schedule with all steps but some; raises what the first step does that is not legal without them."""
+    after = schedule.prefix(min(without, default=len(schedule.trace)))
+    for k, step in enumerate(schedule.trace):
+        if k >= len(after.trace) and k not in without:
+            after.apply(step)
+    return after

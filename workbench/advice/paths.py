@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workbench.advice.cures import LEAST, Cures
-from workbench.advice.offer import Offer
-from workbench.advice.trace_edit import replayed
+from workbench.advice.offer import Offer, replayed
 from workbench.advice.trial import cycles_of
 from workbench.advice.why import why
 from workbench.advice.words import gain_text

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.advice.offer import Offer
-from workbench.advice.trace_edit import replayed
+from workbench.advice.offer import Offer, replayed
 from workbench.analysis.loop_nest.estimate import evaluated
 from workbench.errors import WorkbenchError
 from workbench.machine_model.parameters import Machine

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.log.conditions import CACHES, mixed, unlike
+from workbench.session.core.protocol import error_json
 
 if TYPE_CHECKING:
     from workbench.session.core.state import SessionState
@@ -16,6 +17,12 @@ NO_PROGRAM_HINT = "pass the model and the log together: Workbench(model, log=pat
 def note(level: str, text: str, code: str, hint: str = "", where: Sequence[str] = ()) -> dict[str, Any]:
     """Return a note of the status line."""
     return {"level": level, "text": text, "code": code, "hint": hint, "where": list(where)}
+
+
+def error_note(error: BaseException) -> dict[str, Any]:
+    """Return the note that says what went wrong."""
+    data = error_json(error)
+    return note("error", data["message"], data["code"], data["hint"], data["where"])
 
 
 def first_note(state: SessionState) -> dict[str, Any] | None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from workbench.tune.run.events import Snapshot as TuningSnapshot
 
 
+V = TypeVar("V")
+
 KEPT = 8
 """Values of one name that are kept: who takes a step back, or goes back and forth, finds them again."""
 
@@ -34,7 +36,7 @@ class Kept:
     def __init__(self) -> None:
         self._values: dict[str, list[tuple[tuple[Any, ...], Any]]] = {}
 
-    def of(self, name: str, made_of: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    def of(self, name: str, made_of: tuple[Any, ...], make: Callable[[], V]) -> V:
         """Return what `make` returned for the same objects (or equal texts and numbers) before, else call it."""
         known = self._values.setdefault(name, [])
         found = next((one for one in known if all(map(_same, one[0], made_of))), None)
@@ -43,7 +45,8 @@ class Kept:
         else:
             found = (made_of, make())
         self._values[name] = [found, *known[: KEPT - 1]]
-        return found[1]
+        value: V = found[1]
+        return value
 
 
 def _same(a: object, b: object) -> bool:
@@ -146,7 +149,6 @@ class Panel:
 F = TypeVar("F", bound=Callable[..., None])
 S = TypeVar("S", bound=Callable[[SliceContext], Any])
 Q = TypeVar("Q", bound=Callable[[Host, Mapping[str, Any]], Any])
-V = TypeVar("V")
 A = TypeVar("A", bound=Callable[[Mapping[str, Any]], Iterator[tuple[str, dict[str, Any]]]])
 
 COMMANDS: Registry[Callable[..., None]] = Registry("command", "commands", "session.command")

@@ -14,11 +14,10 @@ from workbench.errors import UsageError
 from workbench.graph.tasks import Task
 from workbench.schedule import Schedule
 from workbench.session.core import registry
-from workbench.session.core.notes import first_note, note
+from workbench.session.core.notes import error_note, first_note
 from workbench.session.core.protocol import Snapshot, error_json, state_message
-from workbench.session.core.publisher import Deliver, Publisher, hand_over
+from workbench.session.core.publisher import TUNING_GAP_S, Deliver, Publisher, hand_over
 from workbench.session.core.questions import Questions
-from workbench.session.core.rate_limit import TUNING_GAP_S
 from workbench.session.core.slices import Slices
 from workbench.session.core.state import SessionState
 from workbench.session.core.subject import open_subject
@@ -284,8 +283,7 @@ class Session:
     def _fail(self, error: Exception) -> None:
         """Tell of what went wrong beside the session's thread: nobody waits for it."""
         _report(error)
-        data = error_json(error)
-        self.state.note = note("error", data["message"], data["code"], data["hint"], data["where"])
+        self.state.note = error_note(error)
         self._publisher.changed()
 
     # ----- news from other threads
@@ -337,7 +335,7 @@ class Session:
         self.state.stats.add(watch.fresh())
         self._measurements.write()
         if (error := watch.failure()) is not None:
-            self.state.note = note("error", error.message, error.code, error.hint, error.where)
+            self.state.note = error_note(error)
         elif (self.state.note or {}).get("code") == "session.resumed":
             self.state.note = None  # it was about the run that has ended
         self._publisher.changed()

@@ -8,8 +8,7 @@ from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 import workbench.session.panels  # noqa: F401  (declares the slices)
-from workbench.session.core.notes import note
-from workbench.session.core.protocol import error_json
+from workbench.session.core.notes import error_note
 from workbench.session.core.registry import SLICES, Kept, SliceContext
 from workbench.session.schedule_view.nest import choose, nest_slice
 
@@ -73,8 +72,7 @@ class Slices:
             return
         self._failed.add(name)
         _log.error("a session could not work out what to show", exc_info=error)
-        data = error_json(error)
-        self._said = note("error", data["message"], data["code"], data["hint"], data["where"])
+        self._said = error_note(error)
         self._state.note = self._said
 
     def _recover(self, name: str) -> None:

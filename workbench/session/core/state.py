@@ -24,10 +24,9 @@ from workbench.session.tuning_run.charts import Shown, known_roofs
 from workbench.session.tuning_run.roofline_points import Intensities
 from workbench.session.tuning_run.statistics import Statistics
 from workbench.session.tuning_run.watch import TuningWatch
-from workbench.session.variant_tree.from_log import recall
+from workbench.session.variant_tree.from_log import BY, origin, recall
 from workbench.session.variant_tree.history import MOST, History, View
 from workbench.session.variant_tree.tree import Tree, TreeNode, keys_of
-from workbench.session.variant_tree.trial_origin import BY, origin
 from workbench.tune.run.measuring import constants_of
 from workbench.tune.run.session import TuningSession
 from workbench.tune.steer.selection import position

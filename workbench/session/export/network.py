@@ -15,6 +15,7 @@ from workbench.log.database import Database
 from workbench.log.record import Record
 from workbench.session.export.exporters import Work, exporter, slug
 from workbench.session.export.files import File
+from workbench.session.tuning_run.watch import held
 
 if TYPE_CHECKING:
     from workbench.session.core.registry import Host
@@ -66,12 +67,8 @@ def _library(host: Host, args: Mapping[str, Any]) -> Work:
 
         assert graph is not None
         check_destination(f"{name}.so", None)  # before anything is compiled
-        held = watch is not None and watch.hold()  # what is timed meanwhile would be disturbed
-        try:
+        with held(watch):  # what is timed meanwhile would be disturbed
             made = compile(graph, Database(records), target)
-        finally:
-            if watch is not None and held:
-                watch.release()
         note = f"{len(made.untuned)} of {tasks} tasks without a schedule that was measured" if made.untuned else ""
         return File(f"{name}.so", "application/octet-stream", write=made.export, beside=(".h",), note=note)
 

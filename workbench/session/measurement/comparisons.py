@@ -14,6 +14,7 @@ from workbench.runtime.measuring.contest import Contest
 from workbench.session.core.protocol import error_json
 from workbench.session.measurement.results import Key, Result
 from workbench.session.tuning_run.statistics import rounded
+from workbench.session.tuning_run.watch import held
 from workbench.session.variant_tree.history import open_parts
 
 if TYPE_CHECKING:
@@ -155,13 +156,8 @@ def start(host: Host, a: TreeNode, b: TreeNode) -> None:
     state.history.contests[pair] = Match((a.key, b.key))
 
     def work() -> Callable[[], None]:
-        watch = state.watch
-        held = watch.hold() if watch is not None else False
-        try:
+        with held(state.watch):
             found = _measured(a, b, state.target, state.constants)
-        finally:
-            if watch is not None and held:
-                watch.release()
         return lambda: state.history.contests.__setitem__(pair, found)
 
     host.later(f"contest {a.key[0]} {a.id} {b.id}", work, "measure")  # numbers of variants are those of their task

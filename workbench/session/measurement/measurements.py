@@ -13,13 +13,13 @@ from workbench.graph.tasks import Task
 from workbench.log.record import Record
 from workbench.runtime.machine.roofs import measure_all_threads
 from workbench.schedule import Schedule
-from workbench.session.core.notes import note
-from workbench.session.core.protocol import error_json
+from workbench.session.core.notes import error_note
 from workbench.session.core.publisher import Publisher
 from workbench.session.core.state import SessionState
 from workbench.session.core.threads import Lane, Worker
 from workbench.session.measurement import results as measuring
 from workbench.session.measurement.results import Key, Result
+from workbench.session.tuning_run.watch import held
 from workbench.session.variant_tree.history import View
 
 AGAIN = "measured again when the machine was quiet"
@@ -63,14 +63,9 @@ class Measurements:
 
     def _measure(self, view: View, again: bool) -> None:
         """Measure, in the lane's thread; tuning waits meanwhile."""
-        watch = self._state.watch
-        held = watch.hold() if watch is not None else False
-        self._worker.put(lambda: self._measuring(view.key, held))
-        try:
+        with held(self._state.watch) as holding:
+            self._worker.put(lambda: self._measuring(view.key, holding))
             result = measuring.measure(view.schedule, self._state.target, self._state.constants)
-        finally:
-            if watch is not None and held:
-                watch.release()
         said = None if again and result.why_not else replace(result, measurement=None, remark=AGAIN if again else "")
         if said is not None:
             self._keep(view.key, self._state.infos[view.key[0]].task, view.schedule, result)
@@ -108,8 +103,7 @@ class Measurements:
         try:
             written = state.manual_trials.write(path)
         except LogError as error:
-            said = error_json(error)
-            about = note("error", said["message"], said["code"], said["hint"], said["where"])
+            about = error_note(error)
             self._worker.put(lambda: self._written([], about))
             return
         self._worker.put(lambda: self._written(written, None))

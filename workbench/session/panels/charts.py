@@ -10,16 +10,18 @@ from workbench.arguments import shown
 from workbench.codegen import require_runnable
 from workbench.errors import UsageError, did_you_mean
 from workbench.runtime.machine.roofs import roofs
-from workbench.session.core.registry import Host, SliceContext, command, panel, slice_
+from workbench.session.core import registry as declare
+from workbench.session.core.registry import Host, SliceContext
 from workbench.session.tuning_run.charts import CHARTS, Shown, height, known_roofs
+from workbench.session.tuning_run.watch import held
 
-panel("chart", "Chart", 11, slice="tuning")
+declare.panel("chart", "Chart", 11, slice="tuning")
 
 #: Name of the work that measures roofs.
 ROOFS = "roofs"
 
 
-@slice_("chart")
+@declare.slice_("chart")
 def chart_slice(context: SliceContext) -> dict[str, Any]:
     """Return the slice `chart`: which one it is, how high, whether the machine's roofs are known, and of how many
     trials it is known where they stand below them.
@@ -32,7 +34,7 @@ def chart_slice(context: SliceContext) -> dict[str, Any]:
     return {**out, "trials": trials} if trials else out
 
 
-@command
+@declare.command
 def chart(host: Host, name: object, wide: bool = False) -> None:
     """Show another chart in the one figure; `wide` when it stands around the task table."""
     if not isinstance(name, str) or name not in CHARTS:
@@ -41,7 +43,7 @@ def chart(host: Host, name: object, wide: bool = False) -> None:
     host.state.chart = Shown(name, bool(wide))
 
 
-@command
+@declare.command
 def measure_roofs(host: Host) -> None:
     """Measure how fast the caches and the memory of this machine deliver; it takes some seconds, and is kept."""
     state = host.state
@@ -50,16 +52,13 @@ def measure_roofs(host: Host) -> None:
     state.roofs = "measuring"
 
     def work() -> Callable[[], None]:
-        held = watch.hold() if watch is not None else False
         failure: Exception | None = None
         try:
-            for nbytes in working_sets(target).values():
-                roofs(target, target.threads, nbytes)
+            with held(watch):
+                for nbytes in working_sets(target).values():
+                    roofs(target, target.threads, nbytes)
         except Exception as error:
             failure = error
-        finally:
-            if watch is not None and held:
-                watch.release()
         return lambda: done(failure)
 
     def done(failure: Exception | None) -> None:

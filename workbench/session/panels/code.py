@@ -14,13 +14,14 @@ from workbench.analysis.loop_nest.estimate import estimated
 from workbench.analysis.loop_nest.listing import CodeKind, code_kind
 from workbench.arguments import is_a, whole
 from workbench.ir.func import Same
-from workbench.session.core.registry import Host, needed, panel, question, recorded, static
+from workbench.session.core import registry as declare
+from workbench.session.core.registry import Host, needed
 from workbench.session.measurement import comparisons as contests
 from workbench.session.tuning_run.statistics import rounded
 from workbench.target import Target
 
-panel("code", "Code", 8, needs="program", about_task=True, page=6)
-panel("diff", "Difference", 9, needs="program")
+declare.panel("code", "Code", 8, needs="program", about_task=True, page=6)
+declare.panel("diff", "Difference", 9, needs="program")
 
 PAGE = 400
 """Lines of a page at most."""
@@ -37,7 +38,7 @@ def _listing(of: Same, kind: CodeKind, target: Target) -> Listing:
     return listing(of.func, kind, target)
 
 
-@question("code", lane="code")
+@declare.question("code", lane="code")
 def code(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
     """List ``kind`` of the variant ``node`` (that on show by default): ``count`` lines from line ``from`` on.
 
@@ -62,7 +63,7 @@ def code(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
     return work
 
 
-@question("diff", lane="code")
+@declare.question("diff", lane="code")
 def diff(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
     """Compare ``kind`` of the variants ``a`` and ``b``: changed lines, with ``all`` every line, with ``row`` only those
     of this row of the nest and of the rows inside of it.
@@ -111,12 +112,12 @@ def _rows(rows: Sequence[DiffRow], folded: int) -> Iterator[dict[str, Any]]:
         yield {"mark": " ", "left": None, "right": None, "skip": folded - told}
 
 
-@static("code")
+@declare.static("code")
 def _code_html(code: Mapping[str, Any], limit: int) -> m.Html:
     return m.join(m.section("Code"), m.fold("The nest as text", m.code(code["text"], limit)))
 
 
-@recorded
+@declare.recorded
 def _recorded(slices: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     history = slices.get("history") or {"rows": []}
     rows = [row for row in history["rows"] if row["id"] == history["at"]]

@@ -10,23 +10,23 @@ from workbench.analysis.graph_drawing.network_svg import columns_svg
 from workbench.analysis.graph_drawing.networks import network_key
 from workbench.analysis.graph_drawing.svg import Canvas
 from workbench.errors import UsageError
+from workbench.session.core import registry as declare
 from workbench.session.core.model_drawings import Drawings
-from workbench.session.core.registry import Host, Row, SliceContext, drawing, panel, question, recorded, slice_, static
+from workbench.session.core.registry import Host, Row, SliceContext
 
-panel("graph", "Model", 1, needs="model")
+declare.panel("graph", "Model", 1, needs="model")
 
 MOST_NODES, MOST_PASSES = 200, 40
 """Operators of a network whose passes are recorded, and passes: the drawings of a larger one would be too large."""
 
 
-@slice_("graph")
+@declare.slice_("graph")
 def graph(context: SliceContext) -> dict[str, Any] | None:
     """Return the slice `graph`: that there is a model; None where there is none."""
     drawings = context.state.drawings
     if drawings is None:
         return None
-    found: dict[str, Any] = context.kept.of("graph", (drawings,), lambda: _about(drawings))
-    return found
+    return context.kept.of("graph", (drawings,), lambda: _about(drawings))
 
 
 def _about(drawings: Drawings) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def _about(drawings: Drawings) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@question("graph", lane="layout")
+@declare.question("graph", lane="layout")
 def graph_question(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
     """Draw the model, or what stood before or after one of its passes."""
     drawings = _drawings(host)
@@ -50,7 +50,7 @@ def graph_question(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str
     return lambda: drawings.side(at, side, expanded)
 
 
-@question("passes", lane="layout")
+@declare.question("passes", lane="layout")
 def passes(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
     """Say what every pass did to the model."""
     return _drawings(host).passes
@@ -62,17 +62,17 @@ def _drawings(host: Host) -> Drawings:
     return host.state.drawings
 
 
-@static("graph")
+@declare.static("graph")
 def _graph_html(model: Mapping[str, Any], limit: int) -> m.Html:
     return m.line(f"{m.plural(model['nodes'], 'operator')} in {m.plural(model['kernels'], 'kernel')}")
 
 
-@drawing("graph")
+@declare.drawing("graph")
 def _graph_svg(columns: Row, slices: Mapping[str, Any], to: Canvas) -> str:
     return columns_svg(columns, slices, to)
 
 
-@recorded
+@declare.recorded
 def _recorded(slices: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     if (graph := slices.get("graph")) is None:
         return

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench import __version__
-from workbench.session.core.registry import PANELS, SliceContext, slice_
+from workbench.session.core import registry as declare
+from workbench.session.core.registry import PANELS, SliceContext
 from workbench.session.schedule_view import palette
 from workbench.session.tuning_run import steering_forms as steering
 from workbench.session.tuning_run.statistics import rounded
@@ -15,14 +16,11 @@ if TYPE_CHECKING:
     from workbench.session.core.state import SessionState
 
 
-@slice_("meta")
+@declare.slice_("meta")
 def meta(context: SliceContext) -> dict[str, Any]:
     """Return the slice `meta`."""
     state = context.state
-    found: dict[str, Any] = context.kept.of(
-        "meta", (state.peak_of_all, state.peak_measured, len(state.infos)), lambda: _meta(state)
-    )
-    return found
+    return context.kept.of("meta", (state.peak_of_all, state.peak_measured, len(state.infos)), lambda: _meta(state))
 
 
 def _meta(state: SessionState) -> dict[str, Any]:

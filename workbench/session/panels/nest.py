@@ -15,21 +15,10 @@ from workbench.errors import ScheduleError, UsageError, did_you_mean
 from workbench.log.record import Record
 from workbench.schedule.html import nest_table
 from workbench.schedule.primitive import from_json
+from workbench.session.core import registry as declare
 from workbench.session.core.encoding import deep
 from workbench.session.core.notes import NO_PROGRAM_HINT
-from workbench.session.core.registry import (
-    Host,
-    Row,
-    SliceContext,
-    command,
-    drawing,
-    needed,
-    panel,
-    question,
-    slice_,
-    static,
-    table,
-)
+from workbench.session.core.registry import Host, Row, SliceContext, needed
 from workbench.session.schedule_view.nest import accesses_slice, known, loop_of
 from workbench.session.schedule_view.on_show import listed, measure_new, on_show, taken_back
 from workbench.session.variant_tree.history import open_parts
@@ -38,23 +27,22 @@ MANY = 3
 """Steps taken at once that are still a variant each."""
 
 
-@slice_("nest")
+@declare.slice_("nest")
 def nest(context: SliceContext) -> dict[str, Any] | None:
     """Return the slice `nest`."""
     return context.nest
 
 
-@slice_("accesses", by_selection=True)
+@declare.slice_("accesses", by_selection=True)
 def accesses(context: SliceContext) -> dict[str, Any] | None:
     """Return the slice `accesses`: what the selected loop, or the one around what is selected, does to memory."""
     if context.view is None or context.nest is None:
         return None
     func, target, loop = context.view.schedule.func, context.state.target, loop_of(context.nest, context.state.selected)
-    found: dict[str, Any] = context.kept.of("accesses", (func, loop), lambda: accesses_slice(func, target, loop))
-    return found
+    return context.kept.of("accesses", (func, loop), lambda: accesses_slice(func, target, loop))
 
 
-@command
+@declare.command
 def select(host: Host, id: str) -> None:
     """Select a row of the nest, a block or a buffer; "" selects nothing."""
     if not isinstance(id, str):
@@ -68,7 +56,7 @@ def select(host: Host, id: str) -> None:
     host.state.selected = id
 
 
-@command
+@declare.command
 def apply(host: Host, step: object, then: object = None, without: object = None) -> None:
     """Take a step, given in its JSON form, and those of the list `then` right after it; only their end is measured.
 
@@ -89,14 +77,14 @@ def apply(host: Host, step: object, then: object = None, without: object = None)
     measure_new(host)
 
 
-@question("drops", lane="preview")
+@declare.question("drops", lane="preview")
 def drop_targets(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     """Say where ``row`` can be dropped, and what is in the way elsewhere."""
     row, view = needed(args, "drops", "row"), on_show(host).schedule
     return lambda: {"targets": [drop.to_json() for drop in drops(view, row)]}
 
 
-@command
+@declare.command
 def measure(host: Host) -> None:
     """Measure the schedule on show, again if it was measured before."""
     view = on_show(host)
@@ -107,8 +95,8 @@ def measure(host: Host) -> None:
     host.request(view)
 
 
-panel("nest", "Loop nest", 4, needs="program", about_task=True, page=4)
-panel("accesses", "Accesses", 5, needs="program", about_task=True)
+declare.panel("nest", "Loop nest", 4, needs="program", about_task=True, page=4)
+declare.panel("accesses", "Accesses", 5, needs="program", about_task=True)
 
 PAD, ROW = 16.0, 26.0
 """Margin of the drawing and height of a row, in pixels."""
@@ -117,13 +105,13 @@ LEVELS = {"reg": "s1", "L1": "s1", "L2": "s3", "L3": "s5", "RAM": "s6"}
 """Shade of a cache."""
 
 
-@static("nest")
+@declare.static("nest")
 def _nest_html(nest: Mapping[str, Any], limit: int) -> m.Html:
     counts = f"{m.plural(nest['loops'], 'loop')}, {m.plural(nest['statements'], 'statement')}"
     return m.join(m.section("Loop nest"), m.line(m.faint(counts)), nest_table(nest, limit))
 
 
-@static("accesses")
+@declare.static("accesses")
 def _accesses_html(accesses: Mapping[str, Any], limit: int) -> m.Html:
     if not accesses["row"]:
         return m.Html("")
@@ -139,14 +127,14 @@ def _accesses_html(accesses: Mapping[str, Any], limit: int) -> m.Html:
     )
 
 
-@table("nest")
+@declare.table("nest")
 def _nest_table(slices: Mapping[str, Any], records: Sequence[Record]) -> list[Row]:
     """One row for each loop and statement."""
     rows = deep(slices["nest"])["rows"] if slices.get("nest") else ()
     return [{k: v for k, v in row.items() if k != "kinds"} for row in rows]
 
 
-@drawing("nest")
+@declare.drawing("nest")
 def _nest_svg(nest: Row, slices: Mapping[str, Any], to: Canvas) -> str:
     rows = deep(nest)["rows"]
     name = max([240.0, *(_name_width(row) for row in rows)])

@@ -9,37 +9,35 @@ from workbench import markup as m
 from workbench.advice.instead import instead
 from workbench.advice.judging import attempt, verdict, verdict_json
 from workbench.schedule.primitive import from_json
+from workbench.session.core import registry as declare
 from workbench.session.core.encoding import relative
-from workbench.session.core.registry import Host, SliceContext, needed, panel, question, slice_, static
+from workbench.session.core.registry import Host, SliceContext, needed
 from workbench.session.schedule_view import palette as moves
 from workbench.session.schedule_view.on_show import listed, on_show, taken_back
 from workbench.session.schedule_view.preview import preview as work_out
 
-panel("palette", "Primitives", 6, needs="program", about_task=True)
+declare.panel("palette", "Primitives", 6, needs="program", about_task=True)
 
 
-@slice_("palette", by_selection=True)
+@declare.slice_("palette", by_selection=True)
 def palette(context: SliceContext) -> dict[str, Any] | None:
     """Return the slice `palette`."""
     view, nest, selected = context.view, context.nest, context.state.selected
     if view is None or nest is None:
         return None
 
-    def make() -> dict[str, Any]:
-        return relative(moves.palette(view.schedule, selected, nest["rows"]))
-
-    found: dict[str, Any] = context.kept.of("palette", (view.schedule.func, selected), make)
-    return found
+    made_of = (view.schedule.func, selected)
+    return context.kept.of("palette", made_of, lambda: relative(moves.palette(view.schedule, selected, nest["rows"])))
 
 
-@question("judge")
+@declare.question("judge")
 def judge(host: Host, args: Mapping[str, Any]) -> Any:
     """Say whether ``step`` is legal, and why not."""
     step = needed(args, "judge", "step")
     return verdict(on_show(host).schedule, step)
 
 
-@question("preview", lane="preview")
+@declare.question("preview", lane="preview")
 def preview(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     """Say what ``step``, and the steps ``then`` right after it, would make of the nest, with those at the places
     ``without`` of the trace taken back before.
@@ -55,7 +53,7 @@ def preview(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     return work
 
 
-@question("witness", lane="preview")
+@declare.question("witness", lane="preview")
 def witness(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     """Say why ``step`` is not legal, with two iterations that show it, and which legal steps do what was meant."""
     step, view, state = needed(args, "witness", "step"), on_show(host).schedule, host.state
@@ -69,7 +67,7 @@ def witness(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     return work
 
 
-@static("palette")
+@declare.static("palette")
 def _palette_html(palette: Mapping[str, Any], limit: int) -> m.Html:
     items = sorted(palette["rows"], key=lambda i: not i["legal"])
     rows = [[m.mono(i["id"]), "legal" if i["legal"] else "", m.text(i["reason"] or "", 120)] for i in items]

@@ -9,7 +9,8 @@ from workbench.advice import why
 from workbench.advice.cures import LEAST, beside
 from workbench.advice.paths import Default, default_of, step_back, two_steps
 from workbench.schedule import Schedule
-from workbench.session.core.registry import Host, SliceContext, question, slice_
+from workbench.session.core import registry as declare
+from workbench.session.core.registry import Host, SliceContext
 from workbench.target import Target
 
 APART = 1.5
@@ -22,7 +23,7 @@ LITTLE_LEFT = (0.9, 1.05)
 """Shares of the peak where little is left to gain; beyond, an algorithm does less than what is counted."""
 
 
-@slice_("why", after=("head",))
+@declare.slice_("why", after=("head",))
 def why_slice(context: SliceContext) -> dict[str, Any] | None:
     """Return the slice `why`: what bounds the schedule on show by its estimate; None while numbers are open."""
     view, target = context.view, context.state.target
@@ -39,8 +40,7 @@ def why_slice(context: SliceContext) -> dict[str, Any] | None:
             told = {"text": f"{told['text']} Near the peak: little is left.", "rows": []}
         return {**told, "measured": measured}
 
-    said: dict[str, Any] | None = context.kept.of("why", (view.schedule.func, measured, near), make)
-    return said
+    return context.kept.of("why", (view.schedule.func, measured, near), make)
 
 
 def _near(context: SliceContext) -> bool:
@@ -75,7 +75,7 @@ def _measured(context: SliceContext) -> str:
     return f"Measured: {'; '.join(told)}."
 
 
-@question("cures", lane="cures")
+@declare.question("cures", lane="cures")
 def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     """Say which legal steps make the variant ``node`` (that on show by default) faster by its estimate, for each reason
     that has some: the one that gains most first, and none that it would make useless; but for more threads, which come

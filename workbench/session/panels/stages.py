@@ -12,14 +12,15 @@ from workbench.analysis.graph_drawing.svg import Canvas
 from workbench.ir.func import Func
 from workbench.ir.stmt import accesses as accesses_of
 from workbench.ir.stmt import blocks
-from workbench.session.core.registry import Row, SliceContext, drawing, panel, slice_, static
+from workbench.session.core import registry as declare
+from workbench.session.core.registry import Row, SliceContext
 
-panel("stages", "Stages", 3, needs="program", about_task=True)
+declare.panel("stages", "Stages", 3, needs="program", about_task=True)
 
 _NODES = (m.Column("Node"), m.Column("Shape or detail"), m.Column("Kind"))
 
 
-@slice_("stages")
+@declare.slice_("stages")
 def stages(context: SliceContext) -> Any:
     """Return the slice `stages`, the same one while no stage comes, goes or reads something else."""
     if context.view is None:
@@ -37,13 +38,13 @@ def _dataflow(func: Func) -> str:
     return "\n".join(lines)
 
 
-@static("stages")
+@declare.static("stages")
 def _stages_html(stages: Mapping[str, Any], limit: int) -> m.Html:
     nodes: Sequence[Mapping[str, Any]] = stages["nodes"]
     rows = [[m.text(n["label"], 60), m.text(n["sub"] or "", 60), n["kind"]] for n in nodes]
     return m.table(_NODES, m.cut(rows, limit, "nodes"))
 
 
-@drawing("stages")
+@declare.drawing("stages")
 def _stages_svg(stages: Row, slices: Mapping[str, Any], to: Canvas) -> str:
     return network_svg(stages, slices, to)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from workbench import markup as m
 from workbench.codegen import require_runnable
 from workbench.runtime.machine.above_roof import MARK, marked
-from workbench.session.core.registry import Host, SliceContext, command, slice_, static
+from workbench.session.core import registry as declare
+from workbench.session.core.registry import Host, SliceContext
 from workbench.session.measurement import above_peak as above
 from workbench.session.tuning_run.statistics import rounded
+from workbench.session.variant_tree.from_log import BY
 from workbench.session.variant_tree.history import to_choose
-from workbench.session.variant_tree.trial_origin import BY
 
 if TYPE_CHECKING:
     from workbench.session.core.state import SessionState
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from workbench.session.variant_tree.history import View
 
 
-@slice_("head")
+@declare.slice_("head")
 def head(context: SliceContext) -> dict[str, Any] | None:
     """Return the slice `head`."""
     state, view = context.state, context.view
@@ -54,13 +55,13 @@ def _logged(state: SessionState, view: View | None, result: Result | None) -> st
     return state.manual_trials.place(view.key, state.log_now) if state.log_now or len(state.infos) > 1 else ""
 
 
-@slice_("selection")
+@declare.slice_("selection")
 def selection(context: SliceContext) -> dict[str, Any]:
     """Return the slice `selection`."""
     return {"id": context.state.selected}
 
 
-@slice_("status", after=("*",))
+@declare.slice_("status", after=("*",))
 def status(context: SliceContext) -> dict[str, Any]:
     """Return the slice `status`."""
     state, view, busy = context.state, context.view, ""
@@ -77,7 +78,7 @@ def status(context: SliceContext) -> dict[str, Any]:
     return {"busy": busy, "note": state.note, "log": state.log_now or "", "load": load}
 
 
-@command
+@declare.command
 def auto_measure(host: Host, on: bool) -> None:
     """Measure every step that is taken here, or stop doing so."""
     if on:
@@ -85,13 +86,13 @@ def auto_measure(host: Host, on: bool) -> None:
     host.state.auto = bool(on)
 
 
-@command
+@declare.command
 def dismiss(host: Host) -> None:
     """Clear the note."""
     host.state.note = None
 
 
-@static("head")
+@declare.static("head")
 def _head_html(head: Mapping[str, Any], limit: int) -> m.Html:
     name = m.join(m.text(head["name"], 100), m.faint(f" ×{head['weight']}") if (head.get("weight") or 1) > 1 else "")
     step = head.get("step") or ""

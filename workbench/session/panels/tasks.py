@@ -12,17 +12,8 @@ from workbench.log.lines import NetworkTime
 from workbench.log.record import Record
 from workbench.log.task_table import task_table, totals
 from workbench.log.weights import shares, total
-from workbench.session.core.registry import (
-    Host,
-    Row,
-    SliceContext,
-    command,
-    drawing,
-    panel,
-    slice_,
-    static,
-    table,
-)
+from workbench.session.core import registry as declare
+from workbench.session.core.registry import Host, Row, SliceContext
 from workbench.session.measurement import above_peak as above
 from workbench.session.tuning_run import watch as tuning
 from workbench.session.tuning_run.statistics import delta, rounded, spark
@@ -31,7 +22,7 @@ from workbench.tune.run.events import TaskRow
 if TYPE_CHECKING:
     from workbench.session.core.state import SessionState
 
-panel("tasks", "Tasks", 2, needs="tasks", page=1)
+declare.panel("tasks", "Tasks", 2, needs="tasks", page=1)
 
 PAD = 16.0
 """Margin of the drawing, in pixels."""
@@ -40,7 +31,7 @@ FEW = 40
 """Tasks that a saved notebook shows at most."""
 
 
-@slice_("tasks")
+@declare.slice_("tasks")
 def tasks(context: SliceContext) -> dict[str, Any]:
     """Return the slice `tasks`."""
     state = context.state
@@ -126,7 +117,7 @@ def _task_row(state: SessionState, index: int, row: TaskRow | None) -> dict[str,
     }  # fmt: skip
 
 
-@command
+@declare.command
 def open_task(host: Host, task: object) -> None:
     """Show a task, given by number, key or name."""
     if task is None:
@@ -137,7 +128,7 @@ def open_task(host: Host, task: object) -> None:
 # ----- without a front end
 
 
-@static("tasks")
+@declare.static("tasks")
 def _tasks_html(tasks: Mapping[str, Any], limit: int) -> m.Html:
     if not tasks["rows"]:
         return m.Html("")
@@ -146,14 +137,14 @@ def _tasks_html(tasks: Mapping[str, Any], limit: int) -> m.Html:
     return m.join(m.section("Tasks"), whole, total, task_table(tasks["rows"], min(limit, FEW)))
 
 
-@table("tasks")
+@declare.table("tasks")
 def _tasks_table(slices: Mapping[str, Any], records: Sequence[Record]) -> list[Row]:
     """One row for each task."""
     rows = (slices.get("tasks") or {"rows": ()})["rows"]
     return [{k: v for k, v in row.items() if k != "spark"} for row in rows]
 
 
-@drawing("tasks")
+@declare.drawing("tasks")
 def _tasks_svg(tasks: Row, slices: Mapping[str, Any], to: Canvas) -> str:
     rows = sorted(tasks["rows"], key=lambda row: -(row["share"] or 0.0))
     name = max(200.0, *(width_of(row["name"]) for row in rows))

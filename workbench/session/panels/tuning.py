@@ -11,19 +11,9 @@ from workbench.codegen import require_runnable
 from workbench.errors import UsageError
 from workbench.log.reader import COLUMNS
 from workbench.log.record import Record
+from workbench.session.core import registry as declare
 from workbench.session.core.notes import NO_PROGRAM_HINT, note
-from workbench.session.core.registry import (
-    Host,
-    Row,
-    SliceContext,
-    command,
-    needed,
-    panel,
-    question,
-    slice_,
-    static,
-    table,
-)
+from workbench.session.core.registry import Host, Row, SliceContext, needed
 from workbench.session.tuning_run import steering_forms as steering
 from workbench.session.tuning_run import watch as tuning
 from workbench.session.tuning_run.statistics import rounded
@@ -38,13 +28,13 @@ if TYPE_CHECKING:
 SCOPES = ("schedule", "task", "all")
 
 
-panel("tuning", "Tuning", 10, needs="program", page=2)
+declare.panel("tuning", "Tuning", 10, needs="program", page=2)
 
 
 # ----- the run
 
 
-@slice_("tuning")
+@declare.slice_("tuning")
 def tuning_slice(context: SliceContext) -> dict[str, Any]:
     """Return the slice `tuning`."""
     state, view = context.state, context.view
@@ -75,7 +65,7 @@ def _ready(state: SessionState, view: View, key: str) -> dict[str, Any]:
     return {"best_ready": False, "best_why": why}
 
 
-@command
+@declare.command
 def tune(
     host: Host, scope: str = "task", trials: int | None = None, seconds: float | None = None, node: int | None = None
 ) -> None:
@@ -123,25 +113,25 @@ def _watch(host: Host) -> tuning.TuningWatch:
     return host.state.watch
 
 
-@command
+@declare.command
 def pause(host: Host) -> None:
     """Hold tuning after the trial in flight."""
     _watch(host).move("pause", host.source)
 
 
-@command
+@declare.command
 def resume(host: Host) -> None:
     """Go on with tuning."""
     _watch(host).move("resume", host.source)
 
 
-@command
+@declare.command
 def stop(host: Host) -> None:
     """End tuning after the trial in flight."""
     _watch(host).move("stop", host.source)
 
 
-@command
+@declare.command
 def cancel(host: Host) -> None:
     """End tuning now; the trial in flight is thrown away."""
     _watch(host).move("cancel", host.source)
@@ -150,13 +140,13 @@ def cancel(host: Host) -> None:
 # ----- what steers it
 
 
-@slice_("steering")
+@declare.slice_("steering")
 def steering_slice(context: SliceContext) -> dict[str, Any] | None:
     """Return the slice `steering`."""
     return steering.steering(context.state, context.tuning)
 
 
-@command
+@declare.command
 def steer(host: Host, name: str, args: object = None) -> None:
     """Give the tuning run one of its own commands; `TuningSession.commands` lists them.
 
@@ -169,7 +159,7 @@ def steer(host: Host, name: str, args: object = None) -> None:
     _watch(host).steer(name, steering.completed(name, given, host.state.view()), host.source)
 
 
-@question("space")
+@declare.question("space")
 def space(host: Host, args: Mapping[str, Any]) -> Any:
     """Say what can be pinned and forbidden for ``task``: the holes with their values, and the variants."""
     task = needed(args, "space", "task")
@@ -179,7 +169,7 @@ def space(host: Host, args: Mapping[str, Any]) -> Any:
 # ----- without a front end
 
 
-@static("tuning")
+@declare.static("tuning")
 def _tuning_html(tuning: Mapping[str, Any], limit: int) -> m.Html:
     if tuning["state"] == "none" and not tuning.get("trials"):
         return m.Html("")
@@ -196,7 +186,7 @@ def _tuning_html(tuning: Mapping[str, Any], limit: int) -> m.Html:
     return m.join(*parts)
 
 
-@table("trials")
+@declare.table("trials")
 def _trials_table(slices: Mapping[str, Any], records: Sequence[Record]) -> list[Row]:
     """One row for each trial, with the columns that the log's table has."""
     return [{name: getattr(record, name) for name in COLUMNS if hasattr(record, name)} for record in records]

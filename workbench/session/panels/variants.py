@@ -12,35 +12,24 @@ from workbench.errors import UsageError
 from workbench.log.record import Record
 from workbench.markup import clean
 from workbench.schedule.fields import decode
+from workbench.session.core import registry as declare
 from workbench.session.core.notes import NO_PROGRAM_HINT
-from workbench.session.core.registry import (
-    Host,
-    Row,
-    SliceContext,
-    command,
-    drawing,
-    needed,
-    panel,
-    question,
-    slice_,
-    static,
-    table,
-)
+from workbench.session.core.registry import Host, Row, SliceContext, needed
 from workbench.session.measurement import comparisons as contests
 from workbench.session.schedule_view import edit_step as changing
 from workbench.session.schedule_view.on_show import measure_new
+from workbench.session.variant_tree.from_log import DEFAULT
 from workbench.session.variant_tree.transfer import carry
 from workbench.session.variant_tree.tree import ROOT
-from workbench.session.variant_tree.trial_origin import DEFAULT
 from workbench.space.default_schedule import default_schedule
 
 LONGEST = 60
 """Letters of a name."""
 
-panel("variants", "Variants", 7, slice="history", needs="program", about_task=True, page=5)
+declare.panel("variants", "Variants", 7, slice="history", needs="program", about_task=True, page=5)
 
 
-@slice_("history", after=("head",))
+@declare.slice_("history", after=("head",))
 def history(context: SliceContext) -> dict[str, Any]:
     """Return the slice `history`."""
     state, view = context.state, context.view
@@ -59,7 +48,7 @@ def history(context: SliceContext) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@command
+@declare.command
 def undo(host: Host, n: int = 1) -> None:
     """Go to the variant that this one came of, and so on; fewer times when there are not as many."""
     tree = host.state.tree
@@ -67,7 +56,7 @@ def undo(host: Host, n: int = 1) -> None:
     host.state.go(path[max(0, len(path) - 1 - whole("n", n, 0))])
 
 
-@command
+@declare.command
 def redo(host: Host, n: int = 1) -> None:
     """Go to the variant below this one that was on show last, and so on."""
     tree = host.state.tree
@@ -75,19 +64,19 @@ def redo(host: Host, n: int = 1) -> None:
     host.state.go(ahead[min(whole("n", n, 0), len(ahead) - 1)])
 
 
-@command
+@declare.command
 def goto(host: Host, step: int) -> None:
     """Go to a variant, given by its number."""
     host.state.go(host.state.variant(step).id)
 
 
-@command
+@declare.command
 def branch(host: Host, node: int | None = None) -> None:
     """Go to a variant to begin another branch there: there is nothing to redo from it."""
     host.state.go(host.state.variant(node).id, afresh=True)
 
 
-@command
+@declare.command
 def name(host: Host, node: int | None, text: object) -> None:
     """Give a variant a name; "" takes it away."""
     found = host.state.variant(node)
@@ -96,39 +85,39 @@ def name(host: Host, node: int | None, text: object) -> None:
     found.name = " ".join(clean(text).split())  # it goes into files and pages
 
 
-@command
+@declare.command
 def star(host: Host, node: int | None = None, on: bool | None = None) -> None:
     """Mark a variant as one to come back to, or take the mark away; without `on` the other way round."""
     found = host.state.variant(node)
     found.star = not found.star if on is None else bool(on)
 
 
-@command
+@declare.command
 def forget(host: Host, node: int) -> None:
     """Remove a variant that nothing came of, and that has neither name nor star."""
     host.state.forget(host.state.variant(node))
 
 
-@command
+@declare.command
 def unfold(host: Host, node: int | None = None) -> None:
     """Show every single step on the way to a variant that was reached by several at once."""
     host.state.tree.unfold(host.state.variant(node).id)
 
 
-@command
+@declare.command
 def adopt(host: Host, task: object = None) -> None:
     """Show the best schedule of a task in the log."""
     host.state.adopt(task)
 
 
-@command
+@declare.command
 def open_trial(host: Host, trial: int, task: object = None) -> None:
     """Show a trial's schedule as a branch, to go on with it by hand; without `task` the number says which it is."""
     number = whole("trial", trial, 0)
     host.state.adopt(host.state.task_of(number) if task is None else task, number)
 
 
-@command
+@declare.command
 def open_default(host: Host, task: object = None) -> None:
     """Show the schedule that a task has without tuning, as a branch; with its time where a run has measured it."""
     state = host.state
@@ -147,13 +136,13 @@ def open_default(host: Host, task: object = None) -> None:
     measure_new(host)
 
 
-@command
+@declare.command
 def contest(host: Host, a: int, b: int | None = None) -> None:
     """Measure two variants against each other; one against that on show when `b` is left out."""
     contests.start(host, host.state.variant(a), host.state.variant(b))
 
 
-@command
+@declare.command
 def replay(host: Host, node: int | None, task: object, skip: bool = False) -> None:
     """Take a variant's steps on another task until one is not legal there; with `skip` all that are."""
     found = host.state.variant(node)
@@ -161,13 +150,13 @@ def replay(host: Host, node: int | None, task: object, skip: bool = False) -> No
     measure_new(host)
 
 
-@question("step")
+@declare.question("step")
 def step(host: Host, args: Mapping[str, Any]) -> dict[str, Any]:
     """Answer which step a variant ends with, for a form that changes it."""
     return changing.last_step(host.state.variant(needed(args, "step", "node")))
 
 
-@command
+@declare.command
 def change(host: Host, step: int, args: object, node: int | None = None) -> None:
     """Take a variant's steps with other arguments in one of them (counted from 1), until one is not legal any more."""
     found = host.state.variant(node)
@@ -196,7 +185,7 @@ CALM = ("", "ok", "queued", "measuring")
 """States of a measurement that are no failure."""
 
 
-@static("history")
+@declare.static("history")
 def _variants_html(history: Mapping[str, Any], limit: int) -> m.Html:
     rows, at = history["rows"], history["at"]
     if not rows:
@@ -243,14 +232,14 @@ def _variant_row(row: Mapping[str, Any], at: int, slowest: float) -> list[object
     ]  # fmt: skip
 
 
-@table("variants")
+@declare.table("variants")
 def _variants_table(slices: Mapping[str, Any], records: Sequence[Record]) -> list[Row]:
     """One row for each variant of the task on show."""
     history = slices.get("history") or {"rows": (), "at": 0}
     return [{**row, "current": row["id"] == history["at"]} for row in history["rows"]]
 
 
-@drawing("variants")
+@declare.drawing("variants")
 def _variants_svg(history: Row, slices: Mapping[str, Any], to: Canvas) -> str:
     rows = [{**row, "x": row.get("x", k), "y": row.get("y", 0)} for k, row in enumerate(history["rows"])]
     at, top = history["at"], min(row["y"] for row in rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.advice.trace_edit import replayed
+from workbench.advice.offer import replayed
 from workbench.arguments import shown
 from workbench.errors import UsageError
 from workbench.schedule import Schedule

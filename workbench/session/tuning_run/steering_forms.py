@@ -9,8 +9,8 @@ from workbench.errors import UsageError
 from workbench.log.lines import Command, Comparison
 from workbench.log.record import Record
 from workbench.session.tuning_run.statistics import rounded
+from workbench.session.variant_tree.from_log import filling, numbered
 from workbench.session.variant_tree.history import open_parts
-from workbench.session.variant_tree.trial_origin import filling, numbered
 from workbench.tune.run.events import FINAL, TaskRow
 from workbench.tune.run.events import Snapshot as TuningSnapshot
 from workbench.tune.run.rounds import verdict

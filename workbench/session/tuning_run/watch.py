@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,17 @@ _MOVES = {
     "cancel": ("idle", "running", "paused", "stopping"),
 }  # fmt: skip
 """States in which a person's command means something."""
+
+
+@contextmanager
+def held(watch: TuningWatch | None) -> Iterator[bool]:
+    """Hold a run while something else is measured; yields whether one was running."""
+    holding = watch is not None and watch.hold()
+    try:
+        yield holding
+    finally:
+        if watch is not None and holding:
+            watch.release()
 
 
 class TuningWatch:

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from workbench.advice.words import short
 from workbench.analysis.graph_drawing.tree import lay_out_tree
 from workbench.analysis.loop_nest.estimate import Estimate
 from workbench.schedule import Schedule
 from workbench.session.measurement.results import Key, Result
 from workbench.session.tuning_run.statistics import rounded
-from workbench.session.variant_tree.short_labels import short
 from workbench.session.variant_tree.tree import By, EdgeKind, Tree, TreeNode, keys_of
 
 if TYPE_CHECKING:

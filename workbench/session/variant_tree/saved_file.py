@@ -15,7 +15,7 @@ from workbench.files import replace_file
 from workbench.markup import clean
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import from_json
-from workbench.session.core.notes import note
+from workbench.session.core.notes import error_note, note
 from workbench.session.measurement.results import Key, Result
 from workbench.session.variant_tree.from_log import recall, untouched
 from workbench.session.variant_tree.tree import ROOT, By, EdgeKind, Tree, TreeNode
@@ -59,7 +59,7 @@ class Keeper:
         try:
             save(self._state, self._path, self._traces)
         except UsageError as error:
-            self._state.note = note("error", error.message, error.code, error.hint, error.where)
+            self._state.note = error_note(error)
             self.close()
             self._session.submit(lambda: None)  # so that the note is shown
 
