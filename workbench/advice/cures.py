@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import workbench.advice.against  # noqa: F401  (declares the proposers)
 from workbench.advice.offer import Offer
 from workbench.advice.proposer import ELSE, Case, Proposal, proposals
@@ -11,12 +9,10 @@ from workbench.advice.trial import Trial, cycles_of
 from workbench.analysis.loop_nest.estimate import evaluated
 from workbench.errors import WorkbenchError
 from workbench.machine_model.parameters import Machine
+from workbench.schedule import Schedule
+from workbench.schedule.primitive import Primitive
 from workbench.space.steps.tiling import MAX_BODY
-
-if TYPE_CHECKING:
-    from workbench.schedule import Schedule
-    from workbench.schedule.primitive import Primitive
-    from workbench.target import Target
+from workbench.target import Target
 
 LEAST = 1.05
 """How many times as fast the schedule has to be after a cure, by the estimate."""

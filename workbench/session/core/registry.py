@@ -17,11 +17,11 @@ from workbench.errors import UsageError
 from workbench.log.record import Record
 from workbench.markup import Html
 from workbench.registry import Registry
+from workbench.tune.run.events import Snapshot as TuningSnapshot
 
 if TYPE_CHECKING:
     from workbench.session.core.state import SessionState
     from workbench.session.variant_tree.history import View
-    from workbench.tune.run.events import Snapshot as TuningSnapshot
 
 
 V = TypeVar("V")
@@ -161,7 +161,7 @@ static: Registry[Callable[[Row, int], Html]] = Registry("static view", "static v
 """Declares how a saved notebook shows a slice: a function of its value and of how many rows there may be."""
 drawing: Registry[Callable[[Row, Mapping[str, Any], Canvas], str]] = Registry("drawing", "drawings", "export.panel")
 """Declares a panel as SVG: a function of its slice, all slices, and the canvas; returns ``canvas.done(...)``."""
-table: Registry[Callable[[Mapping[str, Any], Sequence[Record]], list[Row]]] = Registry("table", "tables", "export.panel")
+table: Registry[Callable[[Row, Sequence[Record]], list[Row]]] = Registry("table", "tables", "export.panel")
 """Declares a table for CSV: a function of all slices and the trials that returns rows."""
 
 RECORDED: list[Callable[[Mapping[str, Any]], Iterator[tuple[str, dict[str, Any]]]]] = []

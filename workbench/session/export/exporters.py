@@ -24,7 +24,6 @@ from workbench.registry import Registry
 from workbench.runtime.measuring.results import MeasureOptions
 from workbench.schedule import Schedule
 from workbench.schedule.trace import script
-from workbench.registry import Registry
 from workbench.session.core.registry import answer, drawing, table
 from workbench.session.export.drawings import draw
 from workbench.session.export.files import File, written
