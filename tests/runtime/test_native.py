@@ -7,18 +7,8 @@ import numpy as np
 import pytest
 
 from workbench.codegen.llvm import llvm_bind
-from workbench.runtime.native.emitter import (
-    I32,
-    I64,
-    Emitter,
-    Module,
-    Pointer,
-    Struct,
-    Value,
-    Words,
-    exported,
-    native,
-)
+from workbench.runtime.native.emitter import I32, I64, Emitter, Module, Value, Words, exported, native
+from workbench.runtime.native.layout import Pointer, Struct
 from workbench.runtime.native.load import load
 
 PAIR = Struct.of(flag="i32", word="i64")

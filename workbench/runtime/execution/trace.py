@@ -24,7 +24,8 @@ from workbench.runtime.execution.context import RunContext
 from workbench.runtime.execution.plan import ExecutablePlan
 from workbench.runtime.execution.profile import Profile
 from workbench.runtime.measuring import harness
-from workbench.runtime.native.emitter import I64, Emitter, Pointer, Ptr, Struct, Value, exported, native
+from workbench.runtime.native.emitter import I64, Emitter, Ptr, Value, exported, native
+from workbench.runtime.native.layout import Pointer, Struct
 from workbench.runtime.native.load import load
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from workbench.runtime.native.emitter import I32, I64, Emitter, Ptr, Struct, Value, call, native
+from workbench.runtime.native.emitter import I32, I64, Emitter, Ptr, Value, call, native
+from workbench.runtime.native.layout import Struct
 from workbench.runtime.thread_pool.native_pool import syscall
 
 #: What cpuid tells, by position: (leaf, sub-leaf, register: 0 ... 3 for a, b, c, d). One more word follows: XCR0.

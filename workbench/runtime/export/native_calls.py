@@ -24,7 +24,8 @@ from workbench.runtime.export.native_contexts import (
     unsurround,
 )
 from workbench.runtime.export.native_memory import memcpy
-from workbench.runtime.native.emitter import I32, I64, Emitter, Native, Pointer, Pointers, Ptr, Value, native
+from workbench.runtime.native.emitter import I32, I64, Emitter, Native, Pointers, Ptr, Value, native
+from workbench.runtime.native.layout import Pointer
 from workbench.runtime.thread_pool.native_pool import MAX_THREADS, RUNTIME
 
 Place = Annotated[Value, Pointer(PLACE)]

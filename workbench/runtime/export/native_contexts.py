@@ -16,7 +16,8 @@ from typing import Annotated
 from workbench.runtime.buffers import ALIGNMENT
 from workbench.runtime.export.features import missing
 from workbench.runtime.export.native_memory import drop_constants, free, getpid, hold_constants, memset, take
-from workbench.runtime.native.emitter import I32, I64, Emitter, External, Pointer, Ptr, Struct, Value, native
+from workbench.runtime.native.emitter import I32, I64, Emitter, External, Ptr, Value, native
+from workbench.runtime.native.layout import Pointer, Struct
 from workbench.runtime.thread_pool import native_pool
 from workbench.runtime.thread_pool.native_pool import MAX_THREADS, POOL, RUNTIME, Pool
 

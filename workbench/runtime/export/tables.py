@@ -21,7 +21,7 @@ from workbench.runtime.export.native_contexts import (
     SPACE,
     TENSOR,
 )
-from workbench.runtime.native.emitter import Struct
+from workbench.runtime.native.layout import Struct
 
 #: The one symbol that has the same name in every library: { i32 ABI; the prefix of all others, ended by a zero }.
 MARK = "workbench_export"

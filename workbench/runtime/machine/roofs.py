@@ -25,7 +25,8 @@ from workbench.runtime.buffers import Array, aligned_empty, pointer_table
 from workbench.runtime.loaded_code import Surroundings
 from workbench.runtime.machine.peaks import arithmetic_shape, peak_kernel
 from workbench.runtime.measuring.harness import cpu_clock, now, time_calls, wall_clock
-from workbench.runtime.native.emitter import I64, Emitter, Native, Pointer, Ptr, Struct, Value, exported, native
+from workbench.runtime.native.emitter import I64, Emitter, Native, Ptr, Value, exported, native
+from workbench.runtime.native.layout import Pointer, Struct
 from workbench.runtime.native.load import load
 from workbench.runtime.thread_pool.native_pool import Runtime
 from workbench.target import Target, cache_dir

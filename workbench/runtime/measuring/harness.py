@@ -23,15 +23,14 @@ from workbench.runtime.native.emitter import (
     Emitter,
     External,
     Module,
-    Pointer,
     Ptr,
-    Struct,
     Value,
     Words,
     call,
     exported,
     native,
 )
+from workbench.runtime.native.layout import Pointer, Struct
 from workbench.runtime.native.load import load
 
 if TYPE_CHECKING:

@@ -15,51 +15,14 @@ stack slots that LLVM's pass ``sroa`` turns into registers, so no phi node is wr
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Annotated
 
-#: Bytes of the scalar types; vectors are aligned as their elements.
-_BYTES = {"i8": 1, "i32": 4, "i64": 8, "ptr": 8}
+from workbench.runtime.native.layout import BYTES, Pointee, Pointer, Struct
+
+#: Vectors are aligned as their elements, of so many bytes.
 _FLOAT_BYTES = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Struct:
-    """A structure in memory: byte offset and LLVM type of each field, and the bytes from one to the next."""
-
-    fields: Mapping[str, tuple[int, str]]
-    size: int
-
-    @classmethod
-    def of(cls, **types: str) -> Struct:
-        """Fields one after the other, aligned as C does it."""
-        at, fields = 0, {}
-        for name, type_ in types.items():
-            at += -at % _BYTES[type_]
-            fields[name] = (at, type_)
-            at += _BYTES[type_]
-        return cls(fields, at + -at % max(_BYTES[t] for t in types.values()))
-
-    def offset(self, name: str) -> int:
-        """Byte offset of a field."""
-        return self.fields[name][0]
-
-    @property
-    def type(self) -> str:
-        """LLVM's type of a structure made with `of`."""
-        return f"{{ {', '.join(type_ for _, type_ in self.fields.values())} }}"
-
-
-Pointee = str | Struct | None
-
-
-@dataclass(frozen=True, slots=True)
-class Pointer:
-    """The type of an address: what lies there, None where that does not matter."""
-
-    to: Pointee = None
 
 
 def _binary(text: str, type_: str = "") -> Callable[[Value, Value | int], Value]:
@@ -169,7 +132,7 @@ class Value:
 
 
 def _alignment(kind: str) -> int:
-    return _BYTES.get(kind, _FLOAT_BYTES)
+    return BYTES.get(kind, _FLOAT_BYTES)
 
 
 def operand(value: Value | int, type_: str) -> str:
