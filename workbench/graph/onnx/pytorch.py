@@ -16,6 +16,7 @@ from workbench.arguments import ArgumentTypeError, is_a, whole
 from workbench.errors import ModelError, UsageError
 from workbench.graph.graph import Graph
 from workbench.graph.onnx.reader import load_onnx
+from workbench.graph.seeded_weights import save_onnx
 
 if TYPE_CHECKING:
     import onnx
@@ -94,8 +95,6 @@ def load_torch(
         except Exception as e:
             raise _failed(chosen, e) from e
     if save is not None:
-        from workbench.graph.seeded_weights import save_onnx
-
         save_onnx(proto, save)
     declared = {v.name for v in proto.graph.input}
     own = {name: tuple(t.shape) for name, t in tensors.items() if name in axes and name in declared}
