@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from workbench.intrinsics.base import Intrinsic
 from workbench.ir.affine import Affine
-from workbench.ir.expr import Binary, Cast, Const, Expr, Load
+from workbench.ir.expr import Binary, Cast, Const, Expr, Load, loads
 from workbench.ir.func import Buffer, Func
 from workbench.ir.poly import Dim
 from workbench.ir.stmt import Block, For, as_marked
@@ -232,8 +232,6 @@ def _stride(intrinsic: Intrinsic, name: str, buffer: str, loop: str, have: Dim, 
 
 
 def _description_load(intrinsic: Intrinsic, name: str) -> Load:
-    from workbench.ir.expr import loads
-
     return next(ld for ld in loads(intrinsic.block.value) if ld.buffer == name)
 
 

@@ -10,6 +10,7 @@ from workbench.log.ledger import Best, TaskLedger
 from workbench.log.lines import Comparison
 from workbench.log.reader import load_log
 from workbench.log.record import Record
+from workbench.log.similar import lookup
 
 if TYPE_CHECKING:
     from workbench.log.similar import Lookup, Named
@@ -121,8 +122,6 @@ class Database:
 
     def lookup(self, task: Named, target: Target | str | None = None, k: int = 4) -> Lookup:
         """Return up to `k` records that are of use for a task, exact or not; see `nearest`."""
-        from workbench.log.similar import lookup
-
         return lookup(self, task, None if target is None else str(target), k)
 
     def nearest(self, task: Named, target: Target | str | None = None, k: int = 4) -> tuple[list[Record], str]:

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import LogError, WorkbenchError
 from workbench.log.reader import Log, load_log
+from workbench.runtime.measuring.contest import Contest
+from workbench.runtime.measuring.results import Measurement
+from workbench.schedule import Schedule
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.ir.func import Func
     from workbench.log.lines import Comparison
     from workbench.log.record import Record
-    from workbench.runtime.measuring.contest import Contest, ContestRules
-    from workbench.runtime.measuring.results import Measurement
-    from workbench.schedule import Schedule
+    from workbench.runtime.measuring.contest import ContestRules
 
 
 def schedule_of(task: Task | Func, record: Record) -> Schedule:
@@ -31,8 +32,6 @@ def schedule_of(task: Task | Func, record: Record) -> Schedule:
         ``log.replay`` when the trace does not apply to the task: the log was changed by hand, or comes from a version
         whose primitives worked differently.
     """
-    from workbench.schedule import Schedule
-
     try:
         return Schedule.from_json(task, list(record.trace))
     except WorkbenchError as error:
@@ -80,8 +79,6 @@ class ReplayMeasurer:
 
     def measure(self, task: Task, schedules: Sequence[Schedule], best_ms: float) -> Iterator[tuple[int, Measurement]]:
         """Yield (position, measurement) for each schedule, in their order."""
-        from workbench.runtime.measuring.results import Measurement
-
         for position, schedule in enumerate(schedules):
             name = (task.key, _text(schedule.to_json()))
             if name in self._records:
@@ -94,9 +91,6 @@ class ReplayMeasurer:
 
     def compare(self, task: Task, schedules: Sequence[Schedule], rules: ContestRules | None = None) -> Contest:
         """Return the contest of these schedules, in this order, that the log holds, however long it was."""
-        from workbench.runtime.measuring.contest import Contest
-        from workbench.runtime.measuring.results import Measurement
-
         found = self._comparisons.get(tuple((task.key, _text(s.to_json())) for s in schedules))
         if not found:
             return Contest(measurements=tuple(Measurement(status="cancelled") for _ in schedules))
@@ -125,8 +119,6 @@ class ReplayMeasurer:
 
 def measurement_of(record: Record) -> Measurement:
     """Return the measurement that a record was made of, as far as the record holds it."""
-    from workbench.runtime.measuring.results import Measurement
-
     costs, ms = record.costs_ms, record.latency_ms
     if ms is not None and record.clean:  # in logs from before the median was the latency: in proportion
         costs = _exact([c * ms / statistics.median(costs) for c in costs] or [ms], ms)

@@ -11,13 +11,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from workbench.runtime.machine.roofs import size_class, stored
-from workbench.target import cache_dir
-
-if TYPE_CHECKING:
-    from workbench.target import Target
+from workbench.target import Target, cache_dir
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +57,6 @@ class Machine:
     def of(target: Target | None) -> Machine:
         """Numbers of a target (of the host for None); a cache level that does not exist counts as the one below it."""
         if target is None:
-            from workbench.target import Target
-
             target = Target.host()
         l1 = target.l1_bytes or 32 << 10
         l2 = max(target.l2_bytes, l1)

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.log.database import Database
+from workbench.machine_model.features import INDEX
+from workbench.search.seeds import adapt
+from workbench.space.space import make_space
 
 if TYPE_CHECKING:
     from workbench.graph.group import Group
@@ -45,10 +48,6 @@ def borrow(group: Group, database: Database, target: Target) -> Borrowed | None:
     found = database.lookup(Wanted(group.key, group.description), target)
     if not found.records:
         return None
-    from workbench.machine_model.features import INDEX
-    from workbench.search.seeds import adapt
-    from workbench.space.space import make_space
-
     space = make_space(group.func, target)
     seeds = adapt(found.records, group.func, space)
     if not seeds:

@@ -39,10 +39,11 @@ from workbench.runtime.execution.plan import Use
 from workbench.runtime.kernel import logical_shape
 from workbench.runtime.machine.above_roof import tile_of
 from workbench.runtime.machine.quiet import quiet
+from workbench.space.default_schedule import default_schedule
+from workbench.target import Target
 
 if TYPE_CHECKING:
     from workbench.codegen import ObjectCode
-    from workbench.target import Target
 
 
 #: Elements of a result that each vector of an input goes into, from which on vectors across two lines of the cache cost
@@ -140,8 +141,6 @@ def compile(
 
 
 def _resolve(target: Target | str | None) -> Target:
-    from workbench.target import Target
-
     found = (
         Target.host()
         if target is None
@@ -166,8 +165,6 @@ def _database(log: Any, keys: set[str], nearest: bool = False) -> Database:
 
 def make_kernels(groups: Sequence[Group], database: Database, target: Target, nearest: bool = False) -> Kernels:
     """Schedule and compile every distinct kernel once."""
-    from workbench.space.default_schedule import default_schedule
-
     scheduled: dict[str, Func] = {}
     funcs: dict[Variant, Func] = {}
     untuned: dict[str, str] = {}

@@ -8,6 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.arguments import whole
+from workbench.graph import load_onnx
+from workbench.graph.graph import Source
+from workbench.graph.onnx.reader import source_of
+from workbench.graph.seeded_weights import fill_weights
+from workbench.network.compile import execute
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
@@ -36,12 +41,6 @@ def load_filled(
     ModelError
         What `load_onnx` raises, and "model.fill_role" for a weight whose role is not known.
     """
-    from workbench.graph import load_onnx
-    from workbench.graph.graph import Source
-    from workbench.graph.onnx.reader import source_of
-    from workbench.graph.seeded_weights import fill_weights
-    from workbench.network.compile import execute
-
     seed = whole("fill_weights", seed, least=0)
     graph = load_onnx(fill_weights(path, seed, partial(execute, target=target), shapes), shapes)
     source = source_of(path)

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from workbench.cost_model.quality import PROPOSED_ELSEWHERE
 from workbench.errors import WorkbenchError
 from workbench.machine_model.features import COLUMNS
+from workbench.schedule import Schedule
 from workbench.search.seeds import features_of
 from workbench.space.program_keys import program_key
 
 if TYPE_CHECKING:
     from workbench.log.record import Record
-    from workbench.schedule import Schedule
     from workbench.space.space import Space
 
 
@@ -107,8 +107,6 @@ def _inside(r: Record, space: Space) -> bool:
 
 def _by_hand(r: Record, space: Space) -> Schedule | None:
     """The concrete schedule that was a seed; None where its trace does not apply any more."""
-    from workbench.schedule import Schedule
-
     first = space.variants[0].schedule
     try:
         s = Schedule.from_json(first.base, list(r.trace), first.target)

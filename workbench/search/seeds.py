@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import UsageError, WorkbenchError
+from workbench.ir.flops import count_flops
 from workbench.ir.poly import evaluate
 from workbench.log.record import Record
 from workbench.machine_model import features as feature_columns
 from workbench.machine_model import nest_summary
 from workbench.machine_model.features import INDEX
 from workbench.machine_model.parameters import Machine
+from workbench.schedule import Schedule
 from workbench.schedule.domain import Group
 from workbench.space.alignment import Step, alike, wanted
 from workbench.space.program_keys import program_key
@@ -28,7 +30,6 @@ from workbench.space.sampling import Picks, Sampler
 
 if TYPE_CHECKING:
     from workbench.ir.func import Func
-    from workbench.schedule import Schedule
     from workbench.space.space import Space, Variant
 
 #: Less alike traces say nothing about a variant, unless they give numbers for half of its groups of holes.
@@ -90,8 +91,6 @@ def adapt(source: Schedule | Record | Iterable[Schedule | Record], task: Any, sp
     UsageError
         "seed.holes" for a schedule with open holes, "seed.source" for anything else.
     """
-    from workbench.schedule import Schedule
-
     sources = [source] if isinstance(source, Schedule | Record) else list(source)
     out: dict[str, Seed] = {}
     for one in sources:
@@ -151,8 +150,6 @@ def _row_seed(variant: Variant, picks: Picks, note: str, parent: str | None) -> 
 
 def _concrete(steps: Sequence[Step], func: Func, space: Space, origin: str, parent: str | None) -> Seed | None:
     """The schedule itself, where its steps apply to the task."""
-    from workbench.schedule import Schedule
-
     first = space.variants[0]
     try:
         s = Schedule.from_json(func, list(steps), first.schedule.target)
@@ -167,8 +164,6 @@ def _concrete(steps: Sequence[Step], func: Func, space: Space, origin: str, pare
 
 def features_of(schedule: Schedule, machine: Machine) -> NDArray[np.float32]:
     """Features ``[F]`` of a concrete schedule."""
-    from workbench.ir.flops import count_flops
-
     plan = nest_summary.plan(schedule.func, count_flops(schedule.base))
     x: NDArray[np.float32] = feature_columns.features(plan, {}, 1, machine)[0]
     return x

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from workbench.codegen.assembly import aligned, instructions
 from workbench.codegen.backend import Backend
 from workbench.codegen.code_line import Named
+from workbench.codegen.llvm.module import emit_module
+from workbench.codegen.llvm.source_map import MarkedCode
 from workbench.intrinsics import require
 from workbench.ir.func import Func
 from workbench.target import Target
-
-if TYPE_CHECKING:
-    from workbench.codegen.llvm.source_map import MarkedCode
 
 
 class LlvmBackend(Backend):
@@ -30,8 +27,6 @@ class LlvmBackend(Backend):
         require(func.body, target)
 
     def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
-        from workbench.codegen.llvm.module import emit_module
-
         self.check(func, target)
         return emit_module(func, target, symbol, poison, self.attributes(target))
 
@@ -56,7 +51,5 @@ class LlvmBackend(Backend):
         return aligned(instructions(self.assembly(code.text(), target)), marked)
 
     def _marked(self, func: Func, target: Target) -> MarkedCode:
-        from workbench.codegen.llvm.source_map import MarkedCode
-
         self.check(func, target)
         return MarkedCode(func, target, "kernel", self.attributes(target))

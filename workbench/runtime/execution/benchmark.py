@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from workbench.runtime.html import benchmark_html
 from workbench.runtime.machine.interference import Interference, Repetitions
 from workbench.runtime.measuring.times import Times
 
@@ -112,8 +113,6 @@ class BenchmarkResult(Times):
         return f"<BenchmarkResult {times}, {len(self.costs_ms)} repeats, {self.threads} threads>"
 
     def _repr_html_(self) -> str:
-        from workbench.runtime.html import benchmark_html
-
         return benchmark_html(self)
 
 

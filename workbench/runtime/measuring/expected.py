@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from workbench.codegen.vmath import DECLARED, HALF_ULP
 from workbench.ir.dtypes import is_float
 from workbench.ir.func import Func
 from workbench.ir.rounding_bounds.bounds import Results, evaluate
 from workbench.ir.rounding_bounds.values import UNIT, Near
 from workbench.ir.stmt import blocks
 from workbench.runtime.buffers import Array
+from workbench.schedule.primitives.winograd import Winograd
 
 #: Elements that are compared at once; few enough to stay in a core's own cache.
 #: Chosen, not measured: 256 KiB of float64.
@@ -135,7 +137,6 @@ def _wide(x: Array) -> Array:
 
 def near_results(func: Func, inputs: dict[str, Array]) -> Results:
     """Evaluate an unscheduled function; its functions are as exact as the code generator declares them."""
-    from workbench.codegen.vmath import DECLARED, HALF_ULP
 
     def ulps(op: str, dtype: str) -> float:
         return DECLARED[op, dtype].ulp if (op, dtype) in DECLARED else HALF_ULP
@@ -145,8 +146,6 @@ def near_results(func: Func, inputs: dict[str, Array]) -> Results:
 
 def with_winograd(func: Func, tiles: tuple[tuple[str, int], ...]) -> Func:
     """Return the function with Winograd's algorithm for the convolutions with these weights."""
-    from workbench.schedule.primitives.winograd import Winograd
-
     for weights, tile in tiles:
         block = next(b for b, _ in blocks(func.body) if any(ld.buffer == weights for ld in b.loads()))
         func, _ = Winograd(block.name, tile).apply(func)

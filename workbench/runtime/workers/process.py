@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from workbench.codegen.c.compiler import remove_folders
 from workbench.errors import RunError
 from workbench.runtime.workers.messages import read_frame, write_frame
 from workbench.runtime.workers.worker import HELLO
@@ -172,8 +173,6 @@ class Worker:
             how = _how_it_ended(code)
             self.killed = code == -signal.SIGKILL and not self.recalled
         if self.kind == "build" and code < 0:
-            from workbench.codegen.c.compiler import remove_folders
-
             remove_folders(process.pid)
         for reader in self._readers:
             with contextlib.suppress(RuntimeError):  # not started: an interrupt came while `start` ran
