@@ -27,8 +27,8 @@ from workbench.runtime.workers import recent_builds
 from workbench.runtime.workers.batch import Batch, Duty, MeasureInput, Trial
 from workbench.runtime.workers.dispatch import Shift
 from workbench.runtime.workers.local_runner import LocalRunner
+from workbench.runtime.workers.messages import HELLO
 from workbench.runtime.workers.process import Event
-from workbench.runtime.workers.worker import HELLO
 from workbench.runtime.workers.worker_set import Crew
 from workbench.target import Target
 

@@ -4,11 +4,11 @@ A model scores feature rows; higher is faster. `make_model` makes one by name, `
 `HeldOut` says how good the predictions of a session were.
 """
 
-from workbench.cost_model.base import MODELS, CostModel, Matrix, Rows, Scores, cost_model, make_model
+from workbench.cost_model.base import MODELS, CostModel, Matrix, Rows, Scores, cost_model
 from workbench.cost_model.boosted import XGBoostModel, training_set
 from workbench.cost_model.plain import AnalyticModel, RandomModel
 from workbench.cost_model.quality import HeldOut, Quality, spearman
-from workbench.cost_model.storage import load
+from workbench.cost_model.storage import load, make_model
 
 __all__ = [
     "MODELS",

@@ -9,11 +9,9 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.arguments import path as as_path
 from workbench.arguments import whole
 from workbench.machine_model.parameters import Machine
 from workbench.registry import Registry
-from workbench.tune.run.options import is_saved_model
 
 Matrix: TypeAlias = NDArray[np.float32]
 Scores: TypeAlias = NDArray[np.float64]
@@ -100,36 +98,6 @@ def cost_model(name: str) -> Callable[[_M], _M]:
         return cls
 
     return register
-
-
-def make_model(name: str | os.PathLike[str], seed: int = 0, machine: Machine | None = None) -> CostModel:
-    """Make a model by name, or one that starts from what a saved one has measured.
-
-    Parameters
-    ----------
-    name : str or path
-        One of `MODELS`, or a file ``*.json``. A model of such a file is taught anew, not gone on with: its measurements
-        may come from another machine, and count as those of another run (`CostModel.warm_start`).
-    seed : int
-    machine : Machine, optional
-        What the features were computed for; this machine when left out.
-
-    Raises
-    ------
-    UsageError
-        "usage.cost_model" for a name that is not known.
-    CostModelError
-        "cost_model.*" for a file that `load` cannot read.
-    """
-    wanted = as_path("name", name)
-    if is_saved_model(name):
-        from workbench.cost_model.storage import load
-
-        saved = load(name)
-        model = MODELS[saved.kind](seed=seed, machine=machine)
-        model.warm_start(saved.measured())
-        return model
-    return MODELS[wanted](seed=seed, machine=machine)
 
 
 def seed_of(seed: int) -> int:

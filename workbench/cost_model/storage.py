@@ -23,6 +23,8 @@ from workbench.arguments import shown
 from workbench.cost_model.base import MODELS, CostModel
 from workbench.errors import CostModelError
 from workbench.machine_model.features import COLUMNS, VERSION
+from workbench.machine_model.parameters import Machine
+from workbench.tune.run.options import is_saved_model
 
 #: Version of the file format.
 FORMAT = 1
@@ -239,3 +241,31 @@ def list_in(data: Mapping[str, Any], name: str, kind: type) -> list[Any]:
     if not isinstance(value, list) or any(type(v) is not kind for v in value):
         raise damaged(f"{name!r} is no list of what it should be")
     return value
+
+
+def make_model(name: str | os.PathLike[str], seed: int = 0, machine: Machine | None = None) -> CostModel:
+    """Make a model by name, or one that starts from what a saved one has measured.
+
+    Parameters
+    ----------
+    name : str or path
+        One of `MODELS`, or a file ``*.json``. A model of such a file is taught anew, not gone on with: its measurements
+        may come from another machine, and count as those of another run (`CostModel.warm_start`).
+    seed : int
+    machine : Machine, optional
+        What the features were computed for; this machine when left out.
+
+    Raises
+    ------
+    UsageError
+        "usage.cost_model" for a name that is not known.
+    CostModelError
+        "cost_model.*" for a file that `load` cannot read.
+    """
+    wanted = as_path("name", name)
+    if is_saved_model(name):
+        saved = load(name)
+        model = MODELS[saved.kind](seed=seed, machine=machine)
+        model.warm_start(saved.measured())
+        return model
+    return MODELS[wanted](seed=seed, machine=machine)

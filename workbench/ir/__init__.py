@@ -6,3 +6,5 @@ Imports only small modules at the bottom of the package. Start with `expr`, `stm
 a nest), `numpy_reference` (what an unscheduled function computes) and `rounding_bounds` (how far rounding may carry a
 result). The last three share no code on purpose: they are compared with each other.
 """
+
+import workbench.ir.text.printer  # noqa: F401 (it says how a function is shown)

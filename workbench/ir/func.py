@@ -15,6 +15,10 @@ from workbench.ir.memo import Remembered
 from workbench.ir.poly import Dim, Relation, product, substitute
 from workbench.ir.stmt import Block, For, Stmt, blocks, loops, map_block, rewrite, walk
 from workbench.ir.winograd_weights import WinogradStep
+from workbench.provided import Provided
+
+#: Readable text of a function; `text.printer` provides it.
+func_text: Provided[[Func], str] = Provided("the text of functions")
 
 Role: TypeAlias = Literal["input", "const", "temp", "output"]
 #: Where a temporary lives. "auto": the code generator decides by size and use. "global": in the workspace of the call.
@@ -161,9 +165,7 @@ class Func:
         return str(self)  # at the end of a notebook's cell one wants the nest
 
     def __str__(self) -> str:
-        from workbench.ir.text.printer import to_text  # the printer is a client of this module
-
-        return to_text(self)
+        return func_text(self)
 
     @property
     def params(self) -> tuple[Buffer, ...]:

@@ -19,8 +19,8 @@ from workbench.ir.func import Func
 from workbench.network.code_cache import CodeCache
 from workbench.runtime.buffers import concrete_shape
 from workbench.runtime.measuring.results import BuildJob, Built
+from workbench.runtime.workers.messages import HELLO
 from workbench.runtime.workers.process import Event, Worker
-from workbench.runtime.workers.worker import HELLO
 from workbench.target import Target
 
 ALONE_S = 0.4

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from workbench import markup as m
 from workbench.ir.text.printer import to_text
 from workbench.runtime.execution.plan import CallPlan
-from workbench.runtime.measuring.comparison_words import outcomes
-from workbench.runtime.measuring.results import ONCE
+from workbench.runtime.measuring.comparison_words import ONCE, outcomes
 from workbench.schedule import hooks
 from workbench.schedule.html import interface, machine, nest_table, operations
 

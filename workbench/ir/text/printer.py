@@ -30,7 +30,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from workbench.ir.affine import Affine, Digit
 from workbench.ir.dtypes import is_float
 from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where, free_number
-from workbench.ir.func import Buffer, Func, LayoutStep, PadStep
+from workbench.ir.func import Buffer, Func, LayoutStep, PadStep, func_text
 from workbench.ir.poly import Dim, Mono, Poly
 from workbench.ir.stmt import Block, For, Note, Stmt
 from workbench.ir.winograd_weights import WinogradStep
@@ -126,6 +126,9 @@ _UNARY_LEVEL, _ATOM_LEVEL, _NOT_LEVEL = 7, 8, 3
 def to_text(func: Func) -> str:
     """Return the whole function as text, ending in a newline."""
     return "\n".join(line for line, _ in listing_of(func)) + "\n"
+
+
+func_text.provide(to_text)
 
 
 def listing_of(func: Func) -> list[tuple[str, str]]:

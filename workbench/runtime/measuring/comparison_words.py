@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from workbench.markup import milliseconds, plural
-from workbench.runtime.measuring.contest import DISTURBED, SURE, Contest
+
+if TYPE_CHECKING:
+    from workbench.runtime.measuring.contest import Contest
+
+#: Confidence from which on one counts as faster than another.
+#: Chosen, not measured: one unjust winner in a hundred.
+SURE = 0.99
+
+#: So many times as long may something take while other programs have a part of its cores.
+#: Chosen, not measured: two threads on one core take twice as long, and the clock may sink.
+DISTURBED = 3.0
+
+#: Stands where the spread would: a kernel so slow that there is only one time.
+ONCE = "timed once"
 
 
 def as_fast(ratio: float, width: float | None = None) -> str:

@@ -20,6 +20,8 @@ import numpy as np
 
 from workbench.arguments import real, whole
 from workbench.errors import UsageError
+from workbench.runtime.html import contest_html
+from workbench.runtime.measuring.comparison_words import DISTURBED, SURE, contest_text
 from workbench.runtime.measuring.results import Measurement, Status
 
 #: Runs a block of a participant: its milliseconds per call, whether that was undisturbed, milliseconds that passed.
@@ -35,10 +37,6 @@ _WIDTH = 2.576 * 1.253 * 1.4826
 _CLEAR = 2.5
 
 
-#: Confidence from which on one counts as faster than another.
-#: Chosen, not measured: one unjust winner in a hundred.
-SURE = 0.99
-
 #: Fewest rounds that can give this confidence.
 #: Computed: signed ranks of seven rounds have 128 outcomes.
 _SEVEN = 7
@@ -47,10 +45,6 @@ _SEVEN = 7
 #: long as every block of the other.
 #: Chosen, not measured; `bench_measuring` and the simulated clocks of `test_contest` tell what comes of it.
 _PLAIN_ROUNDS, _PLAIN = 4, 1.25
-
-#: So many times as long may something take while other programs have a part of its cores.
-#: Chosen, not measured: two threads on one core take twice as long, and the clock may sink.
-DISTURBED = 3.0
 
 #: Where other programs take cores away, so many times as long as usual is waited for rounds that they leave alone.
 #: Chosen, not measured.
@@ -131,16 +125,12 @@ class Contest:
         return self.names[i] if i < len(self.names) else f"participant {i}"
 
     def __str__(self) -> str:
-        from workbench.runtime.measuring.comparison_words import contest_text
-
         return contest_text(self)
 
     def __repr__(self) -> str:
         return f"<Contest {self}>"
 
     def _repr_html_(self) -> str:
-        from workbench.runtime.html import contest_html
-
         return contest_html(self)
 
     @property

@@ -25,8 +25,8 @@ from workbench.runtime.machine.interference import FEWEST, Interference, Repetit
 from workbench.runtime.measuring.results import Measurement
 from workbench.runtime.measuring.times import Times
 from workbench.runtime.thread_pool.pool import timing
+from workbench.runtime.workers.messages import HELLO
 from workbench.runtime.workers.process import Event, Worker
-from workbench.runtime.workers.worker import HELLO
 
 #: A plan's turn lasts so many milliseconds, and its first run does not count: it finds another plan's data.
 #: Chosen, not measured; `bench_trust` tells what comes of it (`promised`).

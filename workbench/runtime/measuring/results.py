@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from workbench.arguments import is_a, real, whole
 from workbench.errors import UsageError, WorkbenchError
 from workbench.legible import shown_legibly
+from workbench.runtime.html import measurement_html
+from workbench.runtime.measuring.comparison_words import ONCE
 from workbench.runtime.measuring.times import Times
 
 if TYPE_CHECKING:
@@ -21,9 +23,6 @@ Status: TypeAlias = Literal["ok", "build_error", "run_error", "wrong_answer", "t
 
 #: Where a kernel that is timed may find its constants.
 CONSTANTS = ("near", "shared", "memory")
-
-#: Stands where the spread would: a kernel so slow that there is only one time.
-ONCE = "timed once"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,8 +182,6 @@ class Measurement(Times):
         return f"<Measurement {self}>"
 
     def _repr_html_(self) -> str:
-        from workbench.runtime.html import measurement_html
-
         return measurement_html(self)
 
 

@@ -31,8 +31,8 @@ from workbench.runtime.measuring.results import (
     error_text,
 )
 from workbench.runtime.workers.batch import Batch, Duty, MeasureInput, Trial
+from workbench.runtime.workers.messages import HELLO
 from workbench.runtime.workers.process import LEAVING_S, START_TIMEOUT_S, Event, Worker
-from workbench.runtime.workers.worker import HELLO
 from workbench.runtime.workers.worker_set import Crew
 
 #: Candidates that each builder may be ahead of the runner: few where both work at the same time, many where they take

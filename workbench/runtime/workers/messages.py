@@ -12,6 +12,9 @@ from typing import Any, BinaryIO
 
 _HEADER = struct.Struct("<Q")
 
+#: First answer of every worker: it is up.
+HELLO = "hello"
+
 
 def write_frame(stream: BinaryIO, message: Any) -> None:
     """Send one message; raises OSError when the other side is gone."""

@@ -17,8 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 from workbench.codegen.c.compiler import remove_folders
 from workbench.errors import RunError
-from workbench.runtime.workers.messages import read_frame, write_frame
-from workbench.runtime.workers.worker import HELLO
+from workbench.runtime.workers.messages import HELLO, read_frame, write_frame
 
 WorkerKind: TypeAlias = Literal["build", "run"]
 

@@ -30,14 +30,11 @@ from workbench.runtime.measuring.results import (
     Turn,
     error_text,
 )
-from workbench.runtime.workers.messages import read_frame, write_frame
+from workbench.runtime.workers.messages import HELLO, read_frame, write_frame
 
 #: Memory that compiling one candidate may take, if the machine has twice as much.
 #: Bytes. Chosen, not measured.
 BUILD_BYTES = 4 << 30
-
-#: First answer of every worker: it is up.
-HELLO = "hello"
 
 
 def _private_pipes() -> tuple[BinaryIO, BinaryIO]:

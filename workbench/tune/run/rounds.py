@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import TuneError, WorkbenchError
 from workbench.log.lines import INSIDE, Comparison, Round
-from workbench.runtime.measuring.comparison_words import as_fast, how_sure
-from workbench.runtime.measuring.contest import BRIEF, SURE, Contest, ContestRules
+from workbench.runtime.measuring.comparison_words import SURE, as_fast, how_sure
+from workbench.runtime.measuring.contest import BRIEF, Contest, ContestRules
 from workbench.runtime.measuring.results import Measurement
 from workbench.tune.run.journal import Journal, comparison_line, trial_line
 from workbench.tune.run.run_state import Standing
