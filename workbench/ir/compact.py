@@ -13,7 +13,7 @@ from workbench.errors import ScheduleError
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Load
 from workbench.ir.func import Func
-from workbench.ir.memo import Remembered
+from workbench.ir.memo import remembered
 from workbench.ir.region import Span, spans_of, union
 from workbench.ir.stmt import (
     BLOCK_KINDS,
@@ -78,19 +78,13 @@ def loop_axes(func: Func) -> Func:
     return replace(func, body=tuple(out))
 
 
+@remembered(32)
 def compact(func: Func) -> Func:
     """Shrink temporaries to what is live under their scope (after `loop_axes`); shapes may depend on holes.
 
     A temporary whose accesses cannot be ordered for every filling keeps its full shape. The last few answers are
     remembered: a display asks for the nest, and then for its features.
     """
-    return _COMPACT.of((func,), lambda: _compact(func))
-
-
-_COMPACT: Remembered[Func] = Remembered(32)
-
-
-def _compact(func: Func) -> Func:
     func = loop_axes(func)
     live = _live(func)
     return _shift(func, live) if live else func

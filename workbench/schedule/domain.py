@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from workbench.arguments import whole
 from workbench.errors import ScheduleError
 from workbench.ir.func import Constraint, Func
+from workbench.ir.memo import remembered_by_value
 from workbench.ir.poly import EXTENT_LIMIT, evaluate
 from workbench.schedule.holes import divisors
 
@@ -21,7 +21,7 @@ from workbench.schedule.holes import divisors
 MOST_WAYS = 1 << 18
 
 
-@functools.lru_cache(maxsize=512)
+@remembered_by_value(512)
 def factor_table(extent: int, parts: int) -> NDArray[np.int64]:
     """All ordered ways to write `extent` as a product of `parts` factors.
 

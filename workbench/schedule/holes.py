@@ -6,7 +6,6 @@ are says `workbench.schedule.domain`.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from workbench.arguments import elements, is_a, shown
 from workbench.errors import ScheduleError, did_you_mean
 from workbench.ir.func import Func, subst_holes
-from workbench.ir.memo import Remembered
+from workbench.ir.memo import remembered, remembered_by_value
 from workbench.ir.poly import EXTENT_LIMIT, Dim, hole, holes_of, substitute
 from workbench.ir.stmt import Block, walk
 
@@ -70,7 +69,7 @@ class Hole:
         return f"Hole({', '.join(parts)})"
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered_by_value(4096)
 def divisors(n: int) -> tuple[int, ...]:
     """All divisors of `n`, ascending."""
     small = [d for d in range(1, math.isqrt(n) + 1) if n % d == 0]
@@ -263,7 +262,7 @@ def _product_error(names: Sequence[str], values: Mapping[str, int], total: int) 
 
 def hole_names(func: Func, loop: str, count: int) -> list[str]:
     """Readable unused names for the holes of a split: ``i_0, i_1`` for a loop ``i``."""
-    taken = _TAKEN.of((func.body, func.buffers, func.holes, func.aliases), lambda: _all_taken(func))
+    taken = _all_taken(func)
     base = loop.replace(".", "_")
     prefix, k = base, 0
     while any(f"{prefix}_{i}" in taken for i in range(count)):
@@ -272,9 +271,7 @@ def hole_names(func: Func, loop: str, count: int) -> list[str]:
     return [f"{prefix}_{i}" for i in range(count)]
 
 
-_TAKEN: Remembered[set[str]] = Remembered(256)
-
-
+@remembered(256, parts=lambda func: (func.body, func.buffers, func.holes, func.aliases))
 def _all_taken(func: Func) -> set[str]:
     """Names that no new hole may have."""
     taken = {h.name for h in func.holes} | {n for n, _ in func.aliases} | {b.name for b in func.buffers}

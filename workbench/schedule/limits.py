@@ -10,7 +10,7 @@ from typing import NoReturn
 from workbench.ir.expr import DEEPEST as MOST_LEVELS
 from workbench.ir.expr import MOST_NODES, Expr, measure
 from workbench.ir.func import Buffer, Func
-from workbench.ir.memo import Remembered
+from workbench.ir.memo import remembered
 from workbench.ir.stmt import Block
 from workbench.schedule.outline import Outline
 from workbench.schedule.refusal import refuse
@@ -44,8 +44,8 @@ def check(before: Func, after: Func, step: str) -> None:
     times, block = outline.iterations
     if times > MOST_ITERATIONS and times > Outline.of(before.body).iterations[0]:
         _too_large(step, f"{times:.2g} runs of block", block, MOST_ITERATIONS)
-    nbytes, buffer = _largest(after)
-    if nbytes > MOST_BYTES and nbytes > _largest(before)[0]:
+    nbytes, buffer = _largest(after.buffers)
+    if nbytes > MOST_BYTES and nbytes > _largest(before.buffers)[0]:
         _too_large(step, f"{nbytes:.2g} bytes of buffer", buffer, MOST_BYTES)
     depth, loop = outline.depth
     if depth > DEEPEST and depth > Outline.of(before.body).depth[0]:
@@ -64,16 +64,16 @@ def _too_large(step: str, what: str, name: str, limit: int) -> NoReturn:
 
 def have_room(func: Func, times: int) -> bool:
     """Whether the nest and each buffer could be so many times as large as they are."""
-    return Outline.of(func.body).iterations[0] * times <= MOST_ITERATIONS and _largest(func)[0] * times <= MOST_BYTES
+    nbytes, _ = _largest(func.buffers)
+    return Outline.of(func.body).iterations[0] * times <= MOST_ITERATIONS and nbytes * times <= MOST_BYTES
 
 
-_SIZES: Remembered[tuple[int, str]] = Remembered(1024)
-
-
-def _largest(func: Func) -> tuple[int, str]:
+@remembered(512)
+def _largest(buffers: tuple[Buffer, ...]) -> tuple[int, str]:
     """Bytes of the largest buffer, and its name."""
-    return _SIZES.about(func.buffers, lambda buffers: max(map(_size, buffers), default=(0, "")))
+    return max(map(_size, buffers), default=(0, ""))
 
 
+@remembered(512)
 def _size(buffer: Buffer) -> tuple[int, str]:
-    return _SIZES.about(buffer, lambda b: (b.nbytes, b.name) if all(isinstance(d, int) for d in b.shape) else (0, ""))
+    return (buffer.nbytes, buffer.name) if all(isinstance(d, int) for d in buffer.shape) else (0, "")

@@ -13,7 +13,7 @@ from workbench.errors import ScheduleError
 from workbench.intrinsics import Mismatch, match, registry
 from workbench.ir.compact import shared_by
 from workbench.ir.func import Func
-from workbench.ir.memo import Remembered
+from workbench.ir.memo import remembered
 from workbench.ir.poly import Dim
 from workbench.ir.region import Span, spans_of, union
 from workbench.ir.stmt import BLOCK_KINDS, Block, For, accesses, blocks, loops, walk
@@ -66,6 +66,7 @@ def _keep_bound(func: Func, lp: For, step: str) -> None:
         ) from None
 
 
+@remembered(1024, parts=lambda func, loop: (func.body, func.buffers, func.relations, func.loop(loop)[0]))
 def check_bound(func: Func, loop: str) -> None:
     """Refuse unless a bound loop may have its kind.
 
@@ -75,14 +76,6 @@ def check_bound(func: Func, loop: str) -> None:
         "bind.taken" when a loop around or inside has the same kind, "bind.order" when the loops around do not allow
         it, "bind.reduction" and "bind.conflict" when iterations depend on each other.
     """
-    _BOUND.of((func.body, func.buffers, func.relations, func.loop(loop)[0]), lambda: _check_bound(func, loop))
-
-
-#: Who binds a loop is told at once what stands against it, and every step asks again.
-_BOUND: Remembered[None] = Remembered(1024)
-
-
-def _check_bound(func: Func, loop: str) -> None:
     lp, path = func.loop(loop)
     inner = [x for x, _ in loops(lp.body)]
     same = next((x for x in (*path, *inner) if x.kind == lp.kind and lp.kind != "vthread"), None)

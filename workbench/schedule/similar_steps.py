@@ -9,7 +9,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from workbench.ir.func import Func
-from workbench.ir.memo import Remembered
+from workbench.ir.memo import remembered
 from workbench.ir.stmt import For, blocks, cut_axes
 from workbench.schedule import legality, limits, tails
 from workbench.schedule.holes import Hole
@@ -29,12 +29,10 @@ def all_plain(func: Func) -> bool:
 
 def used_whole(func: Func, loop: str) -> bool:
     """Whether no block uses digits of a loop, or of an axis that it drives."""
-    return _WHOLE.about(func.loop(loop)[0], _used_whole)
+    return _used_whole(func.loop(loop)[0])
 
 
-_WHOLE: Remembered[bool] = Remembered(1024)
-
-
+@remembered(1024)
 def _used_whole(loop: For) -> bool:
     for b, _ in blocks(loop.body):
         for it, bind in zip(b.iters, b.binds, strict=True):
@@ -86,12 +84,10 @@ def one_kind(func: Func, outer: str, inner: str) -> Hashable | None:
     child = lp.body[0]
     if len(lp.body) != 1 or not isinstance(child, For) or child.name != inner or outline_around(func, outer).units:
         return None
-    return _KINDS.about(lp, _reductions)
+    return _reductions(lp)
 
 
-_KINDS: Remembered[frozenset[str] | None] = Remembered(1024)
-
-
+@remembered(1024)
 def _reductions(outer: For) -> frozenset[str] | None:
     """Names of the reductions inside a loop and the one in it; None where one tells them apart, or a loop is marked."""
     inner = outer.body[0]

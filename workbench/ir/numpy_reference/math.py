@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.ir.dtypes import is_float
+from workbench.ir.memo import remembered_by_value
 
 Array: TypeAlias = NDArray[Any]
 
@@ -36,7 +36,7 @@ def _div(a: Array, b: Array) -> Array:
 _ERF_STEP, _ERF_END, _ERF_ORDER = 128, 6, 7
 
 
-@functools.cache
+@remembered_by_value(1)
 def _erf_table() -> tuple[Array, ...]:
     """Value and Taylor coefficients of erf at the multiples of 1/128 in [-6, 6]."""
     x = np.arange(-_ERF_END * _ERF_STEP, _ERF_END * _ERF_STEP + 1) / _ERF_STEP

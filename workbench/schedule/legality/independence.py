@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from workbench.ir.affine import Digit
 from workbench.ir.func import Func
-from workbench.ir.memo import Remembered
-from workbench.ir.poly import Dim
+from workbench.ir.memo import remembered
 from workbench.ir.stmt import Block, For, blocks, written
 from workbench.schedule.legality.forms import determines, tiles
 from workbench.schedule.legality.nest import chain, extents_of, is_unit, private, reduction_loops
@@ -22,15 +21,16 @@ def writes_distinct(func: Func, block: Block, path: Sequence[For], loop: str) ->
     """Whether different iterations of `loop` (an element of `path`) write different elements, whatever the loops inside
     do.
     """
-    inner = chain(path, loop)
-    parts = (block, func.relations, *(x for lp in inner for x in (lp.name, lp.extent)))
-    return _DISTINCT.of(parts, lambda: _writes_distinct(func, block, extents_of(inner), loop))
+    return _writes_distinct(func, block, chain(path, loop), loop)
 
 
-_DISTINCT: Remembered[bool] = Remembered()
+def _distinct_parts(func: Func, block: Block, inner: Sequence[For], loop: str) -> tuple[object, ...]:
+    return (block, func.relations, *(x for lp in inner for x in (lp.name, lp.extent)))
 
 
-def _writes_distinct(func: Func, block: Block, varying: Mapping[str, Dim], loop: str) -> bool:
+@remembered(4096, parts=_distinct_parts)
+def _writes_distinct(func: Func, block: Block, inner: Sequence[For], loop: str) -> bool:
+    varying = extents_of(inner)
     if is_unit(func, varying[loop]):
         return True
     known: list[Digit] = []

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 from workbench.ir.func import Func
-from workbench.ir.memo import Remembered
+from workbench.ir.memo import remembered
 from workbench.ir.poly import Dim, equal
 from workbench.ir.stmt import Block, For, blocks
 
@@ -31,15 +31,9 @@ def spatial_loops(block: Block) -> set[str]:
     return {v for it, b in zip(block.iters, block.binds, strict=True) if it.kind == "S" for v in b.vars}
 
 
+@remembered(1024)
 def reads(block: Block) -> frozenset[str]:
     """Buffers that the block reads, its own accumulator not counted."""
-    return _READS.about(block, _reads)
-
-
-_READS: Remembered[frozenset[str]] = Remembered(1024)
-
-
-def _reads(block: Block) -> frozenset[str]:
     own = block.own_load() if block.is_reduction else None
     return frozenset(ld.buffer for ld in block.loads() if ld != own)
 

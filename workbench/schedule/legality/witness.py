@@ -18,7 +18,7 @@ from workbench.errors import ScheduleError
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Bound, Expr, Load, Select, children
 from workbench.ir.func import Func
-from workbench.ir.memo import Remembered
+from workbench.ir.memo import remembered
 from workbench.ir.poly import Dim
 from workbench.ir.stmt import Block, For, accesses, blocks
 from workbench.schedule.domain import Domain
@@ -75,19 +75,16 @@ def _rows(func: Func) -> Iterator[dict[str, int]]:
 # ---------------------------------------------------------------------------------------------------- one element twice
 
 
-def conflict(func: Func, block: Block, path: Sequence[For], loop: str, limit: int = LIMIT) -> Witness | None:
-    """Search two iterations of `loop` that write one element; None if `limit` points show none."""
-    # Several steps are refused for the same reason; how loops are marked and what the rest is bound to has no part.
+def _conflict_parts(func: Func, block: Block, path: Sequence[For], loop: str, limit: int = LIMIT) -> tuple[object, ...]:
+    """Several steps are refused for the same reason; how loops are marked and what the rest is bound to has no part."""
     given = (func.buffers, func.holes, func.relations, func.constraints, *(b for b, _ in blocks(func.body)))
     around = [x for lp in path for x in (lp.name, lp.extent)]
-    at = next(lp.name for lp in path if lp.name == loop)
-    return _CONFLICTS.of((*given, block, *around, at, limit), lambda: _conflict(func, block, path, loop, limit))
+    return (*given, block, *around, next(lp.name for lp in path if lp.name == loop), limit)
 
 
-_CONFLICTS: Remembered[Witness | None] = Remembered(64)
-
-
-def _conflict(func: Func, block: Block, path: Sequence[For], loop: str, limit: int) -> Witness | None:
+@remembered(64, parts=_conflict_parts)
+def conflict(func: Func, block: Block, path: Sequence[For], loop: str, limit: int = LIMIT) -> Witness | None:
+    """Search two iterations of `loop` that write one element; None if `limit` points show none."""
     names = [lp.name for lp in path]
 
     def find(func: Func) -> Witness | None:

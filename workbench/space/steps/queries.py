@@ -9,7 +9,7 @@ from dataclasses import replace
 from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import Binary, Load, Select, Unary, loads, walk
 from workbench.ir.func import Func
-from workbench.ir.memo import Remembered
+from workbench.ir.memo import remembered
 from workbench.ir.stmt import Block, For, accesses, blocks
 from workbench.machine_model.nest_summary import OP_COST
 from workbench.machine_model.parameters import Machine
@@ -26,12 +26,10 @@ def consumers(func: Func, block: Block) -> list[Block]:
     return [b for b, _ in blocks(func.body) if b.name != block.name and block.buffer in _read(b)]
 
 
-_READ: Remembered[frozenset[str]] = Remembered(1024)
-
-
+@remembered(1024)
 def _read(block: Block) -> frozenset[str]:
     """Buffers of which a block's value reads."""
-    return _READ.about(block, lambda b: frozenset(ld.buffer for ld in loads(b.value)))
+    return frozenset(ld.buffer for ld in loads(block.value))
 
 
 def role(func: Func, block: Block) -> str:
