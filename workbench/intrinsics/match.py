@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from workbench.intrinsics.base import Intrinsic
-from workbench.ir.affine import Affine
+from workbench.ir.affine import Affine, flat_index
 from workbench.ir.expr import Binary, Cast, Const, Expr, Load, loads
 from workbench.ir.func import Buffer, Func
 from workbench.ir.poly import Dim
@@ -58,10 +58,10 @@ def match(intrinsic: Intrinsic, func: Func, loop: str) -> Match:
             (block.name,),
             "pad the loops to whole tiles and guard the copy of the result instead",
         )
-    found = computes(intrinsic, func, block)
+    loaded = computes(intrinsic, func, block)
     names = dict(zip((lp.name for lp in intrinsic.chain), (lp.name for lp in chain), strict=True))
     operands = {}
-    for name, load in found.items():
+    for name, load in loaded.items():
         buffer = func.buffer(load.buffer)
         row = _same_strides(intrinsic, name, load, buffer, block, names)
         operands[name] = (load.index, buffer, row)
@@ -105,7 +105,7 @@ def _check_loops(intrinsic: Intrinsic, chain: tuple[For, ...], block: Block) -> 
             "undo the mark first",
         )
     kinds = {it.name: it.kind for it in intrinsic.block.iters}
-    reducing = {v for it, b in zip(block.iters, block.binds, strict=True) if it.kind == "R" for v in b.vars}
+    reducing = block.driving("R")
     for lp, want in zip(chain, wanted, strict=True):
         if (lp.name in reducing) != (kinds[want.name] == "R"):
             is_, other = ("a reduction", "spatial") if lp.name in reducing else ("spatial", "a reduction")
@@ -196,7 +196,7 @@ def _same_strides(
     described = intrinsic.func.buffer(name)
     index = _description_load(intrinsic, name).index
     fixed = described.strides()
-    moves = _flat(tuple(x.subst(block.env) for x in load.index), buffer.strides())
+    moves = flat_index([x.subst(block.env) for x in load.index], buffer.strides())
     row: Dim = fixed[0]
     free = name in intrinsic.rows
     for want_loop, loop in names.items():
@@ -233,10 +233,3 @@ def _stride(intrinsic: Intrinsic, name: str, buffer: str, loop: str, have: Dim, 
 
 def _description_load(intrinsic: Intrinsic, name: str) -> Load:
     return next(ld for ld in loads(intrinsic.block.value) if ld.buffer == name)
-
-
-def _flat(index: tuple[Affine, ...], strides: tuple[Dim, ...]) -> Affine:
-    out = Affine()
-    for x, s in zip(index, strides, strict=True):
-        out = out + x * s
-    return out

@@ -27,6 +27,7 @@ from workbench.ir.stmt import (
     map_block,
     map_block_loads,
     rewrite,
+    shared_loops,
     touched,
 )
 
@@ -50,7 +51,7 @@ def scopes(func: Func) -> dict[str, Scope]:
     for block, path in blocks(func.body):
         for name in touched(block) & uses.keys():
             uses[name].append(path)
-    return {name: Scope(name, _common(paths)) for name, paths in uses.items()}
+    return {name: Scope(name, shared_loops(*paths)) for name, paths in uses.items()}
 
 
 def shared_by(func: Func, buffer: str) -> For | None:
@@ -72,10 +73,7 @@ def shared_by(func: Func, buffer: str) -> For | None:
 
 def loop_axes(func: Func) -> Func:
     """Rewrite every block so that its axes are the loops around it and every index is a form over loops."""
-    out: list[Stmt] = []
-    for s in func.body:
-        out.append(_loop_axes(s, ()))
-    return replace(func, body=tuple(out))
+    return replace(func, body=tuple(_loop_axes(s, ()) for s in func.body))
 
 
 @remembered(32)
@@ -93,7 +91,7 @@ def compact(func: Func) -> Func:
 def _live(func: Func) -> dict[str, tuple[Span, ...]]:
     """Part of each temporary that is live under its scope, in one pass over all accesses."""
     inside = {name: len(scope.path) for name, scope in scopes(func).items() if scope.path}
-    found: dict[str, tuple[Span, ...]] = {}
+    live: dict[str, tuple[Span, ...]] = {}
     for block, path in blocks(func.body):
         for acc in accesses(block) if touched(block) & inside.keys() else ():
             name = acc.buffer
@@ -101,18 +99,18 @@ def _live(func: Func) -> dict[str, tuple[Span, ...]]:
                 continue
             spans = spans_of(acc.index, {lp.name: lp.extent for lp in path[inside[name] :]}, func.relations)
             try:
-                found[name] = union(found[name], spans, func.relations) if name in found else spans
+                live[name] = union(live[name], spans, func.relations) if name in live else spans
             except ScheduleError:
                 del inside[name]
-                found.pop(name, None)
-    return found
+                live.pop(name, None)
+    return live
 
 
 def _loop_axes(s: Stmt, path: tuple[For, ...]) -> Stmt:
     if isinstance(s, For):
         return replace(s, body=tuple(_loop_axes(c, (*path, s)) for c in s.body))
     env = s.env
-    reducing = {v for it, b in zip(s.iters, s.binds, strict=True) if it.kind == "R" for v in b.vars}
+    reducing = s.driving("R")
     iters = tuple(Iter(lp.name, lp.extent, "R" if lp.name in reducing else "S") for lp in path)
     inlined = map_block(s, lambda a: a, lambda a: a.subst(env))
     return replace(inlined, iters=iters, binds=tuple(Affine.var(lp.name) for lp in path))
@@ -133,12 +131,3 @@ def _shift(func: Func, live: Mapping[str, tuple[Span, ...]]) -> Func:
 
     buffers = [replace(func.buffer(name), shape=tuple(sp.width for sp in spans)) for name, spans in live.items()]
     return replace(func.with_buffers(buffers), body=rewrite(func.body, fn))
-
-
-def _common(paths: list[tuple[For, ...]]) -> tuple[For, ...]:
-    out: list[For] = []
-    for level in zip(*paths, strict=False):
-        if any(lp.name != level[0].name for lp in level):
-            break
-        out.append(level[0])
-    return tuple(out)

@@ -7,9 +7,9 @@ it, so whether a loop may be moved, run in parallel or shared with another block
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Literal, TypeAlias, TypeVar
 
 from workbench.ir.affine import Affine
@@ -95,9 +95,18 @@ class Block:
         return self.init == self.own_load()
 
     @property
+    def axes(self) -> tuple[tuple[Iter, Affine], ...]:
+        """Each axis with its form over the loops."""
+        return tuple(zip(self.iters, self.binds, strict=True))
+
+    @property
     def env(self) -> dict[str, Affine]:
         """Axis name -> form over the loops."""
         return {it.name: b for it, b in zip(self.iters, self.binds, strict=True)}
+
+    def driving(self, kind: IterKind) -> set[str]:
+        """Loops that drive an axis of a kind."""
+        return {v for it, b in zip(self.iters, self.binds, strict=True) if it.kind == kind for v in b.vars}
 
     @property
     def exprs(self) -> tuple[Expr, ...]:
@@ -222,15 +231,21 @@ def _walk(body: tuple[Stmt, ...], path: tuple[For, ...]) -> _Placed[Stmt]:
     return tuple(out)
 
 
+def shared_loops(*paths: Sequence[For]) -> tuple[For, ...]:
+    """Loops around all of several places, given by the loops around each."""
+    levels = zip(*paths, strict=False)
+    return tuple(lps[0] for lps in takewhile(lambda lps: all(lp.name == lps[0].name for lp in lps), levels))
+
+
 def parallel_chain(s: Stmt) -> list[For]:
     """Adjacent parallel loops from the top of a nest, outermost first."""
-    found: list[For] = []
+    chained: list[For] = []
     while isinstance(s, For) and s.kind == "parallel":
-        found.append(s)
+        chained.append(s)
         if len(s.body) != 1:
             break
         s = s.body[0]
-    return found
+    return chained
 
 
 def rewrite(body: tuple[Stmt, ...], fn: Callable[[Stmt], tuple[Stmt, ...] | None]) -> tuple[Stmt, ...]:

@@ -21,14 +21,10 @@ from workbench.ir.expr import (
     REDUCE_OPS,
     UNARY_OPS,
     Binary,
-    Cast,
     Const,
     Expr,
-    Index,
     Load,
-    Select,
     Unary,
-    Where,
     all_index_forms,
     free_number,
     index_forms,
@@ -244,29 +240,22 @@ def _block(func: Func, b: Block, path: tuple[For, ...]) -> None:
 
 
 def _operators(b: Block, e: Expr) -> None:
-    match e:
-        case Unary(op, a):
-            good, parts = op in UNARY_OPS, [a]
-        case Binary(op, x, y):
-            good, parts = op in BINARY_OPS, [x, y]
-        case Select(_, x, y):
-            good, parts = True, [x, y]
-        case Where(c, x, y):
-            good, parts = True, [c, x, y]
-        case Cast(_, a):
-            good, parts = True, [a]
-        case Const(value, dtype):
-            good, parts = _holds(dtype, value), []
-        case Load(_, _, at):
-            good, parts = True, [p.value for p in at]
-        case Index():
-            return
-    if not good:
+    if not all(map(_is_known, walk(e))):
         raise fail(
             "operator", f"Block {b.name!r} uses an unknown operator, or a number that its type lacks.", (b.name,)
         )
-    for p in parts:
-        _operators(b, p)
+
+
+def _is_known(e: Expr) -> bool:
+    """Whether the operator of an expression exists, and its type holds its number."""
+    match e:
+        case Unary(op):
+            return op in UNARY_OPS
+        case Binary(op):
+            return op in BINARY_OPS
+        case Const(value, dtype):
+            return _holds(dtype, value)
+    return True
 
 
 def _picks(func: Func, b: Block, e: Expr) -> None:

@@ -19,19 +19,8 @@ from workbench.ir.poly import concrete
 
 Array: TypeAlias = NDArray[Any]
 
-_TYPECODES = {
-    "float32": "f",
-    "float64": "d",
-    "int8": "b",
-    "int16": "h",
-    "int32": "i",
-    "int64": "q",
-    "uint8": "B",
-    "uint16": "H",
-    "uint32": "I",
-    "uint64": "Q",
-    "bool": "B",
-}
+#: Codes of ``array`` by NumPy's names; both give a type the same letter.
+_TYPECODES = {np.dtype(code).name: code for code in "fdbhiqBHIQ"} | {"bool": "B"}
 
 
 def given(b: Buffer, inputs: Mapping[str, Array]) -> Any:

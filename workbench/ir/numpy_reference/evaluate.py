@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.errors import InputError, ShapeError
+from workbench.errors import InputError
 from workbench.ir.affine import Affine, Digit
 from workbench.ir.expr import Binary, Expr, Load, all_index_forms, loads
 from workbench.ir.func import Func, pack
@@ -77,14 +77,7 @@ def evaluate(func: Func, inputs: Mapping[str, Array], *, precise: bool = False) 
         if buffer.role in ("input", "const"):
             if buffer.name not in inputs:
                 raise InputError("reference.input", f"There is no array for the input {buffer.name!r}.", (buffer.name,))
-            given = np.asarray(inputs[buffer.name])
-            if given.shape != buffer.logical_shape():
-                raise ShapeError(
-                    "shape.mismatch",
-                    f"{buffer.name!r} has shape {given.shape}, expected {buffer.logical_shape()}.",
-                    (buffer.name,),
-                )
-            given = pack(buffer, given) if buffer.layout else given
+            given = pack(buffer, np.asarray(inputs[buffer.name]))
             arrays[buffer.name] = np.ascontiguousarray(given, dtype=dtype).reshape(np.shape(given))
         else:
             fill = np.nan if dtype.kind == "f" else 0

@@ -26,11 +26,26 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import get_args
 
 from workbench.ir.affine import Affine, Digit
 from workbench.ir.dtypes import is_float
-from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where, free_number
-from workbench.ir.func import Buffer, Func, LayoutStep, PadStep, func_text
+from workbench.ir.expr import (
+    UNARY_OPS,
+    Binary,
+    Bound,
+    Cast,
+    Const,
+    Expr,
+    Index,
+    Load,
+    Pick,
+    Select,
+    Unary,
+    Where,
+    free_number,
+)
+from workbench.ir.func import Buffer, Func, LayoutStep, PadStep, Role, func_text
 from workbench.ir.poly import Dim, Mono, Poly
 from workbench.ir.stmt import Block, For, Note, Stmt
 from workbench.ir.winograd_weights import WinogradStep
@@ -38,71 +53,13 @@ from workbench.legible import escaped
 
 WIDTH = 120
 NAME = r"[A-Za-z_]\w*(?:\.\w+)*"
-KEYWORDS = frozenset(
-    [
-        "for",
-        "parallel",
-        "vectorize",
-        "unroll",
-        "vthread",
-        "intrin",
-        "in",
-        "block",
-        "reduce",
-        "when",
-        "init",
-        "temp",
-        "hole",
-        "relation",
-        "require",
-        "alias",
-        "packed",
-        "scope",
-        "align",
-        "input",
-        "const",
-        "output",
-        "select",
-        "where",
-        "cast",
-        "index",
-        "max",
-        "min",
-        "pow",
-        "and",
-        "or",
-        "not",
-        "nan",
-        "inf",
-        "true",
-        "false",
-        "neg",
-        "abs",
-        "exp",
-        "log",
-        "sqrt",
-        "rsqrt",
-        "tanh",
-        "sigmoid",
-        "erf",
-        "floor",
-        "ceil",
-        "round",
-    ]
-)
-#: dtype suffixes of literals; float32 and int64 need none.
-SUFFIXES = {
-    "float64": "f64",
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "int32": "i32",
-    "int16": "i16",
-    "int8": "i8",
-    "uint8": "u8",
-    "uint16": "u16",
-    "uint32": "u32",
-    "uint64": "u64",
-}
+_WORDS = """for parallel vectorize unroll vthread intrin in block reduce when init hole relation require alias packed
+scope align select where cast index max min pow and or nan inf true false"""
+#: Names that are printed in backquotes, because they mean something else.
+KEYWORDS = frozenset([*_WORDS.split(), *get_args(Role), *UNARY_OPS])
+_SIZES = {"float": ("f", 64, 16), "bfloat": ("bf", 16), "int": ("i", 32, 16, 8), "uint": ("u", 8, 16, 32, 64)}
+#: dtype suffixes of literals, ``f64`` for float64; float32 and int64 need none.
+SUFFIXES = {f"{kind}{n}": f"{letter}{n}" for kind, (letter, *sizes) in _SIZES.items() for n in sizes}
 #: Limits of an index bound that stand for "no limit".
 UNBOUNDED = 2**40
 INFIX = {
