@@ -12,7 +12,7 @@ from workbench.ir.expr import measure
 from workbench.ir.stmt import blocks
 from workbench.machine_model.features import INDEX
 from workbench.machine_model.parameters import Machine
-from workbench.schedule.primitives import ComputeInline
+from workbench.schedule.primitives.inline import ComputeInline
 from workbench.space.default_schedule import default_schedule
 from workbench.space.sketch.stages import MOST_PARTS
 from workbench.space.space import make_space

@@ -16,7 +16,7 @@ from ipywidgets.widgets.widget import _instances
 from session.fakes import FakeTuning
 
 from workbench import Schedule, Session, Target, Task, workloads
-from workbench.schedule.primitives import Split
+from workbench.schedule.primitives.split import Split
 from workbench.widgets import Workbench
 
 ASKED = {

@@ -29,6 +29,7 @@ from workbench.arguments import shown
 from workbench.errors import ScheduleError, UsageError
 from workbench.forms import Choice, Flag, Form, Json, Kind
 from workbench.ir.func import Func
+from workbench.registry import Registry
 from workbench.schedule import legality, limits
 from workbench.schedule import promises as standing
 from workbench.schedule.fields import (
@@ -46,7 +47,6 @@ from workbench.schedule.fields import (
     with_numbers,
 )
 from workbench.schedule.holes import Hole
-from workbench.schedule.registry import Registry
 
 Applied: TypeAlias = tuple[Func, tuple[str, ...]]
 Returns: TypeAlias = Literal["nothing", "name", "names"]
@@ -211,7 +211,7 @@ class Primitive(Form):
 P = TypeVar("P", bound=type[Primitive])
 
 
-registry = Registry()
+registry: Registry[type[Primitive]] = Registry("primitive", ScheduleError)
 
 
 def primitive(
@@ -234,7 +234,7 @@ def primitive(
     def declare(cls: P) -> P:
         cls.category, cls.codes, cls.returns = category, MappingProxyType(dict(codes)), returns
         cls.declare(name)
-        registry.add(cls)
+        registry.add(name, cls)
         return cls
 
     return declare
