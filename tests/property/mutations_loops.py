@@ -217,20 +217,6 @@ LOOPS: tuple[Mutation, ...] = (
     ),
     _m("annotate", "workbench.ir.text.printer", "a text is not quoted", "v if isinstance(v, int) else _quoted(v)", "v"),
     _m(
-        "blockize",
-        _S + "promises",
-        "loops may be put into a unit",
-        "if now is not None and list(_skeleton(now)) == list(_skeleton(unit)):",
-        "if True:",
-    ),
-    _m(
-        "blockize",
-        _S + "promises",
-        "what is inside may be named",
-        "if s.name in wanted:",
-        "if False:",
-    ),
-    _m(
         "split",
         _S + "tails",
         "iterations that do not exist run",
@@ -250,13 +236,6 @@ LOOPS: tuple[Mutation, ...] = (
         "the main nest is taken to be all",
         "return (_shrunk(s, part, part.step * whole),)",
         "return None",
-    ),
-    _m(
-        "blockize",
-        _P + "unit",
-        "the mark is on the loops inside",
-        "lambda x: (replace(x, notes=notes),)",
-        "lambda x: (replace(x, body=tuple(replace(s, notes=notes) for s in x.body)),)",
     ),
     _m(
         "bind",

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import primitives
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -60,6 +61,10 @@ NO_WITNESS = {
     "tensorize.order": "the loops are not those of the instruction",
 }
 """Codes that sound like it and cannot have one."""
+
+for own in primitives.given("WITNESSES", {}).values():
+    KINDS |= {code: kind for code, kind in own.items() if kind}
+    NO_WITNESS |= {code: "as its module says" for code, kind in own.items() if not kind}
 
 
 def after(*steps: tuple[Any, ...]) -> Schedule:
