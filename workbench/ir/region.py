@@ -19,6 +19,9 @@ class Span:
     base: Affine
     width: Dim
 
+    def __str__(self) -> str:
+        return f"[{self.base}, {self.base} + {self.width})"
+
 
 def region(func: Func, body: tuple[Stmt, ...], buffer: str, *, writes: bool | None = None) -> tuple[Span, ...] | None:
     """Hull of all accesses to `buffer` by the blocks in `body`.

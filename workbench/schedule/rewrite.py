@@ -57,6 +57,13 @@ def insert(body: tuple[Stmt, ...], loop: str, stmts: tuple[Stmt, ...], first: bo
     return replace_loop(body, loop, lambda lp: (lp.around(stmts + lp.body if first else lp.body + stmts),))
 
 
+def own_nest(func: Func, block: str) -> int:
+    """Number of the statement of the function that a block is in."""
+    _, path = func.block(block)
+    top = path[0].name if path else block
+    return next(k for k, s in enumerate(func.body) if s.name == top)
+
+
 def nest(loops: Sequence[tuple[str, Dim]], body: tuple[Stmt, ...], kind: LoopKind = "serial") -> tuple[Stmt, ...]:
     """Wrap statements in loops, outermost first."""
     for name, extent in reversed(loops):

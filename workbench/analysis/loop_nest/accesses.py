@@ -223,8 +223,7 @@ def _sampled(moves: Sequence[tuple[Digit, int]], loop: For) -> tuple[int | None,
 def _stays(loop: For, block: Block, kind: AccessKind) -> str:
     if kind == "read":
         return f"same element, {'the same for all lanes' if loop.kind == 'vectorize' else 'used again'}"
-    reducing = {v for axis, form in zip(block.iters, block.binds, strict=True) if axis.kind == "R" for v in form.vars}
-    if loop.name not in reducing:
+    if loop.name not in block.driving("R"):
         return "same element, written again"
     return f"same element, {_ORDER.get(block.update()[0], 'so each iteration waits for the one before')}"
 

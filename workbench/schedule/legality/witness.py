@@ -19,13 +19,13 @@ from workbench.ir.affine import Affine
 from workbench.ir.expr import Bound, Expr, Load, Select, children
 from workbench.ir.func import Func
 from workbench.ir.memo import remembered
-from workbench.ir.poly import Dim
-from workbench.ir.stmt import Block, For, accesses, blocks
+from workbench.ir.poly import concrete
+from workbench.ir.stmt import Block, For, accesses, blocks, shared_loops
 from workbench.schedule.domain import Domain
 from workbench.schedule.holes import fill
 from workbench.schedule.legality.effect import effect_of
 from workbench.schedule.legality.forms import evaluate_form
-from workbench.schedule.legality.nest import chain, reduction_loops, shared_loops
+from workbench.schedule.legality.nest import chain, reduction_loops
 from workbench.schedule.refusal import Point, Witness
 
 LIMIT = 4096
@@ -372,16 +372,11 @@ def _stack(forms: Sequence[Affine], values: Mapping[str, _Ints], n: int) -> _Int
 
 
 def _column(form: Affine, values: Mapping[str, _Ints], n: int) -> _Ints:
-    out = np.full(n, _number(form.const), np.int64)
+    out = np.full(n, concrete(form.const), np.int64)
     for d, c in form.terms:
-        part = values[d.var] // _number(d.lower)
-        out += _number(c) * (part if d.extent is None else part % _number(d.extent))
+        part = values[d.var] // concrete(d.lower)
+        out += concrete(c) * (part if d.extent is None else part % concrete(d.extent))
     return out
-
-
-def _number(dim: Dim) -> int:
-    assert isinstance(dim, int), "a function without open numbers"
-    return dim
 
 
 def _hold(conds: Sequence[Bound], env: Mapping[str, Affine], values: Mapping[str, _Ints], n: int) -> NDArray[np.bool_]:
@@ -389,5 +384,5 @@ def _hold(conds: Sequence[Bound], env: Mapping[str, Affine], values: Mapping[str
     out = np.ones(n, np.bool_)
     for c in conds:
         column = _column(c.form.subst(env), values, n)
-        out &= (column >= _number(c.lo)) & (column < _number(c.hi))
+        out &= (column >= concrete(c.lo)) & (column < concrete(c.hi))
     return out

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from workbench.errors import ScheduleError, WorkbenchError
-from workbench.ir.affine import FREE, Affine, Digit, bijective
+from workbench.ir.affine import FREE, Affine, Digit
 from workbench.ir.expr import (
     Binary,
     Const,
@@ -32,7 +32,7 @@ from workbench.ir.stmt import Block, For, Stmt, blocks, map_block_loads, rewrite
 from workbench.ir.types import neutral
 from workbench.schedule import legality, limits
 from workbench.schedule.primitive import Applied, BlockRef, Primitive, primitive
-from workbench.schedule.primitives.cover import check_identity
+from workbench.schedule.primitives.cover import check_identity, uncovered
 from workbench.schedule.refusal import refuse
 from workbench.schedule.rewrite import remove_block, replace_block
 
@@ -301,14 +301,7 @@ def _renumbered(start: int, count: int) -> dict[str, Affine | Callable[[Digit], 
 
 def _check_once(func: Func, block: Block, path: tuple[For, ...]) -> None:
     """Refuse unless the loops reach every element of the block exactly once."""
-    extents = legality.extents_of(path)
-    used: dict[str, list[Digit]] = {}
-    good = True
-    for it, bind in zip(block.iters, block.binds, strict=True):
-        good = good and bijective(bind, extents, it.extent, func.relations)
-        for d, _ in bind.terms:
-            used.setdefault(d.var, []).append(d)
-    if not good or not all(legality.tiles(used.get(n, []), e, func.relations, once=True) for n, e in extents.items()):
+    if uncovered(func, block.binds, [it.extent for it in block.iters], legality.extents_of(path)) is not None:
         refuse(
             "reverse_compute_inline.cover",
             f"Block {block.name!r} may compute an element more than once where it is now.",

@@ -16,7 +16,7 @@ from workbench.schedule import limits
 from workbench.schedule.convolution import Conv, axes_of, match_conv
 from workbench.schedule.primitive import Applied, BlockRef, Number, Primitive, primitive
 from workbench.schedule.refusal import refuse
-from workbench.schedule.rewrite import fresh_names, nest, remove_block
+from workbench.schedule.rewrite import fresh_names, nest, own_nest, remove_block
 from workbench.schedule.similar_steps import all_plain
 
 
@@ -78,8 +78,7 @@ class Winograd(Primitive):
         _check_nest(func, block, path)
         conv = match_conv(func, block)
         made, buffers = _Stages(func, block, conv, self.m).make()
-        top = path[0].name if path else block.name
-        at = next(k for k, s in enumerate(func.body) if s.name == top)
+        at = own_nest(func, block.name)
         body = (*func.body[:at], *made, *func.body[at + 1 :])
         weights = func.buffer(conv.weights)
         size = self.m + 2
