@@ -190,8 +190,10 @@ class TransformLayout(Primitive):
         # The loop that moves the dimension fastest, which may run inside of what other loops have begun.
         fast = [d.var for d, c in bind.terms if axis is not None and d.plain and c == 1]
         loop = fast[0] if len(fast) == 1 else None
-        lp = None if loop is None else func.loop(loop)[0]
+        lp, around = (None, ()) if loop is None else func.loop(loop)
         fits = lp is not None and lp.kind == "serial" and divide(lp.extent, size, func.relations) is not None
+        # No step splits a loop of a unit.
+        fits = fits and not any(up.is_unit for up in (*around, lp) if up is not None)
         hint = f"split({loop!r}, [None, {size}]) first" if fits else _UNPACKED
         return Refusal(
             "transform_layout.access",
