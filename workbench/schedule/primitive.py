@@ -30,8 +30,7 @@ from workbench.errors import ScheduleError, UsageError
 from workbench.forms import Choice, Flag, Form, Json, Kind
 from workbench.ir.func import Func
 from workbench.registry import Registry
-from workbench.schedule import legality, limits
-from workbench.schedule import promises as standing
+from workbench.schedule import legality, limits, promises
 from workbench.schedule.fields import (
     AxisRef,
     BlockRef,
@@ -140,12 +139,12 @@ class Primitive(Form):
             text = f"{self.name} is open in {', '.join(open_)}, and only a closed step can be taken."
             raise UsageError("primitive.argument", text, (self.name, *open_), "take one of its variants()")
         if not self.inside_units:
-            standing.check_named(func, self.name, self._names())
+            promises.check_named(func, self.name, self._names())
         new, names = self.apply(func)
         limits.check(func, new, self.name)
         legality.check_affine(new)
         legality.check_marks(new, self.name)
-        standing.check(func, new, self.name)
+        promises.check(func, new, self.name)
         return new, names
 
     def _names(self) -> Iterator[str]:

@@ -10,10 +10,9 @@ from workbench.arguments import is_a, shown
 from workbench.errors import ScheduleError, UsageError, WorkbenchError, did_you_mean
 from workbench.ir.func import Buffer, Func, HoleInfo
 from workbench.ir.stmt import Block, For, blocks, loops
-from workbench.schedule import holes as _holes
 from workbench.schedule import hooks, primitives
 from workbench.schedule.domain import Domain
-from workbench.schedule.holes import Row
+from workbench.schedule.holes import Row, complete_row
 from workbench.schedule.moves import Move, Moves, judge_all, method_of
 from workbench.schedule.primitive import Json, Primitive, registry
 from workbench.schedule.states import State, States
@@ -184,7 +183,7 @@ class Schedule(States):
         ScheduleError
             "hole.*", see `workbench.schedule.holes.complete_row`.
         """
-        values = _holes.complete_row(self.func, row)
+        values = complete_row(self.func, row)
         new = self._fresh()
         done = []
         for state in self._done:

@@ -43,10 +43,10 @@ class Axis:
     __rmul__ = __mul__
 
     def __floordiv__(self, o: int) -> Axis:
-        return Axis(_floordiv(self.form, _divisor(o), dict(self.extents)), self.extents, self.reduce)
+        return Axis(_divmod("//", self.form, _divisor(o), dict(self.extents))[0], self.extents, self.reduce)
 
     def __mod__(self, o: int) -> Axis:
-        return Axis(_mod(self.form, _divisor(o), dict(self.extents)), self.extents, self.reduce)
+        return Axis(_divmod("%", self.form, _divisor(o), dict(self.extents))[1], self.extents, self.reduce)
 
     def __ge__(self, o: int) -> Cond:
         return NotImplemented if _is_value(o) else Cond((Bound(self.form, _whole(o), _BIG),))
@@ -119,50 +119,32 @@ def _axis_add(a: Axis, o: Axis | int, sign: int) -> Axis:
     return Axis(a.form + _whole(o) * sign, a.extents, a.reduce)
 
 
-def _floordiv(form: Affine, by: int, extents: dict[str, int]) -> Affine:
-    """``form // by``: terms that `by` divides leave; the rest must stay below `by`, or be one bare axis."""
+def _divmod(sign: str, form: Affine, by: int, extents: dict[str, int]) -> tuple[Affine, Affine]:
+    """``form // by`` and ``form % by``: terms that `by` divides leave; the rest must stay below `by`, or be one bare
+    axis.
+    """
     if by == 1:
-        return form
-    q, rest = _divmod_terms(form, by)
-    if not rest.terms and rest.const == 0:
-        return q
+        return form, Affine()
+    quotient, rest = _divmod_terms(form, by)
     if _within(rest, by, extents):
-        return q
+        return quotient, rest
     digit = _bare(rest, by)
     if digit is None:
         raise ExpressionError(
             "te.affine",
-            f"({form}) // {by} is not affine.",
+            f"({form}) {sign} {by} is not affine.",
             (),
             "only sums of whole multiples and one axis can be divided",
         )
-    return q + Affine(((Digit(digit.var, concrete(digit.lower) * by, _div_extent(digit, by)), 1),))
-
-
-def _mod(form: Affine, by: int, extents: dict[str, int]) -> Affine:
-    if by == 1:
-        return Affine()
-    _, rest = _divmod_terms(form, by)
-    if _within(rest, by, extents):
-        return rest
-    digit = _bare(rest, by)
-    if digit is None:
-        raise ExpressionError(
-            "te.affine",
-            f"({form}) % {by} is not affine.",
-            (),
-            "only sums of whole multiples and one axis can be divided",
-        )
-    return Affine(((Digit(digit.var, digit.lower, by), 1),))
+    above = Digit(digit.var, concrete(digit.lower) * by, _div_extent(digit, by))
+    return quotient + Affine(((above, 1),)), Affine(((Digit(digit.var, digit.lower, by), 1),))
 
 
 def _divmod_terms(form: Affine, by: int) -> tuple[Affine, Affine]:
     q = [(d, concrete(c) // by) for d, c in form.terms if concrete(c) % by == 0]
     r = [(d, c) for d, c in form.terms if concrete(c) % by]
     const = concrete(form.const)
-    if r:
-        return Affine.make(q, const // by), Affine.make(r, const % by)
-    return Affine.make(q, const // by), Affine((), const % by)
+    return Affine.make(q, const // by), Affine.make(r, const % by)
 
 
 def _within(rest: Affine, by: int, extents: dict[str, int]) -> bool:

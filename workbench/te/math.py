@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from workbench.errors import ExpressionError
 from workbench.ir.dtypes import is_float
@@ -13,102 +14,44 @@ from workbench.te.value import Scalar, Value, binary, coerce, join, strong, unar
 ACTIVATION_ERROR = 4e-7
 
 
-def maximum(a: Scalar, b: Scalar) -> Value:
-    """Larger of two values; NaN when either is."""
-    return binary("max", a, b)
+def _of_one(name: str, op: str, doc: str) -> Callable[[Scalar], Value]:
+    def apply(a: Scalar) -> Value:
+        return unary(op, a)
+
+    apply.__name__, apply.__qualname__, apply.__doc__ = name, name, doc
+    return apply
 
 
-def minimum(a: Scalar, b: Scalar) -> Value:
-    """Smaller of two values; NaN when either is."""
-    return binary("min", a, b)
+def _of_two(name: str, op: str, doc: str) -> Callable[[Scalar, Scalar], Value]:
+    def apply(a: Scalar, b: Scalar) -> Value:
+        return binary(op, a, b)
+
+    apply.__name__, apply.__qualname__, apply.__doc__ = name, name, doc
+    return apply
 
 
-def power(a: Scalar, b: Scalar) -> Value:
-    """``a ** b``; of integers exact where the exponent is 2 or the result fits a float64."""
-    return binary("pow", a, b)
-
-
-def exp(a: Scalar) -> Value:
-    """Exponential."""
-    return unary("exp", a)
-
-
-def log(a: Scalar) -> Value:
-    """Natural logarithm."""
-    return unary("log", a)
-
-
-def sqrt(a: Scalar) -> Value:
-    """Square root."""
-    return unary("sqrt", a)
-
-
-def rsqrt(a: Scalar) -> Value:
-    """Reciprocal square root."""
-    return unary("rsqrt", a)
-
-
-def tanh(a: Scalar) -> Value:
-    """Hyperbolic tangent."""
-    return unary("tanh", a)
-
-
-def sigmoid(a: Scalar) -> Value:
-    """Logistic function."""
-    return unary("sigmoid", a)
-
-
-def erf(a: Scalar) -> Value:
-    """Error function."""
-    return unary("erf", a)
-
-
-def abs(a: Scalar) -> Value:
-    """Absolute value."""
-    return unary("abs", a)
-
-
-def floor(a: Scalar) -> Value:
-    """Largest integer not above."""
-    return unary("floor", a)
-
-
-def ceil(a: Scalar) -> Value:
-    """Smallest integer not below."""
-    return unary("ceil", a)
-
-
-def round(a: Scalar) -> Value:
-    """Nearest integer; of two that are equally near, the even one."""
-    return unary("round", a)
-
+maximum = _of_two("maximum", "max", "Larger of two values; NaN when either is.")
+minimum = _of_two("minimum", "min", "Smaller of two values; NaN when either is.")
+power = _of_two("power", "pow", "``a ** b``; of integers exact where the exponent is 2 or the result fits a float64.")
+exp = _of_one("exp", "exp", "Exponential.")
+log = _of_one("log", "log", "Natural logarithm.")
+sqrt = _of_one("sqrt", "sqrt", "Square root.")
+rsqrt = _of_one("rsqrt", "rsqrt", "Reciprocal square root.")
+tanh = _of_one("tanh", "tanh", "Hyperbolic tangent.")
+sigmoid = _of_one("sigmoid", "sigmoid", "Logistic function.")
+erf = _of_one("erf", "erf", "Error function.")
+abs = _of_one("abs", "abs", "Absolute value.")
+floor = _of_one("floor", "floor", "Largest integer not above.")
+ceil = _of_one("ceil", "ceil", "Smallest integer not below.")
+round = _of_one("round", "round", "Nearest integer; of two that are equally near, the even one.")
 
 # ---- comparisons and logic: booleans (the order relations are operators) --------------------------------------------
 
-
-def equal(a: Scalar, b: Scalar) -> Value:
-    """Whether two values are equal; NaN equals nothing."""
-    return binary("eq", a, b)
-
-
-def not_equal(a: Scalar, b: Scalar) -> Value:
-    """Whether two values differ; NaN differs from everything."""
-    return binary("ne", a, b)
-
-
-def logical_and(a: Scalar, b: Scalar) -> Value:
-    """Whether both booleans are true."""
-    return binary("and", a, b)
-
-
-def logical_or(a: Scalar, b: Scalar) -> Value:
-    """Whether one of two booleans is true."""
-    return binary("or", a, b)
-
-
-def logical_not(a: Scalar) -> Value:
-    """Whether a boolean is false."""
-    return unary("not", a)
+equal = _of_two("equal", "eq", "Whether two values are equal; NaN equals nothing.")
+not_equal = _of_two("not_equal", "ne", "Whether two values differ; NaN differs from everything.")
+logical_and = _of_two("logical_and", "and", "Whether both booleans are true.")
+logical_or = _of_two("logical_or", "or", "Whether one of two booleans is true.")
+logical_not = _of_one("logical_not", "not", "Whether a boolean is false.")
 
 
 # ---- activations -----------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -16,6 +17,14 @@ from workbench.ir.expr import Binary, Cast, Const, Expr, Index, Load, Pick, Unar
 from workbench.te.index import Axis, merge_extents, merge_names
 
 
+def _operator(op: str) -> Callable[[Value, Scalar], Value]:
+    return lambda self, o: binary(op, self, o)
+
+
+def _reflected(op: str) -> Callable[[Value, Scalar], Value]:
+    return lambda self, o: binary(op, o, self)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
     """A scalar expression under construction; arithmetic and comparisons build larger ones."""
@@ -26,50 +35,23 @@ class Value:
     extents: tuple[tuple[str, int], ...] = ()
     reduce: tuple[str, ...] = ()
 
-    def __add__(self, o: Scalar) -> Value:
-        return binary("add", self, o)
-
-    def __radd__(self, o: Scalar) -> Value:
-        return binary("add", o, self)
-
-    def __sub__(self, o: Scalar) -> Value:
-        return binary("sub", self, o)
-
-    def __rsub__(self, o: Scalar) -> Value:
-        return binary("sub", o, self)
-
-    def __mul__(self, o: Scalar) -> Value:
-        return binary("mul", self, o)
-
-    def __rmul__(self, o: Scalar) -> Value:
-        return binary("mul", o, self)
-
-    def __truediv__(self, o: Scalar) -> Value:
-        return binary("div", self, o)
-
-    def __rtruediv__(self, o: Scalar) -> Value:
-        return binary("div", o, self)
-
-    def __mod__(self, o: Scalar) -> Value:
-        return binary("mod", self, o)
-
-    def __pow__(self, o: Scalar) -> Value:
-        return binary("pow", self, o)
+    __add__ = _operator("add")
+    __radd__ = _reflected("add")
+    __sub__ = _operator("sub")
+    __rsub__ = _reflected("sub")
+    __mul__ = _operator("mul")
+    __rmul__ = _reflected("mul")
+    __truediv__ = _operator("div")
+    __rtruediv__ = _reflected("div")
+    __mod__ = _operator("mod")
+    __pow__ = _operator("pow")
+    __lt__ = _operator("lt")
+    __le__ = _operator("le")
+    __gt__ = _operator("gt")
+    __ge__ = _operator("ge")
 
     def __neg__(self) -> Value:
         return unary("neg", self)
-
-    def __lt__(self, o: Scalar) -> Value:
-        return binary("lt", self, o)
-
-    def __le__(self, o: Scalar) -> Value:
-        return binary("le", self, o)
-
-    def __gt__(self, o: Scalar) -> Value:
-        return binary("gt", self, o)
-
-    def __ge__(self, o: Scalar) -> Value:
-        return binary("ge", self, o)
 
 
 Scalar: TypeAlias = Value | Axis | float | int | bool

@@ -11,7 +11,7 @@ from workbench.ir.text.printer import to_text
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DiffLine:
     """One line of a difference: kept (" "), removed ("-") or added ("+"), with its text."""
 
     mark: Literal[" ", "-", "+"]
@@ -21,7 +21,7 @@ class Line:
         return f"{self.mark} {self.text}".rstrip()
 
 
-def diff(before: Func, after: Func, context: int | None = None) -> list[Line]:
+def diff(before: Func, after: Func, context: int | None = None) -> list[DiffLine]:
     """Compare the printed forms of two functions.
 
     Parameters
@@ -32,16 +32,16 @@ def diff(before: Func, after: Func, context: int | None = None) -> list[Line]:
 
     Returns
     -------
-    list of Line
+    list of DiffLine
         Lines in the order of `after`, removed lines before the added ones that replace them.
     """
     old, new = to_text(before).splitlines(), to_text(after).splitlines()
-    out: list[Line] = []
+    out: list[DiffLine] = []
     for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag == "equal":
-            out += [Line(" ", text) for text in new[j1:j2]]
+            out += [DiffLine(" ", text) for text in new[j1:j2]]
         else:
-            out += [Line("-", text) for text in old[i1:i2]] + [Line("+", text) for text in new[j1:j2]]
+            out += [DiffLine("-", text) for text in old[i1:i2]] + [DiffLine("+", text) for text in new[j1:j2]]
     return out if context is None else _trim(out, context)
 
 
@@ -50,6 +50,6 @@ def diff_text(before: Func, after: Func, context: int | None = None) -> str:
     return "\n".join(str(line) for line in diff(before, after, context)) + "\n"
 
 
-def _trim(lines: list[Line], context: int) -> list[Line]:
+def _trim(lines: list[DiffLine], context: int) -> list[DiffLine]:
     changed = [k for k, line in enumerate(lines) if line.mark != " "]
     return [line for k, line in enumerate(lines) if any(abs(k - c) <= context for c in changed)]
