@@ -48,38 +48,7 @@ _HOME = {
     "workloads": "workloads:",
 }
 
-__all__ = [
-    "BenchmarkResult",
-    "Executable",
-    "Graph",
-    "Hole",
-    "Kernel",
-    "Measurement",
-    "Move",
-    "Schedule",
-    "Session",
-    "Target",
-    "Task",
-    "TuningSession",
-    "Workbench",
-    "WorkbenchError",
-    "analysis",
-    "compile",
-    "errors",
-    "extract_tasks",
-    "load_exported",
-    "load_onnx",
-    "load_torch",
-    "make_space",
-    "merge_logs",
-    "read_log",
-    "sketch_rule",
-    "te",
-    "template",
-    "templates_for",
-    "tune",
-    "workloads",
-]
+__all__ = [*_HOME]
 
 
 def __getattr__(name: str) -> object:

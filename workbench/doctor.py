@@ -105,8 +105,8 @@ def _problems(target: Target, here: host.Host, versions: dict[str, str | None]) 
     def add(code: str, message: str, hint: str) -> None:
         out.append({"code": code, "message": message, "hint": hint})
 
-    for name, found in versions.items():
-        if found is None:
+    for name, installed in versions.items():
+        if installed is None:
             add("doctor.package", f"{name} is not installed.", f"pip install {name}")
     if missing := target.missing_here():
         add(

@@ -27,10 +27,10 @@ def load(options: Namespace, output: Output) -> Log:
 
 def names(log: Log) -> dict[str, str]:
     """Return the tasks of a log in the model's order."""
-    found = dict(log.header.tasks) if log.header is not None else {}
+    tasks = dict(log.header.tasks) if log.header is not None else {}
     for record in log.records:
-        found.setdefault(record.task_key, record.task)
-    return found
+        tasks.setdefault(record.task_key, record.task)
+    return tasks
 
 
 def summary(options: Namespace, output: Output) -> int:
@@ -81,12 +81,12 @@ def _task(index: int, key: str, name: str, task: TaskLedger) -> dict[str, Any]:
 
 def _failures(records: Sequence[Record]) -> list[dict[str, Any]]:
     """Return each kind of failure with its number and the first line of its commonest error."""
-    found = []
+    failures = []
     for status, count in Counter(r.status for r in records if not r.ok).most_common():
         errors = Counter(_first_line(r.error) for r in records if r.status == status and not r.ok)
         text, times = errors.most_common(1)[0]
-        found.append({"status": status, "count": count, "error": text, "error_count": times})
-    return found
+        failures.append({"status": status, "count": count, "error": text, "error_count": times})
+    return failures
 
 
 def _first_line(error: str) -> str:

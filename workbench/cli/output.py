@@ -103,10 +103,10 @@ def columns(head: list[str], rows: list[list[str]], right: set[int] = frozenset(
     return "\n".join(lines)
 
 
-def network_fields(found: NetworkTime | None) -> dict[str, Any]:
+def network_fields(network: NetworkTime | None) -> dict[str, Any]:
     """Return what ``--json`` says of the whole network, measured."""
     names = ("measured_ms", "untuned_ms", "sum_of_kernels_ms", "clean", "why_not")
-    return {name: None if found is None else getattr(found, name) for name in names}
+    return {name: None if network is None else getattr(network, name) for name in names}
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -105,9 +105,9 @@ def _wait(log: Path, begin: int, id: str, seconds: float) -> Command:
         begin += len(data)
         *lines, rest = (rest + data).split(b"\n")
         for line in lines:
-            found = _answer(line, id)
-            if found is not None:
-                return found
+            answer = _answer(line, id)
+            if answer is not None:
+                return answer
         if not running:
             raise TuneError("steer.ended", "The session ended before it answered", [str(log)])
         if time.monotonic() > end:

@@ -151,18 +151,18 @@ def _result(session: TuningSession, snapshot: Snapshot, options: Namespace) -> d
     }
 
 
-def _end_to_end(found: NetworkTime) -> str:
+def _end_to_end(network: NetworkTime) -> str:
     """Say what the network takes, and why its kernels take less."""
     from workbench.runtime.measuring.comparison_words import as_fast
     from workbench.tune.display.terminal_table import latency_text
 
-    untuned, tuned = (latency_text(ms, 3) for ms in (found.untuned_ms, found.measured_ms))
+    untuned, tuned = (latency_text(ms, 3) for ms in (network.untuned_ms, network.measured_ms))
     text = f"End to end, measured: {untuned} ms with default schedules, {tuned} ms tuned: "
-    text += f"{as_fast(found.measured_ms / found.untuned_ms)}."
-    if not found.clean:
-        text += f" Disturbed ({found.why_not}): the least times that were seen."
-    if found.sum_of_kernels_ms is not None:
-        text += f" Its kernels, timed one by one, add up to {latency_text(found.sum_of_kernels_ms, 3)} ms."
+    text += f"{as_fast(network.measured_ms / network.untuned_ms)}."
+    if not network.clean:
+        text += f" Disturbed ({network.why_not}): the least times that were seen."
+    if network.sum_of_kernels_ms is not None:
+        text += f" Its kernels, timed one by one, add up to {latency_text(network.sum_of_kernels_ms, 3)} ms."
     return text
 
 

@@ -145,15 +145,17 @@ def computes(intrinsic: Intrinsic, func: Func, block: Block) -> dict[str, Load]:
             "decompose_reduction gives it a block of its own",
         )
     (want_op, want), (op, term) = description.update(), block.update()
-    found = {description.buffer: block.own_load()}
-    if op != want_op or not (_same(want, term, found) or _same(want, _swapped(term), found := {**_own(found)})):
+    operands = {description.buffer: block.own_load()}
+    if op != want_op or not (
+        _same(want, term, operands) or _same(want, _swapped(term), operands := {**_own(operands)})
+    ):
         raise Mismatch(
             "compute",
             f"Block {block.name!r} does not compute what {intrinsic.name} does: {intrinsic.summary}",
             (block.name,),
             "the term has to be the product of the two operands, each cast to the type of the sum, and nothing else",
         )
-    for name, load in found.items():
+    for name, load in operands.items():
         have, need = func.buffer(load.buffer).dtype, intrinsic.func.buffer(name).dtype
         if have != need:
             raise Mismatch(
@@ -162,30 +164,30 @@ def computes(intrinsic: Intrinsic, func: Func, block: Block) -> dict[str, Load]:
                 (load.buffer,),
                 "choose an intrinsic for these types",
             )
-    return found
+    return operands
 
 
-def _own(found: Mapping[str, Load]) -> dict[str, Load]:
+def _own(operands: Mapping[str, Load]) -> dict[str, Load]:
     """The entry of the result alone: what a failed attempt has bound is dropped."""
-    return dict(list(found.items())[:1])
+    return dict(list(operands.items())[:1])
 
 
 def _swapped(e: Expr) -> Expr:
     return Binary(e.op, e.b, e.a) if isinstance(e, Binary) and e.op in ("mul", "add") else e
 
 
-def _same(want: Expr, have: Expr, found: dict[str, Load]) -> bool:
-    """Whether two expressions agree up to their loads, which are noted in `found`."""
+def _same(want: Expr, have: Expr, operands: dict[str, Load]) -> bool:
+    """Whether two expressions agree up to their loads, which are noted in `operands`."""
     match want, have:
         case Load(name, _), Load() if not have.at:
-            if name in found:
-                return found[name] == have
-            found[name] = have
+            if name in operands:
+                return operands[name] == have
+            operands[name] = have
             return True
         case Cast(dtype, a), Cast(other, b):
-            return dtype == other and _same(a, b, found)
+            return dtype == other and _same(a, b, operands)
         case Binary(op, a, b), Binary(other, c, d):
-            return op == other and _same(a, c, found) and _same(b, d, found)
+            return op == other and _same(a, c, operands) and _same(b, d, operands)
     return want == have
 
 

@@ -34,7 +34,7 @@ def vector_reads(func: Func) -> dict[str, int]:
     such vectors, or outside of reductions, are not listed.
     """
     inputs = {b.name for b in func.params if b.role == "input"}
-    found: dict[str, int] = {}
+    uses: dict[str, int] = {}
     for block, _ in blocks(func.body):
         axes = {a.name: concrete(a.extent) for a in block.iters if a.kind == "S"}
         last = block.index[-1].vars if block.index and len(axes) < len(block.iters) else set[str]()
@@ -42,17 +42,17 @@ def vector_reads(func: Func) -> dict[str, int]:
             if ld.buffer in inputs and ld.index and ld.index[-1].vars & last:
                 used = set[str]().union(*(form.vars for form in ld.index))
                 count = math.prod(n for name, n in axes.items() if name not in used)
-                found[ld.buffer] = max(found.get(ld.buffer, 0), count)
-    return found
+                uses[ld.buffer] = max(uses.get(ld.buffer, 0), count)
+    return uses
 
 
 def _elements(block: Block) -> dict[str, int]:
     """Buffer -> elements that a block touches at most, as if different accesses never met."""
     extents = {axis.name: concrete(axis.extent) for axis in block.iters}
-    found: dict[str, int] = {}
+    touched: dict[str, int] = {}
     for buffer, index in {(ld.buffer, ld.index) for ld in block.loads()} | {(block.buffer, block.index)}:
         names = {digit.var for form in index for digit, _ in form.terms}
         # An index that is read at run time may follow any of the axes.
         axes = names if names <= extents.keys() else extents.keys()
-        found[buffer] = found.get(buffer, 0) + math.prod(extents[a] for a in axes)
-    return found
+        touched[buffer] = touched.get(buffer, 0) + math.prod(extents[a] for a in axes)
+    return touched

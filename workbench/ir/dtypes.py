@@ -26,11 +26,11 @@ def is_float(dtype: str | np.dtype[Any]) -> bool:
 def element_type(name: object) -> str | None:
     """Full name of a type that elements may have: whole numbers, floats of up to 8 bytes, bool; None for others."""
     try:
-        found = np.dtype(name)  # type: ignore[call-overload]
+        kind = np.dtype(name)  # type: ignore[call-overload]
     except (TypeError, ValueError):  # ValueError: what is no text for any machine
         return None
-    known = found.kind in "iub" or is_float(found)
-    return str(found.name) if known and found.itemsize <= 8 else None
+    known = kind.kind in "iub" or is_float(kind)
+    return str(kind.name) if known and kind.itemsize <= 8 else None
 
 
 @remembered_by_value(64)

@@ -71,8 +71,8 @@ def count(func: Func, lanes: int, block: str | None = None) -> Counts:
     block : str, optional
         Which block; the first one that reduces by default.
     """
-    found = [(b, path) for b, path in blocks(func.body) if (b.is_reduction if block is None else b.name == block)]
-    stmt, path = found[0]
+    candidates = [(b, path) for b, path in blocks(func.body) if (b.is_reduction if block is None else b.name == block)]
+    stmt, path = candidates[0]
     moved = _moved(stmt)
     loaded: dict[str, int] = {}
     for name, vars_ in moved.items():

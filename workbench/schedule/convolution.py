@@ -61,9 +61,9 @@ def match_conv(func: Func, block: Block) -> Conv:
         )
     kernel, data = _operands(func, block, term, o, reduced)
     kh, kw, c = (str(x.single_var()) for x in kernel.index[:3])
-    found = {a: extents[a] for a in (n, h, w, o, kh, kw, c)}
-    sizes = {a: e for a, e in found.items() if isinstance(e, int)}
-    if len(sizes) < len(found):
+    axis_extents = {a: extents[a] for a in (n, h, w, o, kh, kw, c)}
+    sizes = {a: e for a, e in axis_extents.items() if isinstance(e, int)}
+    if len(sizes) < len(axis_extents):
         refuse("winograd.conv", f"The extents of block {name!r} are open.", (name,), "do this step first")
     conv = Conv(n, h, w, o, kh, kw, c, sizes, data, kernel.buffer, start)
     _check_sizes(func, block, conv)

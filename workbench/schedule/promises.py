@@ -185,20 +185,20 @@ def unit_regions(func: Func, loop: str) -> tuple[Regions, Regions]:
         make up no box. A temporary that lives inside the loop is in neither.
     """
     unit, _ = func.loop(loop)
-    found: tuple[dict[str, tuple[Span, ...] | None], dict[str, tuple[Span, ...] | None]] = ({}, {})
+    hulls: tuple[dict[str, tuple[Span, ...] | None], dict[str, tuple[Span, ...] | None]] = ({}, {})
     for block, path in blocks((unit,)):
         inside = {lp.name: lp.extent for lp in path}
         for acc in accesses(block):
             if _own(func, acc.buffer, loop) or (not acc.is_write and _accumulates(block, acc.buffer)):
                 continue
             spans = spans_of(acc.index, inside, func.relations)
-            table = found[acc.is_write]
+            table = hulls[acc.is_write]
             known = table.get(acc.buffer, spans)
             try:
                 table[acc.buffer] = None if known is None else union(known, spans, func.relations)
             except ScheduleError:
                 table[acc.buffer] = None
-    reads, writes = ({n: _widths(s) for n, s in table.items()} for table in found)
+    reads, writes = ({n: _widths(s) for n, s in table.items()} for table in hulls)
     return reads, writes
 
 

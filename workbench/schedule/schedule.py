@@ -160,8 +160,8 @@ class Schedule(States):
                     did_you_mean(shown(at), known, "names"),
                 )
         steps = (c for cls in registry for c in cls.candidates(func, self.target, at))
-        found = judge_all(func, steps, self.target)
-        return Moves(sorted(found, key=lambda m: not m.legal))
+        judged = judge_all(func, steps, self.target)
+        return Moves(sorted(judged, key=lambda m: not m.legal))
 
     # ----- open numbers
 

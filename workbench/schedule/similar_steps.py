@@ -94,9 +94,9 @@ def _reductions(outer: For) -> frozenset[str] | None:
     assert isinstance(inner, For)
     if {outer.kind, inner.kind} - {"serial", "unroll"}:
         return None
-    found = [b for b, _ in blocks(inner.body) if b.is_reduction]
-    for block in found:
+    reductions = [b for b, _ in blocks(inner.body) if b.is_reduction]
+    for block in reductions:
         red, spa = legality.reduction_loops(block), legality.spatial_loops(block)
         if (outer.name in red) != (inner.name in red) or (spa & red & {outer.name, inner.name}):
             return None
-    return frozenset(b.name for b in found)
+    return frozenset(b.name for b in reductions)

@@ -156,10 +156,10 @@ def _shrunk(block: Block, part: _Part, extent: Dim) -> Block:
 
 def part_of(func: Func, block: Block, path: Sequence[For], loop: str) -> _Part | None:
     """Axis of which the loop is the outermost part; None when there is none, or more than one."""
-    found = [(it, b) for it, b in zip(block.iters, block.binds, strict=True) if loop in b.vars]
-    if len(found) != 1:
+    driven = [(it, b) for it, b in zip(block.iters, block.binds, strict=True) if loop in b.vars]
+    if len(driven) != 1:
         return None
-    it, bind = found[0]
+    it, bind = driven[0]
     digits = [(d, c) for d, c in bind.terms if d.var == loop]
     if len(digits) != 1 or not digits[0][0].plain:
         return None
@@ -204,11 +204,11 @@ __all__ = ["part_of", "split_guarded", "split_peeled"]
 def even_so(func: Func, step: Any) -> str:
     """Name, for the end of a hint, the tails with which a split by numbers that do not divide would be legal."""
     does = {"guard": "leaves out what is too much by a condition", "peel": "gives the rest a nest of its own"}
-    found = ""
+    hints = ""
     for tail, what in does.items():
         try:
             replace(step, tail=tail).check(func)
         except WorkbenchError:
             continue
-        found += f'; the tail "{tail}" {what}'
-    return found
+        hints += f'; the tail "{tail}" {what}'
+    return hints

@@ -302,12 +302,12 @@ def _shape(shape: Shape) -> tuple[int, ...]:
 
 
 def _dtype(dtype: str) -> str:
-    found = element_type(dtype)
-    if found is None:
+    full_name = element_type(dtype)
+    if full_name is None:
         raise ExpressionError(
             "te.dtype", f"There is no element type {shown(dtype)}.", (), "for example 'float32' or 'int64'"
         )
-    return found
+    return full_name
 
 
 def _given(value: Scalar | None, what: str) -> Scalar:

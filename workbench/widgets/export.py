@@ -39,9 +39,9 @@ def export(session: Session, what: str, path: str | os.PathLike[str] | None, opt
 
 def made(session: Session, args: Mapping[str, Any]) -> File:
     """Make an export in the caller's thread; only what has to be looked at is looked at in the session's."""
-    found: list[Work] = []
-    session.run(lambda: found.append(prepare(session, args)))
-    return found[0]()
+    prepared: list[Work] = []
+    session.run(lambda: prepared.append(prepare(session, args)))
+    return prepared[0]()
 
 
 @exporter("html")

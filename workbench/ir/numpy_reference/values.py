@@ -120,8 +120,8 @@ class Evaluator:
         return as_strided(base, shape, [strides[a] for a in self.axes])
 
     def load(self, load: Load, used: Array | None) -> Array:
-        found = self.view(load)
-        return self.gather(load, used) if found is None else found
+        strided = self.view(load)
+        return self.gather(load, used) if strided is None else strided
 
     def gather(self, load: Load, used: Array | None) -> Array:
         """Read by index arrays; whole trailing dimensions are copied as slices."""
@@ -155,9 +155,9 @@ class Evaluator:
         return np.where(high, concrete(pick.extent) - 1, np.where(low, 0, value).astype(np.int64))
 
     def store(self, target: Load, value: Array) -> None:
-        found = self.view(target)
-        if found is not None:
-            found[...] = value
+        strided = self.view(target)
+        if strided is not None:
+            strided[...] = value
             return
         array = self.arrays[target.buffer]
         index = tuple(self.form(f) for f in target.index)

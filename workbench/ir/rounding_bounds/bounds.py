@@ -93,8 +93,8 @@ def evaluate(func: Func, inputs: Mapping[str, Array], ulps: Ulps) -> Results:
     with np.errstate(all="ignore"):
         for stmt in func.body:
             state.run(split_digits(block_of(stmt)))
-    found = {b.name: Near(state.values[b.name], state.errors.get(b.name)) for b in func.outputs}
-    return Results(found, state.cut / max(1, state.converted))
+    outputs = {b.name: Near(state.values[b.name], state.errors.get(b.name)) for b in func.outputs}
+    return Results(outputs, state.cut / max(1, state.converted))
 
 
 def _chosen_first(space: dict[str, int], value: Expr) -> dict[str, int]:

@@ -111,8 +111,8 @@ class Domain:
             error = self.over(there).load(replace(e, buffer=_ERROR), used)
         doubts = [near.error > 0 for p in e.at if (near := self.near(p.value, used)).error is not None]
         for doubt in doubts:
-            found = Near(value, error)
-            error = found.margin | doubt if value.dtype == bool else np.where(doubt, np.inf, found.margin)
+            sure = Near(value, error)
+            error = sure.margin | doubt if value.dtype == bool else np.where(doubt, np.inf, sure.margin)
         return Near(value, error)
 
     def operand(self, e: Expr) -> tuple[Near, Callable[[Array], Array]]:

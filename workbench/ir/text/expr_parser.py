@@ -221,10 +221,10 @@ class ExprParser(Reader):
             left = self.unary()
         while (
             self.token.kind in ("sign", "name")
-            and (found := _SIGNS.get(self.token.text)) is not None
-            and found[1] >= level
+            and (operator := _SIGNS.get(self.token.text)) is not None
+            and operator[1] >= level
         ):
-            op, own = found
+            op, own = operator
             self.next()
             left = Binary(op, left, self.expr(own + 1))
             if own == _COMPARE_LEVEL and _SIGNS.get(self.token.text, ("", 0))[1] == own:

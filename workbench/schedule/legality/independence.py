@@ -45,13 +45,13 @@ def check_independent(
     loop: str,
     code: str,
     doing: str,
-    found: tuple[For, tuple[For, ...]] | None = None,
+    placed: tuple[For, tuple[For, ...]] | None = None,
     hint: Hint | None = None,
 ) -> None:
     """Refuse unless the iterations of `loop` may run in any order and at the same time.
 
-    `found` is the loop with those around it, where the caller has them. Where the loop adds up, `hint` says what can be
-    done instead, by the block and the loops around it.
+    `placed` is the loop with those around it, where the caller has them. Where the loop adds up, `hint` says what can
+    be done instead, by the block and the loops around it.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def check_independent(
         ``{code}.reduction`` when the loop carries a reduction, ``{code}.conflict`` when two iterations may write one
         element.
     """
-    lp, outer = found or func.loop(loop)
+    lp, outer = placed or func.loop(loop)
     if is_unit(func, lp.extent):
         return
     for block, rest in blocks(lp.body):

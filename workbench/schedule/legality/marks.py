@@ -128,14 +128,14 @@ def _plainly_apart(block: Block, path: Sequence[For]) -> bool:
     todo = {lp.name for lp in path if lp.kind in ("parallel", "vectorize") and lp.extent != 1}
     if todo & reduction_loops(block):
         return False
-    found: set[str] = set()
+    apart: set[str] = set()
     for form in written(block):
         here = [d for d, _ in form.terms if d.var in todo]
         if not all(d.plain for d in here):
             return False
         if here and _in_order(form, extents):
-            found.update(d.var for d in here)
-    return todo == found
+            apart.update(d.var for d in here)
+    return todo == apart
 
 
 def _in_order(form: Affine, extents: Mapping[str, Dim]) -> bool:

@@ -54,9 +54,9 @@ def filled(func: Func, find: Callable[[Func], Witness | None]) -> Witness | None
             concrete = fill(func, row)
         except ScheduleError:
             continue
-        found = find(concrete)
-        if found is not None:
-            return replace(found, filling=tuple(row.items()))
+        witness = find(concrete)
+        if witness is not None:
+            return replace(witness, filling=tuple(row.items()))
     return None
 
 
@@ -92,17 +92,17 @@ def conflict(func: Func, block: Block, path: Sequence[For], loop: str, limit: in
         if [lp.name for lp in path_] != names:
             return None
         pairs = list(itertools.islice(_meeting(path_, loop, accesses(block_)[0].index, limit), PAIRS))
-        found: Witness | None = None
+        witness: Witness | None = None
         terms: dict[Point, float] = {}
         for element, first, second in pairs:
             carried = loop in reduction_loops(block_)
             effect = effect_of(func, block_, first, second, terms) if carried else None
-            if found is None or effect is not None:
+            if witness is None or effect is not None:
                 both = (block.name, block.name)
-                found = Witness(block.buffer, element, first, second, "write-write", both, (), effect)
+                witness = Witness(block.buffer, element, first, second, "write-write", both, (), effect)
             if effect is not None or not carried:
                 break
-        return found
+        return witness
 
     return filled(func, find)
 
@@ -166,9 +166,9 @@ def early(func: Func, buffer: str, reader: str) -> Witness | None:
         if not tables or len(tables) < len(made):
             return None
         for index, conds in _reads(read[0], buffer):
-            found = _first_early(func, read, index, conds, tables)
-            if found is not None:
-                return found
+            witness = _first_early(func, read, index, conds, tables)
+            if witness is not None:
+                return witness
         return None
 
     return filled(func, find)
@@ -197,9 +197,9 @@ def _first_early(
     at = tuple(int(v) for v in element[k])
     names, second = made[0].block.name, {}
     for w in made:
-        found = w.writing(at, point)
-        if found is not None:
-            names, second = w.block.name, found
+        writer_at = w.writing(at, point)
+        if writer_at is not None:
+            names, second = w.block.name, writer_at
             break
     both = (block.name, names)
     return Witness(made[0].block.buffer, at, tuple(point.items()), tuple(second.items()), "read-before-write", both)
@@ -260,9 +260,9 @@ class _Writes:
         first, there = np.zeros(n, np.int64), np.ones(n, np.bool_)
         for g in self.groups:
             ranks = g.points @ np.array([self.weights.get(name, 0) for name in g.loops], np.int64)
-            rank, found = _least(g.values, ranks, element[:, list(g.dims)])
+            rank, is_written = _least(g.values, ranks, element[:, list(g.dims)])
             first += rank
-            there &= found
+            there &= is_written
         written: NDArray[np.bool_] = there & ((first < now) | ((first == now) & self.before))
         # What began in this iteration of the loops that are shared goes on after the reader.
         for name, extent in self.running.items():

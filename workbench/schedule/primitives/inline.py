@@ -188,33 +188,35 @@ class ReverseComputeInline(Primitive):
                 (self.block,),
                 "only an element-wise block can be put into what it reads",
             )
-        found = []
+        producers = []
         for name in sorted(legality.reads(block)):
             made, used = legality.writers(func, name), legality.readers(func, name)
             if func.buffer(name).role == "temp" and len(made) == len(used) == 1 and not made[0][0].guard:
-                found += made
-        if len(found) != 1:
-            names = ", ".join(repr(b.name) for b, _ in found)
+                producers += made
+        if len(producers) != 1:
+            names = ", ".join(repr(b.name) for b, _ in producers)
             refuse(
                 "reverse_compute_inline.producer",
                 f"Block {self.block!r} reads "
                 + (
-                    f"temporaries of several blocks: {names}." if found else "no temporary that one block makes for it."
+                    f"temporaries of several blocks: {names}."
+                    if producers
+                    else "no temporary that one block makes for it."
                 ),
-                (self.block, *(b.name for b, _ in found)),
+                (self.block, *(b.name for b, _ in producers)),
                 "inline the others into it first: compute_inline",
             )
-        return found[0]
+        return producers[0]
 
     def _match(self, func: Func, block: Block, producer: Block) -> dict[str, Affine]:
         """Axis of the block -> axis of the producer that moves the same element."""
         check_identity(producer, "reverse_compute_inline.identity")
         axes = [x.single_var() for x in producer.index]
         extents = {it.name: it.extent for it in producer.iters}
-        found = {ld for ld in loads(block.value) if ld.buffer == producer.buffer}
+        reads_of_it = {ld for ld in loads(block.value) if ld.buffer == producer.buffer}
         env: dict[str, Affine] = {}
-        good = len(found) == 1
-        for mine, its in zip(next(iter(found)).index, axes, strict=True):
+        good = len(reads_of_it) == 1
+        for mine, its in zip(next(iter(reads_of_it)).index, axes, strict=True):
             axis = mine.single_var()
             if axis is None:
                 good = good and mine == Affine() and its is not None and extents[its] == 1
@@ -226,7 +228,7 @@ class ReverseComputeInline(Primitive):
             good = good and (same or (it.name not in env and it.extent == 1))
             env.setdefault(it.name, Affine())
         if not good:
-            reads = "; ".join(f"[{', '.join(map(str, ld.index))}]" for ld in sorted(found, key=str))
+            reads = "; ".join(f"[{', '.join(map(str, ld.index))}]" for ld in sorted(reads_of_it, key=str))
             over = ", ".join(f"{it.name}: {it.extent}" for it in block.iters)
             refuse(
                 "reverse_compute_inline.identity",

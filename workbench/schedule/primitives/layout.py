@@ -285,5 +285,5 @@ def _sizes(func: Func, buffer: str, dim: int) -> list[int | str]:
                     name = next((h.name for h in func.holes if str(lp.extent) == h.name), None)
                     out |= {name: None} if name is not None else {lp.extent: None} if isinstance(lp.extent, int) else {}
     whole = func.buffer(buffer).shape[dim]
-    found = [size for size in (*out, 8, 16) if size != whole]
-    return [size for size in found if size in out] or found[:1]
+    sizes = [size for size in (*out, 8, 16) if size != whole]
+    return [size for size in sizes if size in out] or sizes[:1]

@@ -83,8 +83,8 @@ class Pad(Primitive):
 
     def alike(self, func: Func) -> Hashable | None:
         # By how much an axis grows decides what is read where, but not what may be padded.
-        found = (it.extent for it in func.block(self.block)[0].iters if it.name == self.axis)
-        extent = next(found, None)
+        extents = (it.extent for it in func.block(self.block)[0].iters if it.name == self.axis)
+        extent = next(extents, None)
         little = isinstance(extent, int) and extent < self.extent < 2 * extent
         return (self.block, self.axis) if little and all_plain(func) and limits.have_room(func, 16) else None
 

@@ -278,9 +278,9 @@ class Split(Primitive):
 
 def _boundaries(func: Func, loop: str) -> list[str]:
     lp, _ = func.loop(loop)
-    found = {str(d.lower) for b, _ in blocks(lp.body) for x in b.binds for d, _ in x.terms if d.var == loop}
+    lowers = {str(d.lower) for b, _ in blocks(lp.body) for x in b.binds for d, _ in x.terms if d.var == loop}
     axes = [(b, it.name) for b, _ in blocks(lp.body) for it, x in zip(b.iters, b.binds, strict=True) if loop in x.vars]
-    found |= {
+    lowers |= {
         str(d.lower)
         for b, axis in axes
         for acc in accesses(replace(b, binds=tuple(Affine.var(i.name) for i in b.iters)))
@@ -288,7 +288,7 @@ def _boundaries(func: Func, loop: str) -> list[str]:
         for d, _ in x.terms
         if d.var == axis
     }
-    return sorted(found - {"1"}) or [str(lp.extent)]
+    return sorted(lowers - {"1"}) or [str(lp.extent)]
 
 
 @primitive(
