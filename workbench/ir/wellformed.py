@@ -16,8 +16,6 @@ from workbench.ir.compact import shared_by
 from workbench.ir.dtypes import element_type, is_float
 from workbench.ir.expr import (
     BINARY_OPS,
-    DEEPEST,
-    MOST_NODES,
     REDUCE_OPS,
     UNARY_OPS,
     Binary,
@@ -33,13 +31,11 @@ from workbench.ir.expr import (
     walk,
 )
 from workbench.ir.func import Buffer, Func, LayoutStep, PadStep, Role, Scope
-from workbench.ir.poly import EXTENT_LIMIT, Dim, equal, holes_of, nonneg
+from workbench.ir.limits import DEEPEST_EXPRESSION, EXTENT_LIMIT, MOST_LOOPS, MOST_NODES
+from workbench.ir.poly import Dim, equal, holes_of, nonneg
 from workbench.ir.stmt import BOUND_KINDS, Block, For, LoopKind, Note, blocks, loops
 from workbench.ir.types import dtype_of
 from workbench.ir.winograd_weights import KERNEL_MATRIX, WinogradStep
-
-#: Most loops inside each other.
-MOST_LOOPS = 100
 
 
 def check(func: Func, intrinsics: Collection[str] | None = None) -> None:
@@ -64,7 +60,7 @@ def _sizes(func: Func) -> None:
         if len(path) > MOST_LOOPS:
             raise fail("depth", f"Block {b.name!r} lies in more than {MOST_LOOPS} loops.", (b.name,))
         for nodes, depth in map(measure, b.exprs):
-            if nodes > MOST_NODES or depth > DEEPEST:
+            if nodes > MOST_NODES or depth > DEEPEST_EXPRESSION:
                 raise fail("depth", f"An expression of block {b.name!r} is too large.", (b.name,))
 
 

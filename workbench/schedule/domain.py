@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from workbench.arguments import whole
 from workbench.errors import ScheduleError
 from workbench.ir.func import Constraint, Func
+from workbench.ir.limits import EXTENT_LIMIT
 from workbench.ir.memo import remembered_by_value
-from workbench.ir.poly import EXTENT_LIMIT, evaluate
+from workbench.ir.poly import evaluate
 from workbench.schedule.holes import divisors
-
-#: Most combinations of the holes of one relation.
-MOST_WAYS = 1 << 18
+from workbench.schedule.limits import MOST_WAYS
 
 
 @remembered_by_value(512)

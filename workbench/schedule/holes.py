@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from workbench.arguments import elements, is_a, shown
 from workbench.errors import ScheduleError, did_you_mean
 from workbench.ir.func import Func, subst_holes
+from workbench.ir.limits import EXTENT_LIMIT
 from workbench.ir.memo import remembered, remembered_by_value
-from workbench.ir.poly import EXTENT_LIMIT, Dim, hole, holes_of, substitute
+from workbench.ir.poly import Dim, hole, holes_of, substitute
 from workbench.ir.stmt import Block, walk
-
-#: Numbers of a schedule are below it: extents and sizes stay such that products of two fit 64 bits.
-NUMBER_LIMIT = 1 << 31
+from workbench.schedule.limits import NUMBER_LIMIT
 
 Row: TypeAlias = Mapping[str, int] | Sequence[int] | NDArray[np.integer[Any]]
 

@@ -7,20 +7,30 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from workbench.ir.expr import DEEPEST as MOST_LEVELS
-from workbench.ir.expr import MOST_NODES, Expr, measure
+from workbench.ir.expr import Expr, measure
 from workbench.ir.func import Buffer, Func
+from workbench.ir.limits import DEEPEST_EXPRESSION, MOST_NODES
 from workbench.ir.memo import remembered
 from workbench.ir.stmt import Block
 from workbench.schedule.outline import Outline
 from workbench.schedule.refusal import refuse
 
-#: Most times that a block may run, about a day of one core.
+#: Times that a block runs in one call: about a day of one core.
 MOST_ITERATIONS = 1 << 48
-#: Most bytes of one buffer.
+#: Bytes of one buffer.
 MOST_BYTES = 1 << 32
-#: Most loops inside each other; what walks a nest takes a few frames of Python's stack for each.
-DEEPEST = 64
+#: Loops inside each other: what walks a nest takes a few frames of Python's stack for each.
+DEEPEST_NEST = 64
+#: Numbers in steps are below it: extents and sizes stay such that products of two fit 64 bits.
+NUMBER_LIMIT = 1 << 31
+#: Combinations of the holes of one relation, all of which stand in a table.
+MOST_WAYS = 1 << 18
+#: Iterations that are written out one after the other; chosen, no measurement set it.
+UNROLL_LIMIT = 512
+#: Iterations that run as vectors; more of them are a loop of vectors, which a split says better.
+VECTOR_LIMIT = 1024
+#: Threads of one block, as devices of today allow.
+THREAD_LIMIT = 1024
 
 
 def check_inlined(block: Block, value: Expr, into: Block, code: str) -> None:
@@ -28,7 +38,7 @@ def check_inlined(block: Block, value: Expr, into: Block, code: str) -> None:
     times = sum(ld.buffer == block.buffer for ld in into.loads())
     nodes, depth = measure(value)
     deepest = max(measure(e)[1] for e in into.exprs)
-    if times * nodes > MOST_NODES or depth + deepest > MOST_LEVELS:
+    if times * nodes > MOST_NODES or depth + deepest > DEEPEST_EXPRESSION:
         refuse(
             code,
             f"{into.name!r} reads {block.buffer!r} {times} times, and the value of {block.name!r} has {nodes:.2g} "
@@ -48,10 +58,10 @@ def check(before: Func, after: Func, step: str) -> None:
     if nbytes > MOST_BYTES and nbytes > _largest(before.buffers)[0]:
         _too_large(step, f"{nbytes:.2g} bytes of buffer", buffer, MOST_BYTES)
     depth, loop = outline.depth
-    if depth > DEEPEST and depth > Outline.of(before.body).depth[0]:
+    if depth > DEEPEST_NEST and depth > Outline.of(before.body).depth[0]:
         refuse(
             "nest.depth",
-            f"After this {step} loop {loop!r} would lie inside {depth - 1} others; the limit is {DEEPEST} in all.",
+            f"After this {step} loop {loop!r} would lie inside {depth - 1} others; the limit is {DEEPEST_NEST} in all.",
             (loop,),
             "fuse loops, or split into fewer parts",
         )

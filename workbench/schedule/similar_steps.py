@@ -60,7 +60,7 @@ def just_cut(func: Func, loop: str, factors: tuple[Any, ...]) -> Hashable | None
             return None
     if not used_whole(func, loop):
         return None
-    return () if free and outline.depth[0] + 2 <= limits.DEEPEST else loop
+    return () if free and outline.depth[0] + 2 <= limits.DEEPEST_NEST else loop
 
 
 def cut_off(func: Func, loop: str, factors: tuple[Any, ...]) -> bool:
@@ -69,7 +69,11 @@ def cut_off(func: Func, loop: str, factors: tuple[Any, ...]) -> bool:
     inside = list(blocks(lp.body))
     match factors:
         case (None, int(f)) if isinstance(lp.extent, int) and 0 < f < lp.extent and lp.extent % f and len(inside) == 1:
-            if not all_plain(func) or Outline.of(func.body).depth[0] >= limits.DEEPEST or not used_whole(func, loop):
+            if (
+                not all_plain(func)
+                or Outline.of(func.body).depth[0] >= limits.DEEPEST_NEST
+                or not used_whole(func, loop)
+            ):
                 return False
             (block, rest), *_ = inside
             return tails.part_of(func, block, (*path, lp, *rest), loop) is not None

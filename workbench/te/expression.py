@@ -14,9 +14,9 @@ from workbench.arguments import is_a, shown
 from workbench.errors import ExpressionError
 from workbench.ir.affine import Affine
 from workbench.ir.dtypes import element_type
-from workbench.ir.expr import DEEPEST, MOST_NODES, Binary, Cast, Expr, Load, Select, Where, measure
+from workbench.ir.expr import Binary, Cast, Expr, Load, Select, Where, measure
 from workbench.ir.func import Buffer, Func
-from workbench.ir.poly import EXTENT_LIMIT, MOST_DIMENSIONS
+from workbench.ir.limits import DEEPEST_EXPRESSION, EXTENT_LIMIT, MOST_DIMENSIONS, MOST_NODES
 from workbench.ir.stmt import Block, For, Iter, Stmt
 from workbench.ir.types import neutral
 from workbench.te.index import Axis, Cond
@@ -118,11 +118,11 @@ def compute(shape: Shape, fcompute: Callable[..., Scalar | Reduction], name: str
             "wrap the expression in te.sum(..., axis=...)",
         )
     nodes, depth = measure(stage.value)
-    if nodes > MOST_NODES or depth > DEEPEST:
+    if nodes > MOST_NODES or depth > DEEPEST_EXPRESSION:
         raise ExpressionError(
             "te.size",
             f"The expression of {stage_name!r} has {shown(nodes)} parts, {depth} inside each other at most; the limits "
-            f"are {MOST_NODES} and {DEEPEST}.",
+            f"are {MOST_NODES} and {DEEPEST_EXPRESSION}.",
             (stage_name,),
             "give a part of it a stage of its own: te.compute",
         )

@@ -9,6 +9,7 @@ import numpy as np
 from workbench.errors import ExpressionError
 from workbench.ir.affine import Affine, Digit
 from workbench.ir.expr import Bound
+from workbench.ir.limits import EXTENT_LIMIT
 from workbench.ir.poly import concrete
 
 
@@ -49,13 +50,13 @@ class Axis:
         return Axis(_divmod("%", self.form, _divisor(o), dict(self.extents))[1], self.extents, self.reduce)
 
     def __ge__(self, o: int) -> Cond:
-        return NotImplemented if _is_value(o) else Cond((Bound(self.form, _whole(o), _BIG),))
+        return NotImplemented if _is_value(o) else Cond((Bound(self.form, _whole(o), EXTENT_LIMIT),))
 
     def __gt__(self, o: int) -> Cond:
         return NotImplemented if _is_value(o) else self >= _whole(o) + 1
 
     def __lt__(self, o: int) -> Cond:
-        return NotImplemented if _is_value(o) else Cond((Bound(self.form, -_BIG, _whole(o)),))
+        return NotImplemented if _is_value(o) else Cond((Bound(self.form, -EXTENT_LIMIT, _whole(o)),))
 
     def __le__(self, o: int) -> Cond:
         return NotImplemented if _is_value(o) else self < _whole(o) + 1
@@ -63,9 +64,6 @@ class Axis:
     def equal(self, o: int) -> Cond:
         """Condition ``self == o`` (``==`` itself keeps its Python meaning)."""
         return Cond((Bound(self.form, _whole(o), _whole(o) + 1),))
-
-
-_BIG = 2**40
 
 
 def _is_value(o: object) -> bool:

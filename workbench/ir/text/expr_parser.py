@@ -25,15 +25,14 @@ from workbench.ir.expr import (
     tidy,
 )
 from workbench.ir.func import Buffer
+from workbench.ir.limits import EXTENT_LIMIT, MOST_POWER
 from workbench.ir.poly import Dim, hole
 from workbench.ir.text.lexer import Reader, Token, describe
-from workbench.ir.text.printer import INFIX, SUFFIXES, UNBOUNDED
+from workbench.ir.text.printer import INFIX, SUFFIXES
 
 _NUMBER = re.compile(r"(?P<digits>\d+(?P<fraction>\.\d+)?(?P<exponent>[eE][+-]?\d+)?)(?P<suffix>[a-z]+\d+)?")
 _DTYPES = {v: k for k, v in SUFFIXES.items()}
 _SIGNS = {sign: (op, level) for op, (sign, level) in INFIX.items()}
-#: Most times that a hole is a factor of one product.
-MOST_POWER = 64
 _COMPARE_LEVEL = INFIX["lt"][1]
 _CALLS = {"max": 2, "min": 2, "pow": 2} | {op: 1 for op in UNARY_OPS if op != "not"}
 
@@ -197,12 +196,12 @@ class ExprParser(Reader):
         start = self.token
         first = self.affine()
         if self.accept(">="):
-            return Bound(first, self.dim(), UNBOUNDED)
+            return Bound(first, self.dim(), EXTENT_LIMIT)
         if self.accept("=="):
             value = self.dim()
             return Bound(first, value, value + 1)
         if self.accept("<"):
-            return Bound(first, -UNBOUNDED, self.dim())
+            return Bound(first, -EXTENT_LIMIT, self.dim())
         self.expect("<=", ", '<', '>=' or '=='")
         form = self.affine()
         self.expect("<")

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
 from workbench.errors import ParseError
+from workbench.ir.limits import MOST_DIGITS
 from workbench.ir.text.printer import NAME
 
 T = TypeVar("T")
-#: Most digits of a whole number; it fits 64 bits then.
-_DIGITS = 18
 
 _TOKEN = re.compile(
     rf"""(?P<space>[ ]+|\#[^\n]*)
@@ -139,8 +138,8 @@ class Reader:
         t = self.expect_kind("number", what)
         if not t.text.isdecimal():
             self.fail(f"Expected {what}, found {t.text!r}.", token=t)
-        if len(t.text) > _DIGITS:
-            self.fail(f"A number has at most {_DIGITS} digits.", token=t)
+        if len(t.text) > MOST_DIGITS:
+            self.fail(f"A number has at most {MOST_DIGITS} digits.", token=t)
         return sign * int(t.text)
 
     def listed(self, end: str, item: Callable[[], T]) -> list[T]:

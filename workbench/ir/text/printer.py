@@ -45,7 +45,12 @@ from workbench.ir.expr import (
     Where,
     free_number,
 )
+<<<<<<< HEAD
 from workbench.ir.func import Buffer, Func, LayoutStep, PadStep, Role, func_text
+=======
+from workbench.ir.func import Buffer, Func, LayoutStep, PadStep, Role
+from workbench.ir.limits import EXTENT_LIMIT
+>>>>>>> 963809ad (Limits of nests stand together, with unit and reason)
 from workbench.ir.poly import Dim, Mono, Poly
 from workbench.ir.stmt import Block, For, Note, Stmt
 from workbench.ir.winograd_weights import WinogradStep
@@ -60,8 +65,6 @@ KEYWORDS = frozenset([*_WORDS.split(), *get_args(Role), *UNARY_OPS])
 _SIZES = {"float": ("f", 64, 16), "bfloat": ("bf", 16), "int": ("i", 32, 16, 8), "uint": ("u", 8, 16, 32, 64)}
 #: dtype suffixes of literals, ``f64`` for float64; float32 and int64 need none.
 SUFFIXES = {f"{kind}{n}": f"{letter}{n}" for kind, (letter, *sizes) in _SIZES.items() for n in sizes}
-#: Limits of an index bound that stand for "no limit".
-UNBOUNDED = 2**40
 INFIX = {
     "or": ("or", 1),
     "and": ("and", 2),
@@ -132,9 +135,9 @@ def bound_text(b: Bound) -> str:
     """Return an index condition as text."""
     form = affine_text(b.form)
     lo, hi = b.lo, b.hi
-    if lo == -UNBOUNDED and hi != UNBOUNDED:
+    if lo == -EXTENT_LIMIT and hi != EXTENT_LIMIT:
         return f"{form} < {dim_text(hi)}"
-    if hi == UNBOUNDED and lo != -UNBOUNDED:
+    if hi == EXTENT_LIMIT and lo != -EXTENT_LIMIT:
         return f"{form} >= {dim_text(lo)}"
     if hi == lo + 1:
         return f"{form} == {dim_text(lo)}"

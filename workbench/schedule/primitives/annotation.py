@@ -12,16 +12,12 @@ from workbench.ir.poly import Dim, normal, product
 from workbench.ir.stmt import For, LoopKind, Note, as_marked, blocks, loops
 from workbench.schedule import legality
 from workbench.schedule.fields import NestRef, NoteKey, NoteValue
+from workbench.schedule.limits import UNROLL_LIMIT, VECTOR_LIMIT
 from workbench.schedule.outline import Outline
 from workbench.schedule.primitive import Applied, LoopRef, LoopRefs, Primitive, primitive
 from workbench.schedule.refusal import refuse
 from workbench.schedule.rewrite import replace_block, replace_loop
 from workbench.schedule.similar_steps import outline_around
-
-#: Most iterations that are written out one after the other.
-UNROLL_LIMIT = 512
-#: Most iterations that run as vectors; more of them are a loop of vectors, which a split says better.
-VECTOR_LIMIT = 1024
 
 
 @dataclass(frozen=True, slots=True)

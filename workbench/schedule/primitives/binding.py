@@ -9,12 +9,11 @@ from typing import Annotated, cast, get_args
 from workbench.ir.func import Func
 from workbench.ir.stmt import BLOCK_KINDS, BOUND_KINDS, THREAD_KINDS, LoopKind, loops
 from workbench.schedule import promises
+from workbench.schedule.limits import THREAD_LIMIT
 from workbench.schedule.primitive import Applied, Choice, LoopRef, Primitive, primitive
 from workbench.schedule.primitives.annotation import check_unmarked, limit_size, mark, sizes_through
 from workbench.schedule.similar_steps import all_plain
 
-#: Most threads of one block; what devices of today allow.
-THREAD_LIMIT = 1024
 _TAGS = tuple(kind for kind in get_args(LoopKind) if kind in BOUND_KINDS)
 
 
