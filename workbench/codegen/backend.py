@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import ClassVar, TypeVar
 
 from workbench.codegen.assembly import instructions
@@ -27,7 +28,7 @@ from workbench.codegen.lowering import ObjectCode, params_of
 from workbench.errors import BuildError, TargetError, WorkbenchError
 from workbench.ir.func import Func
 from workbench.locks import once
-from workbench.registry import Registry, import_modules
+from workbench.registry import Registry
 from workbench.target import Target
 
 #: A name that every assembler and language takes as it is.
@@ -115,7 +116,7 @@ def backend(cls: _B) -> _B:
 @once
 def _declared() -> Registry[Backend]:
     """All backends, loaded when somebody asks: they load LLVM."""
-    import_modules(f"{__package__}.backends")
+    import_module(f"{__package__}.generators")
     return _registry
 
 

@@ -1,1 +1,0 @@
-"""The backends, a module each. `workbench.codegen.backend.backends` finds them by their being here."""
