@@ -28,7 +28,7 @@ from workbench.codegen.lowering import ObjectCode, params_of
 from workbench.errors import BuildError, TargetError, WorkbenchError
 from workbench.ir.func import Func
 from workbench.locks import once
-from workbench.registry import Registry
+from workbench.registry import Declarations
 from workbench.target import Target
 
 #: A name that every assembler and language takes as it is.
@@ -104,7 +104,7 @@ class Backend:
 
 
 _B = TypeVar("_B", bound=type[Backend])
-_registry: Registry[Backend] = Registry("backend", TargetError)
+_registry: Declarations[Backend] = Declarations("backend", TargetError)
 
 
 def backend(cls: _B) -> _B:
@@ -114,7 +114,7 @@ def backend(cls: _B) -> _B:
 
 
 @once
-def _declared() -> Registry[Backend]:
+def _declared() -> Declarations[Backend]:
     """All backends, loaded when somebody asks: they load LLVM."""
     import_module(f"{__package__}.generators")
     return _registry

@@ -29,7 +29,7 @@ from workbench.arguments import shown
 from workbench.errors import ScheduleError, UsageError
 from workbench.forms import Choice, Flag, Form, Json, Kind
 from workbench.ir.func import Func
-from workbench.registry import Registry
+from workbench.registry import Declarations
 from workbench.schedule import legality, limits, promises
 from workbench.schedule.fields import (
     AxisRef,
@@ -210,7 +210,7 @@ class Primitive(Form):
 P = TypeVar("P", bound=type[Primitive])
 
 
-registry: Registry[type[Primitive]] = Registry("primitive", ScheduleError)
+registry: Declarations[type[Primitive]] = Declarations("primitive", ScheduleError)
 
 
 def primitive(

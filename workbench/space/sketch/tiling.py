@@ -15,8 +15,6 @@ from workbench.space.sketch.base import Draft, Skip, rule, tiled, untouched
 from workbench.space.sketch.structure import Structure
 from workbench.space.steps import placing, tiling
 from workbench.space.steps.queries import (
-from workbench.schedule.limits import VECTOR_LIMIT
-from workbench.space.sketch.analysis import (
     axis_loops,
     axis_of,
     choices_of,

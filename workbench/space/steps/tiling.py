@@ -11,7 +11,7 @@ from workbench.ir.stmt import Block
 from workbench.machine_model.parameters import Machine
 from workbench.schedule import Hole, Schedule
 from workbench.schedule.holes import divisors
-from workbench.schedule.primitives.annotation import VECTOR_LIMIT
+from workbench.schedule.limits import VECTOR_LIMIT
 from workbench.space.steps.queries import axis_of, choices_of, fills_registers, is_padding, operands, producers
 
 #: Unrolled vector instructions that a body may have: compile time grows with it, speed does not.
