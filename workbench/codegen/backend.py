@@ -28,7 +28,7 @@ from workbench.codegen.lowering import ObjectCode, params_of
 from workbench.errors import BuildError, TargetError, WorkbenchError
 from workbench.ir.func import Func
 from workbench.locks import once
-from workbench.registry import Declarations
+from workbench.registry import Registry
 from workbench.target import Target
 
 #: A name that every assembler and language takes as it is.
@@ -104,17 +104,18 @@ class Backend:
 
 
 _B = TypeVar("_B", bound=type[Backend])
-_registry: Declarations[Backend] = Declarations("backend", TargetError)
+_registry: Registry[Backend] = Registry("backend", "backends", "backend.unknown", TargetError)
 
 
 def backend(cls: _B) -> _B:
     """Declare a backend; for use as a decorator of its class."""
-    _registry.add(cls.name, cls())
+    assert cls.name not in _registry, cls.name
+    _registry[cls.name] = cls()
     return cls
 
 
 @once
-def _declared() -> Declarations[Backend]:
+def _declared() -> Registry[Backend]:
     """All backends, loaded when somebody asks: they load LLVM."""
     import_module(f"{__package__}.generators")
     return _registry
@@ -124,7 +125,7 @@ class _Backends:
     """All declared backends, by name."""
 
     def __iter__(self) -> Iterator[Backend]:
-        return iter(_declared())
+        return iter(tuple(_declared().values()))
 
     def __getitem__(self, name: str) -> Backend:
         return _declared()[name]
@@ -132,7 +133,7 @@ class _Backends:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all backends."""
-        return _declared().names
+        return tuple(_declared())
 
     @property
     def kinds(self) -> tuple[str, ...]:

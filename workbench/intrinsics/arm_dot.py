@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from workbench.intrinsics.base import Emitter, Intrinsic, Place, declare
+from workbench.intrinsics.base import Emitter, Intrinsic, Place, registry
 from workbench.intrinsics.dots import Dots, description
 
 LANES = 4
@@ -28,7 +28,7 @@ class NeonDots(Dots):
         return self._e.value(f"bitcast {self._type} {self._e.read(place, LANES, splat)} to <16 x i8>")
 
 
-declare(
+registry.add(
     Intrinsic(
         "arm.dotprod.sdot",
         f"C[j] += sum of A[q] * B[j, q] over four q, in {LANES} lanes j, int8 times int8, sums in int32.",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from workbench import te
 from workbench.host import TILE_CONFIG
-from workbench.intrinsics.base import Emitter, Intrinsic, Place, declare
+from workbench.intrinsics.base import Emitter, Intrinsic, Place, registry
 from workbench.ir.func import Func
 
 TILES = 8
@@ -98,7 +98,7 @@ def _description(a_dtype: str, b_dtype: str, sum_dtype: str, group: int) -> Func
 
 def _declare(name: str, instruction: str, feature: str, a_dtype: str, b_dtype: str, sum_dtype: str) -> None:
     group = 2 if a_dtype == "bfloat16" else 4
-    declare(
+    registry.add(
         Intrinsic(
             name,
             f"C[i, j] += A[i, {group}k + q] * B[k, j, q] for a tile of 16 x 16 x {16 * group}, "

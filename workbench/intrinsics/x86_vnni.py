@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from workbench.intrinsics.base import Emitter, Intrinsic, Place, declare
+from workbench.intrinsics.base import Emitter, Intrinsic, Place, registry
 from workbench.intrinsics.dots import Dots, description
 
 
@@ -53,7 +53,7 @@ class SignedVnniDots(VnniDots):
 
 def _declare(name: str, lanes: int, accumulators: int, requires: tuple[str, ...], signed: bool = False) -> None:
     kind, dots = ("int8", SignedVnniDots) if signed else ("uint8", VnniDots)
-    declare(
+    registry.add(
         Intrinsic(
             name,
             f"C[j] += sum of A[q] * B[j, q] over four q, in {lanes} lanes j, {kind} times int8, sums in int32.",

@@ -29,7 +29,6 @@ from workbench.arguments import shown
 from workbench.errors import ScheduleError, UsageError
 from workbench.forms import Choice, Flag, Form, Json, Kind
 from workbench.ir.func import Func
-from workbench.registry import Declarations
 from workbench.schedule import legality, limits, promises
 from workbench.schedule.fields import (
     AxisRef,
@@ -46,6 +45,7 @@ from workbench.schedule.fields import (
     with_numbers,
 )
 from workbench.schedule.holes import Hole
+from workbench.schedule.registry import Registry
 
 Applied: TypeAlias = tuple[Func, tuple[str, ...]]
 Returns: TypeAlias = Literal["nothing", "name", "names"]
@@ -210,7 +210,7 @@ class Primitive(Form):
 P = TypeVar("P", bound=type[Primitive])
 
 
-registry: Declarations[type[Primitive]] = Declarations("primitive", ScheduleError)
+registry = Registry()
 
 
 def primitive(
@@ -233,7 +233,7 @@ def primitive(
     def declare(cls: P) -> P:
         cls.category, cls.codes, cls.returns = category, MappingProxyType(dict(codes)), returns
         cls.declare(name)
-        registry.add(name, cls)
+        registry.add(cls)
         return cls
 
     return declare
