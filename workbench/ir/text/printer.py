@@ -45,12 +45,8 @@ from workbench.ir.expr import (
     Where,
     free_number,
 )
-<<<<<<< HEAD
 from workbench.ir.func import Buffer, Func, LayoutStep, PadStep, Role, func_text
-=======
-from workbench.ir.func import Buffer, Func, LayoutStep, PadStep, Role
 from workbench.ir.limits import EXTENT_LIMIT
->>>>>>> 963809ad (Limits of nests stand together, with unit and reason)
 from workbench.ir.poly import Dim, Mono, Poly
 from workbench.ir.stmt import Block, For, Note, Stmt
 from workbench.ir.winograd_weights import WinogradStep
