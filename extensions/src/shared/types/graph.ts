@@ -52,9 +52,7 @@ export interface GraphSlice {
 
 export type Side = 'before' | 'after';
 /** The frames column by column; `title` is a number of a word, `open` 0 or 1. */
-type FoldColumns = Readonly<
-  Record<'title' | 'times' | 'nodes' | 'open' | 'x' | 'y' | 'w' | 'h', readonly number[]>
-> & {
+type FoldColumns = Readonly<Record<'title' | 'times' | 'nodes' | 'open' | 'x' | 'y' | 'w' | 'h', readonly number[]>> & {
   readonly id: readonly string[];
   readonly task: readonly (number | null)[];
 };
