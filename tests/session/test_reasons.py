@@ -98,7 +98,7 @@ def test_where_no_step_gains_a_step_back_and_the_default_schedule_are_offered(se
     assert answer["note"] == "By the estimate no step makes it 5 % faster."
     back, default = answer["rows"]
     assert (back["id"], default["id"]) == ("back", "default")
-    assert back["label"].startswith("2 steps taken back: pad j to 1,024, i to 510, tile i, j by ")
+    assert back["label"].startswith("2 steps taken back: pad i to 510, j to 1,024, tile i, j by ")
     assert default["label"].startswith("default schedule ≈ 2")
     assert "step" not in default
     before = s.snapshot().slices["history"]["at"]

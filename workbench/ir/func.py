@@ -302,7 +302,7 @@ def pack(buffer: Buffer, array: NDArray[np.generic]) -> NDArray[np.generic]:
         )
     for step in buffer.layout:
         array = step.apply(array)
-    return np.ascontiguousarray(array)
+    return np.asarray(array, order="C")  # of a scalar, too: `ascontiguousarray` gives it a dimension
 
 
 class Same:
