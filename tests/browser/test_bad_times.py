@@ -109,8 +109,14 @@ def reaction(page: Any) -> float:
     return float(ms)
 
 
-@pytest.mark.parametrize("comms", first(["over subshells", "over the main thread"]))
-@pytest.mark.parametrize("limit_ms", [60_000, pytest.param(1000, marks=pytest.mark.bench)], ids=["at all", "soon"])
+@pytest.mark.parametrize(
+    ("comms", "limit_ms"),
+    [
+        ("over subshells", 60_000),
+        pytest.param("over subshells", 1000, marks=pytest.mark.bench),
+        pytest.param("over the main thread", 60_000, marks=pytest.mark.checks),
+    ],
+)
 def test_pause_reacts_while_a_cell_computes(
     page: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, comms: str, limit_ms: int
 ) -> None:
