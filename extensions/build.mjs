@@ -1,12 +1,14 @@
-// Bundles the widget: two modules and a style sheet that the Python package sends to the browser. No path of the machine
-// gets in, so the same sources give the same bytes anywhere. `--outdir=DIR` writes elsewhere, `--outfile=FILE` only the
-// large module, and its styles beside it. The large module unpacks itself: every workbench sends it over the kernel's
-// connection and into notebooks that are saved with their widgets, and packed it is half as long. fflate packs
-// the same with every version of Node.
+// Bundles the widget: two modules and a style sheet that the Python package sends to the browser. No path of the
+// machine gets in, so the same sources give the same bytes anywhere. `--outdir=DIR` writes elsewhere,
+// `--outfile=FILE` only the large module, and its styles beside it. The large module unpacks itself: every workbench
+// sends it over the kernel's connection and into notebooks that are saved with their widgets, and packed it is half
+// as long. fflate packs the same with every version of Node.
 import { build } from 'esbuild';
 import { gzipSync } from 'fflate';
-import { readFile, writeFile } from 'node:fs/promises';
+import { Buffer } from 'node:buffer';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -15,22 +17,46 @@ const { version } = JSON.parse(await readFile(join(here, 'package.json'), 'utf8'
 const outdir = option('outdir') ?? join(here, '../workbench/widgets/static');
 const outfile = option('outfile');
 
-const bundle = (entry, out) => build({
-  absWorkingDir: here,
-  entryPoints: [entry],
-  outfile: out,
-  bundle: true,
-  format: 'esm',
-  minify: true,
-  legalComments: 'none',
-  charset: 'utf8',
-  target: 'es2022',
-  // Children as arguments take fewer letters than as a property, which is how the compiler of the types has them.
-  tsconfigRaw: { compilerOptions: { jsx: 'react', jsxFactory: 'createNode', jsxFragmentFactory: 'NodeGroup', useDefineForClassFields: true } },
-  inject: ['src/widget/jsx.ts'],
-  define: { __VERSION__: JSON.stringify(version) },
-  logLevel: 'info'
-});
+/** The module `@panels`: the default exports of the files in `src/widget/panels`, each of which declares a panel. */
+const panels = {
+  name: 'panels',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^@panels$/ }, () => ({ path: 'panels', namespace: 'panels' }));
+    onLoad({ filter: /^panels$/, namespace: 'panels' }, async () => {
+      const files = (await readdir(join(here, 'src/widget/panels'))).sort();
+      const imports = files.map((file, i) => `import panel${i} from './panels/${file}';`);
+      const names = files.map((_, i) => `panel${i}`);
+      const contents = [...imports, `export const PANELS = [${names.join()}];`].join('\n');
+      return { contents, resolveDir: join(here, 'src/widget') };
+    });
+  }
+};
+
+const bundle = (entry, out) =>
+  build({
+    absWorkingDir: here,
+    entryPoints: [entry],
+    outfile: out,
+    bundle: true,
+    format: 'esm',
+    minify: true,
+    legalComments: 'none',
+    charset: 'utf8',
+    target: 'es2022',
+    // Children as arguments take fewer letters than as a property, which is how the compiler of the types has them.
+    tsconfigRaw: {
+      compilerOptions: {
+        jsx: 'react',
+        jsxFactory: 'createNode',
+        jsxFragmentFactory: 'NodeGroup',
+        useDefineForClassFields: true
+      }
+    },
+    inject: ['src/widget/jsx.ts'],
+    plugins: [panels],
+    define: { __VERSION__: JSON.stringify(version) },
+    logLevel: 'info'
+  });
 
 /** A module that unpacks another one and passes its default export on. */
 function packed(code) {
@@ -49,4 +75,4 @@ const widget = outfile ?? join(outdir, 'workbench.js');
 await bundle('src/widget/index.tsx', widget);
 await writeFile(widget, packed(await readFile(widget)));
 await bundle('style/widget.css', widget.replace(/\.js$/, '.css'));
-if (!outfile) await bundle('src/widget/place.ts', join(outdir, 'panel.js'));
+if (!outfile) await bundle('src/widget/panel-entry.ts', join(outdir, 'panel.js'));

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tiers
 from hypothesis import HealthCheck, settings
 from leftovers import pytest_configure, pytest_sessionfinish
+from tiers import pytest_ignore_collect, pytest_itemcollected
 
-__all__ = ["pytest_configure", "pytest_sessionfinish"]  # hooks
+__all__ = ["pytest_configure", "pytest_ignore_collect", "pytest_itemcollected", "pytest_sessionfinish"]  # hooks
 
 settings.register_profile(
     "default", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
@@ -58,16 +60,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _processes(config: pytest.Config) -> int | None:
-    """Two processes for a run of all default tests where there are two cores; else none but pytest's own.
+    """Two processes for a run of a whole tier (`tiers.whole`) where there are two cores; else none but pytest's own.
 
     So named files and folders, `-k`, what is slow or timed, and what somebody watches (``-s``, ``--pdb``, ``--trace``)
     run in one process; ``-n`` overrules it.
     """
     option = config.option
     everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not option.keyword
-    default = all(f"not {name}" in option.markexpr for name in ("slow", "bench", "real_models"))
     watched = option.capture == "no" or option.usepdb or option.trace or option.collectonly
-    if not (everything and default) or watched:
+    if not (everything and tiers.whole(config)) or watched:
         return None
     from workbench.host import usable_threads
 

@@ -11,7 +11,7 @@ import pytest
 from workbench.host import usable_threads
 
 HERE = Path(__file__).parent
-DEFAULT = "not slow and not bench and not real_models"
+DEFAULT = "not checks and not slow and not bench and not real_models"
 Source = pytest.Config.ArgsSource
 #: What pytest itself says where nothing was asked for, and pytest-xdist beside it.
 PLAIN = {"keyword": "", "markexpr": DEFAULT, "capture": "fd", "usepdb": False, "trace": False, "collectonly": False}

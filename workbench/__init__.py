@@ -16,70 +16,39 @@ __version__ = "0.1.0"
 
 #: Public name -> the module that has it; "module:" alone means the module itself.
 _HOME = {
-    "BenchmarkResult": "runtime.executable:BenchmarkResult",
-    "Executable": "runtime.executable:Executable",
+    "BenchmarkResult": "runtime.execution.executable:BenchmarkResult",
+    "Executable": "runtime.execution.executable:Executable",
     "Graph": "graph:Graph",
     "Hole": "schedule:Hole",
     "Kernel": "runtime.kernel:Kernel",
-    "Measurement": "runtime.measure:Measurement",
+    "Measurement": "runtime.measuring.measure:Measurement",
     "Move": "schedule:Move",
     "Schedule": "schedule:Schedule",
     "Session": "session:Session",
     "Target": "target:Target",
     "Task": "graph.tasks:Task",
-    "TuningSession": "tune.session:TuningSession",
+    "TuningSession": "tune.run.session:TuningSession",
     "Workbench": "widgets:Workbench",
     "WorkbenchError": "errors:WorkbenchError",
     "analysis": "analysis:",
-    "compile": "tune.compile:compile",
+    "compile": "network.compile:compile",
     "errors": "errors:",
     "extract_tasks": "graph:extract_tasks",
     "load_exported": "runtime.export.loader:load_exported",
     "load_onnx": "graph:load_onnx",
     "load_torch": "graph.onnx.pytorch:load_torch",
-    "make_space": "tune.space:make_space",
-    "merge_logs": "tune.merge:merge_logs",
-    "read_log": "tune.log:read_log",
-    "sketch_rule": "tune.sketch:sketch_rule",
-    "te": "ir.te:",
-    "template": "tune.template:template",
-    "templates_for": "tune.template:templates_for",
+    "make_space": "space.space:make_space",
+    "merge_logs": "log.merge:merge_logs",
+    "read_log": "log.reader:read_log",
+    "sketch_rule": "space.sketch:sketch_rule",
+    "te": "te:",
+    "template": "space.template:template",
+    "templates_for": "space.template:templates_for",
     "tune": "tune:",
     "workloads": "workloads:",
 }
 
-__all__ = [
-    "BenchmarkResult",
-    "Executable",
-    "Graph",
-    "Hole",
-    "Kernel",
-    "Measurement",
-    "Move",
-    "Schedule",
-    "Session",
-    "Target",
-    "Task",
-    "TuningSession",
-    "Workbench",
-    "WorkbenchError",
-    "analysis",
-    "compile",
-    "errors",
-    "extract_tasks",
-    "load_exported",
-    "load_onnx",
-    "load_torch",
-    "make_space",
-    "merge_logs",
-    "read_log",
-    "sketch_rule",
-    "te",
-    "template",
-    "templates_for",
-    "tune",
-    "workloads",
-]
+__all__ = [*_HOME]
 
 
 def __getattr__(name: str) -> object:
@@ -98,8 +67,8 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from . import analysis as analysis
-    from . import errors as errors
-    from .errors import WorkbenchError as WorkbenchError
-    from .ir import te as te
-    from .target import Target as Target
+    from workbench import analysis as analysis
+    from workbench import errors as errors
+    from workbench import te as te
+    from workbench.errors import WorkbenchError as WorkbenchError
+    from workbench.target import Target as Target

@@ -121,7 +121,7 @@ def elements(value: object) -> tuple[Any, ...] | None:
     if isinstance(value, str | bytes):
         return None
     try:  # an array without dimensions looks like one that can be iterated
-        found = tuple(itertools.islice(value, MOST_ELEMENTS + 1))  # type: ignore[call-overload]
+        values = tuple(itertools.islice(value, MOST_ELEMENTS + 1))  # type: ignore[call-overload]
     except TypeError:
         return None
-    return found if len(found) <= MOST_ELEMENTS else None
+    return values if len(values) <= MOST_ELEMENTS else None

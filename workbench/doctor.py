@@ -12,8 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from . import host
-from .target import Target, cache_dir
+from workbench import host
+from workbench.target import Target, cache_dir
 
 #: Distributions that the workbench needs; alternatives are separated by a bar.
 PACKAGES = (
@@ -105,8 +105,8 @@ def _problems(target: Target, here: host.Host, versions: dict[str, str | None]) 
     def add(code: str, message: str, hint: str) -> None:
         out.append({"code": code, "message": message, "hint": hint})
 
-    for name, found in versions.items():
-        if found is None:
+    for name, installed in versions.items():
+        if installed is None:
             add("doctor.package", f"{name} is not installed.", f"pip install {name}")
     if missing := target.missing_here():
         add(

@@ -17,7 +17,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import TargetError
+from workbench.errors import TargetError
 
 #: Vector extensions that a target switches on or off, in LLVM's names, with the Linux name in /proc/cpuinfo.
 X86_ISA = {
@@ -213,19 +213,19 @@ def _caches() -> tuple[int, int, int, int]:
         keys = ("hw.l1dcachesize", "hw.l2cachesize", "hw.l3cachesize", "hw.cachelinesize")
         l1, l2, l3, line = (int(_sysctl(k) or 0) for k in keys)
         return l1 or 65536, l2 or 4 << 20, l3, line or 128
-    found: dict[int, int] = {}
+    sizes: dict[int, int] = {}
     line = 64
     for entry in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         if _read(entry / "type") == "Instruction":
             continue
         level, size = _read(entry / "level"), parse_size(_read(entry / "size"))
         if level.isdigit() and size:
-            found[int(level)] = size
+            sizes[int(level)] = size
             line = int(_read(entry / "coherency_line_size") or line)
-    if not found:
+    if not sizes:
         # Windows and some containers hide them: sizes that every current server and laptop core reaches.
         return 32 << 10, 512 << 10, 8 << 20, 64
-    return found.get(1, 32 << 10), found.get(2, 512 << 10), found.get(3, 0), line
+    return sizes.get(1, 32 << 10), sizes.get(2, 512 << 10), sizes.get(3, 0), line
 
 
 def parse_size(text: str) -> int | None:

@@ -13,6 +13,7 @@ import html
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 from workbench.legible import legible
@@ -33,6 +34,21 @@ class Html(str):
     """Text that is markup already."""
 
     __slots__ = ()
+
+
+@singledispatch
+def drawn(value: object) -> str:
+    """What a notebook shows of a value: a function for each type of `Drawn`, registered where it is drawn."""
+    raise TypeError(f"nothing draws a {type(value).__name__}")
+
+
+class Drawn:
+    """Base of what a notebook shows by the function that is registered with `drawn`."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return drawn(self)
 
 
 # ----- small pieces

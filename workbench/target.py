@@ -21,16 +21,18 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from . import host
-from .arguments import index, shown
-from .errors import TargetError, did_you_mean
+from workbench import host
+from workbench.arguments import index, shown
+from workbench.errors import TargetError, did_you_mean
 
 #: Function that measures `Target.peak_gflops`. Named, not imported: measuring needs the runtime, which
 #: lies above this module.
-PEAK_PROBE = "workbench.runtime.peaks:measure"
+PEAK_PROBE = "workbench.runtime.machine.peaks:measure"
 
-#: Ways to make code: through LLVM, or as C text for the system's compiler.
+#: Ways to make code that are known without asking: through LLVM, or as C text for the system's compiler.
 KINDS = ("llvm", "c")
+#: Where the backends are, each of which says which kind of target it serves; above this module as well.
+BACKENDS = "workbench.codegen.backend:backends"
 
 _AVX2 = ("avx", "avx2", "f16c", "fma")
 _AVX512 = (*_AVX2, "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl")
@@ -181,8 +183,7 @@ class Target:
         stored = None if remeasure else self.stored_peak()
         if stored is not None:
             return stored
-        module, _, function = PEAK_PROBE.partition(":")
-        value = float(getattr(importlib.import_module(module), function)(self))
+        value = float(_from_above(PEAK_PROBE)(self))
         _write_json(self._peak_file(), {"target": str(self), "model": host.detect().model, "gflops": value})
         return value
 
@@ -240,11 +241,11 @@ def cache_dir() -> Path:
 def _parse(text: object) -> dict[str, object]:
     """Split a target text into options; all values are still text."""
     words = text.split() if isinstance(text, str) else [shown(text)]
-    if not words or words[0] not in KINDS:
+    if not words or (words[0] not in KINDS and words[0] not in _from_above(BACKENDS).kinds):
         first = words[0] if words else ""
         raise TargetError(
             "target.kind",
-            f"{first!r} is not a kind of target; there are {' and '.join(map(repr, KINDS))}.",
+            f"{first!r} is not a kind of target; there are {' and '.join(map(repr, _from_above(BACKENDS).kinds))}.",
             (first,) if first else (),
             "for example: llvm -mcpu=native -threads=2",
         )
@@ -258,6 +259,12 @@ def _parse(text: object) -> dict[str, object]:
             raise TargetError("target.option", f"The target option -{name} is given twice.", (word,))
         out[_KEYS[name]] = value
     return out
+
+
+def _from_above(place: str) -> Any:
+    """Something of a module that lies above this one, which is loaded when it is asked for."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def _resolve(given: Mapping[str, object]) -> dict[str, object]:

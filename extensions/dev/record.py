@@ -20,8 +20,8 @@ from typing import Any
 from unittest.mock import patch
 
 from workbench import Schedule, Session, Target, workloads
-from workbench.session import measuring
-from workbench.session.measuring import Result
+from workbench.session.measurement import results as measuring
+from workbench.session.measurement.results import Result
 
 FIXTURES = Path(__file__).parent / "fixtures"
 TARGET = Target(
@@ -157,7 +157,7 @@ def record(scene: Scene) -> dict[str, Any]:
 
     def measure(view: Schedule, target: Target, *_: str) -> Result:
         ms, spread = scene.times[len(view.trace)] or (0.0, 0.0)
-        return Result("ok", ms, spread, session.desk.infos[session.desk.index or 0].flops / (ms * 1e6))
+        return Result("ok", ms, spread, session.state.infos[session.state.index or 0].flops / (ms * 1e6))
 
     peak = patch.object(Target, "stored_peak", lambda self: PEAK)
     runs = patch.object(Target, "missing_here", lambda self: ())
@@ -183,7 +183,7 @@ def _time(session: Session, scene: Scene, state: int) -> None:
     if state >= len(scene.times) or scene.times[state] is None:
         return
     session.run("measure")
-    while session.desk.doing:
+    while session.state.doing:
         time.sleep(0.005)
     session.flush(10)
 

@@ -13,14 +13,15 @@ from functools import partial
 import pytest
 
 from workbench import Schedule, Target, workloads
-from workbench.analysis import Why, estimate, why
-from workbench.analysis.cures import Cure
-from workbench.analysis.estimate import evaluated
-from workbench.analysis.stuck import default_of, step_back, two_steps
+from workbench.advice import Why, why
+from workbench.advice.offer import Offer
+from workbench.advice.paths import default_of, step_back, two_steps
+from workbench.analysis import estimate
+from workbench.analysis.loop_nest.estimate import evaluated
 from workbench.ir.func import Func
-from workbench.runtime.measure import LocalRunner, MeasureInput, MeasureOptions
-from workbench.tune.machine import Machine
-from workbench.tune.sketch.tiling import MAX_BODY
+from workbench.machine_model.parameters import Machine
+from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, MeasureOptions
+from workbench.space.steps.tiling import MAX_BODY
 from workbench.turns import giving_way
 
 
@@ -50,14 +51,14 @@ COMPUTATIONS: dict[str, Callable[[], Func]] = {
 }
 
 
-def offers(schedule: Schedule) -> list[Cure]:
+def offers(schedule: Schedule) -> list[Offer]:
     found = why(schedule)
     return [one.cure for one in found.reasons if one.cure is not None] if found else []
 
 
-def greedy(schedule: Schedule) -> tuple[Schedule, list[Cure]]:
+def greedy(schedule: Schedule) -> tuple[Schedule, list[Offer]]:
     """Take the offer that gains most until there is none: what somebody does who knows nothing."""
-    taken: list[Cure] = []
+    taken: list[Offer] = []
     while best := max((one for one in offers(schedule) if one.gain > 1.001), key=lambda one: one.gain, default=None):
         schedule = best.taken(schedule)
         taken.append(best)
@@ -131,7 +132,7 @@ def test_no_offer_writes_out_more_than_the_sketch_rules_would(name: str) -> None
 
 def test_loops_that_no_tile_divides_are_made_longer_first() -> None:
     best = max(offers(Schedule(COMPUTATIONS["matmul, primes"](), WIDE)), key=lambda one: one.gain)
-    assert str(best).startswith("pad j to 1,024, i to 510, tile i, j by ")
+    assert str(best).startswith("pad i to 510, j to 1,024, tile i, j by ")
 
 
 def told(schedule: Schedule) -> Why:

@@ -7,9 +7,9 @@ from tune.random_logs import ranked
 
 import workbench as wb
 from workbench.analysis import best_so_far, best_so_far_figure, failures
-from workbench.tune.lines import Comparison
-from workbench.tune.log import Header, to_frame, write_log
-from workbench.tune.record import Record
+from workbench.log.lines import Comparison
+from workbench.log.reader import Header, to_frame, write_log
+from workbench.log.record import Record
 
 
 def record(trial, key, latency=None, status="ok", weight=1, error=""):

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from workbench import Schedule, Target, workloads
 from workbench.analysis import Estimate, estimate
 from workbench.errors import UsageError
+from workbench.machine_model.features import COLUMNS, INDEX
+from workbench.machine_model.parameters import Machine
 from workbench.schedule import Hole
 from workbench.schedule.primitive import from_json
-from workbench.tune.default import default_schedule
-from workbench.tune.features import COLUMNS, INDEX
-from workbench.tune.machine import Machine
-from workbench.tune.seeds import features_of
-from workbench.tune.space import make_space, space_from_schedule
+from workbench.search.seeds import features_of
+from workbench.space.default_schedule import default_schedule
+from workbench.space.space import make_space, space_from_schedule
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell -l1=32K -l2=1M -l3=8M -threads=2")
 FUNCS = (

@@ -22,18 +22,19 @@ from workbench.analysis import (
     tuning_figure,
     turns,
 )
-from workbench.analysis.figures import roofline, room
-from workbench.analysis.figures.best import thinned
+from workbench.analysis.figures import label_placement as room
+from workbench.analysis.figures import roofline
+from workbench.analysis.figures.best_so_far import thinned
 from workbench.analysis.figures.style import colours, log_ticks
-from workbench.analysis.source import Lines, Trial
+from workbench.analysis.trials.source import Lines, Trial
 from workbench.errors import UsageError
+from workbench.log.lines import Comparison
+from workbench.log.reader import Header, write_log
+from workbench.log.record import Record
 from workbench.markup import milliseconds
-from workbench.runtime import roofs
-from workbench.runtime.beyond import why_above
-from workbench.runtime.roofs import Roofs
-from workbench.tune.lines import Comparison
-from workbench.tune.log import Header, write_log
-from workbench.tune.record import Record
+from workbench.runtime.machine import roofs
+from workbench.runtime.machine.above_roof import why_above
+from workbench.runtime.machine.roofs import Roofs
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ import pytest
 
 from workbench import Hole, Schedule, Target, workloads
 from workbench.analysis import listing, nest_rows
-from workbench.analysis.listing import cut_to
+from workbench.analysis.loop_nest.listing import cut_to
 from workbench.codegen import backend_for
 from workbench.errors import WorkbenchError
-from workbench.ir.printer import to_text
+from workbench.ir.text.printer import to_text
 
 HERE = Target.host(threads=2)
 

@@ -10,11 +10,11 @@ from graph.nets import conv as conv_node
 import workbench as wb
 from workbench import workloads
 from workbench.analysis import network, pass_network, stage_graph
-from workbench.analysis.networks import kernel_label, network_key
+from workbench.analysis.graph_drawing.networks import kernel_label, network_key
 from workbench.errors import UsageError
 from workbench.graph import Graph, Node, TensorType
-from workbench.ir.parser import parse
-from workbench.ir.traffic import least_traffic
+from workbench.ir.bytes_moved import least_traffic
+from workbench.ir.text.parser import parse
 from workbench.turns import giving_way
 
 

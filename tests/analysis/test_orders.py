@@ -11,10 +11,10 @@ from itertools import permutations
 
 import pytest
 
-from workbench import Schedule, Target, workloads
-from workbench.analysis import estimate, why
-from workbench.ir import te
-from workbench.tune.cost_model import spearman
+from workbench import Schedule, Target, te, workloads
+from workbench.advice import why
+from workbench.analysis import estimate
+from workbench.cost_model import spearman
 
 
 def zen4(l3: int = 32 << 20) -> Target:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from workbench import Hole, Schedule, Target, workloads
-from workbench.analysis import estimate, why
-from workbench.analysis.cures import replayed
-from workbench.tune.default import default_schedule
+from workbench.advice import why
+from workbench.advice.offer import replayed
+from workbench.analysis import estimate
+from workbench.space.default_schedule import default_schedule
 
 TARGET = Target(
     "llvm", cpu="skylake-avx512", triple="x86_64-unknown-linux-gnu", threads=2, l1_bytes=48 << 10, l2_bytes=2 << 20,

@@ -18,8 +18,8 @@ import pytest
 from analysis.test_advice import COMPUTATIONS, greedy
 
 from workbench import Schedule, Target
-from workbench.analysis import why
-from workbench.analysis.stuck import default_of
+from workbench.advice import why
+from workbench.advice.paths import default_of
 
 CLAIM, LONGEST_S = 0.7, 1.0
 

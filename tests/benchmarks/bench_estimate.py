@@ -20,11 +20,11 @@ from benchmarks.bench_model import drawn
 
 from workbench import workloads
 from workbench.analysis import estimate
+from workbench.cost_model import spearman
 from workbench.graph.tasks import Task
-from workbench.runtime.measure import LocalRunner, MeasureInput, MeasureOptions
+from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, MeasureOptions
+from workbench.space.space import make_space
 from workbench.target import Target
-from workbench.tune.cost_model import spearman
-from workbench.tune.space import make_space
 
 SCHEDULES, CLAIM = 30, 0.8
 

@@ -23,10 +23,10 @@ from pathlib import Path
 import numpy as np
 
 import workbench as wb
-from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, Slot
-from workbench.tune.default import default_schedule
-from workbench.tune.log import Header, write_log
-from workbench.tune.record import Record
+from workbench.log.reader import Header, write_log
+from workbench.log.record import Record
+from workbench.runtime.execution.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, Slot
+from workbench.space.default_schedule import default_schedule
 
 _COMPILE = """
 import resource, sys, time

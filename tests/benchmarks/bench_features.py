@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from workbench import workloads
+from workbench.cost_model import XGBoostModel
+from workbench.machine_model.features import COLUMNS
+from workbench.space.space import make_space
 from workbench.target import Target
-from workbench.tune.cost_model import XGBoostModel
-from workbench.tune.features import COLUMNS
-from workbench.tune.space import make_space
 
 NESTS = {
     "matmul 512": (lambda: workloads.matmul(512, 512, 512, constant_b=True), 100_000, 250_000),

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 from workbench.graph import Graph, Node, TensorType
+from workbench.network.compile import compile
 from workbench.target import Target
-from workbench.tune.compile import compile
 
 #: Name -> (image or matrix, weights, attributes, least ratio float32 / bytes that is claimed).
 CASES = {

@@ -28,14 +28,14 @@ from runtime.llvm_kernels import ADD, add_func, text
 
 import workbench as wb
 from workbench import workloads
-from workbench.codegen.llvm_bind import compile_ir
+from workbench.codegen.llvm.llvm_bind import compile_ir
 from workbench.graph.tasks import Task, extract_tasks
-from workbench.runtime.contest import BRIEF, Contest
-from workbench.runtime.loaded import CodeImage
-from workbench.runtime.measure import LocalRunner, MeasureInput, MeasureOptions
-from workbench.runtime.results import Built
-from workbench.tune.default import default_schedule
-from workbench.tune.task_state import PLAY_OFF
+from workbench.runtime.loaded_code import CodeImage
+from workbench.runtime.measuring.contest import BRIEF, Contest
+from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, MeasureOptions
+from workbench.runtime.measuring.results import Built
+from workbench.space.default_schedule import default_schedule
+from workbench.tune.run.task_state import PLAY_OFF
 
 SAME = {
     "matmul 512": lambda: workloads.matmul(512, 512, 512, constant_b=True),
@@ -139,7 +139,7 @@ def rate(options: argparse.Namespace) -> bool:
     with busy(options.busy), wb.tune(tasks, trials=options.count, log=log, target=target) as session:
         session.wait(3600)
     whole = time.perf_counter() - loaded
-    from workbench.tune.log import load_log
+    from workbench.log.reader import load_log
 
     lines = load_log(log)
     brief = sum(c.reason != PLAY_OFF for c in lines.comparisons)

@@ -29,17 +29,17 @@ from typing import Any
 
 import numpy as np
 
+from workbench.cost_model import make_model, spearman
 from workbench.graph import load_onnx
 from workbench.graph.tasks import Task, extract_tasks
-from workbench.runtime.measure import LocalRunner, MeasureInput, MeasureOptions
+from workbench.machine_model import nest_summary
+from workbench.machine_model.features import INDEX, features
+from workbench.machine_model.parameters import Machine
+from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, MeasureOptions
 from workbench.schedule import Schedule
+from workbench.search import Candidate, EvolutionarySearch
+from workbench.space.space import Space, make_space
 from workbench.target import Target
-from workbench.tune import nestplan
-from workbench.tune.cost_model import make_model, spearman
-from workbench.tune.features import INDEX, features
-from workbench.tune.machine import Machine
-from workbench.tune.search import Candidate, EvolutionarySearch
-from workbench.tune.space import Space, make_space
 
 HELD_OUT, TOP, POPULATION, TRIALS, BATCH = 64, 16, 4096, 200, 16
 CLAIM_SPEARMAN, CLAIM_PERCENTILE = 0.85, 90.0
@@ -153,7 +153,7 @@ class Measured:
         for s in data["samples"]:
             if s["key"] not in rows:
                 func = Schedule.from_json(task.func, s["trace"], target).func
-                rows[s["key"]] = features(nestplan.plan(func, int(task.flops)), {}, 1, machine)[0]
+                rows[s["key"]] = features(nest_summary.plan(func, int(task.flops)), {}, 1, machine)[0]
         self.key, self.name = data["key"], data["name"]
         self.x = np.stack([rows[s["key"]] for s in data["samples"]])
         ms = np.array([math.nan if s["ms"] is None else s["ms"] for s in data["samples"]])

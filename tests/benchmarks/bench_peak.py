@@ -24,11 +24,13 @@ from dataclasses import dataclass
 import numpy as np
 
 import workbench as wb
-from workbench.codegen import build_func, llvm_bind
+from workbench.codegen import build_func
+from workbench.codegen.llvm import llvm_bind
 from workbench.runtime.buffers import RuntimeStruct, aligned_empty, concrete_shape, pointer_table
-from workbench.runtime.harness import clock_for, time_calls
-from workbench.runtime.peaks import peak_text
-from workbench.runtime.threads import serial_launch_address
+from workbench.runtime.machine.peaks import peak_kernel
+from workbench.runtime.measuring.harness import clock_for, time_calls
+from workbench.runtime.native.load import load
+from workbench.runtime.thread_pool.pool import serial_launch_address
 
 Args = tuple[int, ...]
 
@@ -104,9 +106,9 @@ def kernel(s: wb.Schedule, target: wb.Target, flops: float) -> Timed:
 
 
 def register_loop(target: wb.Target, rounds: int = 20_000) -> Timed:
-    """The loop of `workbench.runtime.peaks`: multiply-adds on as many chains as hide their latency."""
+    """The loop of `workbench.runtime.machine.peaks`: multiply-adds on as many chains as hide their latency."""
     lanes, chains = target.lanes("float32"), 24 if target.vector_registers >= 32 else 12
-    library = llvm_bind.load_object(llvm_bind.compile_ir(peak_text(lanes, chains, True), target), ("wb_peak",))
+    library = load(peak_kernel(lanes, chains, True), target=target)
     count = np.array([rounds], np.int64)
     data = np.concatenate([np.full(2 * lanes, 0.5), np.ones(chains * lanes)]).astype(np.float32)
     table = pointer_table([int(count.ctypes.data), int(data.ctypes.data)])

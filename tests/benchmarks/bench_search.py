@@ -32,12 +32,12 @@ except ImportError:  # run as a script
     from search_world import World, record  # type: ignore[import-not-found,no-redef]
 
 from workbench import workloads
+from workbench.cost_model import make_model
 from workbench.ir.flops import count_flops
-from workbench.runtime.measure import LocalRunner, MeasureInput, MeasureOptions
+from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, MeasureOptions
+from workbench.search import SEARCHES, make_search
+from workbench.space.space import make_space
 from workbench.target import Target
-from workbench.tune.cost_model import make_model
-from workbench.tune.search import SEARCHES, make_search
-from workbench.tune.space import make_space
 
 WORKLOADS = {
     "matmul 512": lambda: workloads.matmul(512, 512, 512, constant_b=True),
@@ -171,7 +171,7 @@ def main() -> None:
             world = World(options.replay, name, space) if options.replay else None
             rows = []
             for strategy in options.strategies:
-                for model in options.models if SEARCHES[strategy].make.learns else ["none"]:
+                for model in options.models if SEARCHES[strategy].learns else ["none"]:
                     for seed in range(options.seeds):
                         measure = made_up(flops) if options.overhead else live
                         measure = replayed(world, flops, seed) if world else measure

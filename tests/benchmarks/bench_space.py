@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 from workbench.graph import extract_tasks, load_onnx
+from workbench.space.space import Space, make_space
 from workbench.target import Target
-from workbench.tune.space import Space, make_space
 
 NETWORKS = ("light_squeezenet", "light_resnet50")
 CLAIM_MS = 60.0

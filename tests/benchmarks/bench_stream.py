@@ -73,7 +73,7 @@ fake.start();
 
 RESULT = """
 from workbench.analysis import best_so_far
-key = w.session.desk.infos[w.session.desk.index].key
+key = w.session.state.infos[w.session.state.index].key
 curve = best_so_far(fake, key)
 ended = max(r for r, _ in seen)
 times = [t for t, _ in seen if t >= began]

@@ -18,13 +18,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from workbench import workloads
+from workbench.cost_model import make_model
 from workbench.ir.flops import count_flops
-from workbench.runtime.contest import ContestRules
-from workbench.runtime.measure import LocalRunner, MeasureInput, MeasureOptions
+from workbench.runtime.measuring.contest import ContestRules
+from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, MeasureOptions
+from workbench.search import make_search
+from workbench.space.space import make_space
 from workbench.target import Target
-from workbench.tune.cost_model import make_model
-from workbench.tune.search import make_search
-from workbench.tune.space import make_space
 
 WORKLOADS = {
     "matmul 512": ("matmul", lambda: workloads.matmul(512, 512, 512)),

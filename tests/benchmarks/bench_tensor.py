@@ -86,7 +86,7 @@ def ours(case: str, n: int, a: Arrays) -> Ways:
 
 def native(call: Any, seconds: float) -> float:
     """Median milliseconds of a prepared call of ours, clocked next to the call in machine code."""
-    from workbench.runtime import harness
+    from workbench.runtime.measuring import harness
 
     kernel = call._kernel
     around, fn = kernel._around, kernel._loaded.address
@@ -176,7 +176,7 @@ def ceiling(case: str, n: int, a: Arrays) -> Ways:
     """The instruction alone on operands that stay in registers, as often as the product of this size takes it."""
     import ctypes
 
-    from workbench.codegen import llvm_bind
+    from workbench.codegen.llvm import llvm_bind
     from workbench.intrinsics import x86_amx
     from workbench.target import Target
 

@@ -127,7 +127,7 @@ def kernels(threads: int) -> dict[str, Any]:
         s.parallel(i0)
         return s
 
-    from workbench.tune.default import default_schedule
+    from workbench.space.default_schedule import default_schedule
 
     conv = wb.workloads.conv2d_nhwc(56, 56, 64, 64)
     return {
@@ -177,7 +177,7 @@ def smoothed(values: list[float | None], width: int = 5) -> list[float]:
 
 def same(args: argparse.Namespace) -> dict[str, Any]:
     """Let a kernel run against itself beside a load."""
-    from workbench.runtime.services import contest
+    from workbench.runtime.measuring.services import contest
 
     verdicts = {"faster": 0, "slower": 0, "cannot tell": 0, "not clean": 0}
     shortened = list(kernels(args.threads).items())
@@ -288,8 +288,8 @@ def tuned_log(name: str, model: str, shapes: dict[str, Any], args: argparse.Name
 
 def promised(args: argparse.Namespace) -> dict[str, Any]:
     """What a run says the network takes, against what fresh processes take."""
-    from workbench.tune.lines import NetworkTime
-    from workbench.tune.log import load_log
+    from workbench.log.lines import NetworkTime
+    from workbench.log.reader import load_log
 
     out: dict[str, Any] = {}
     for name in args.networks:

@@ -16,15 +16,15 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from workbench import te
 from workbench.codegen import build_func
-from workbench.ir import te
 from workbench.ir.expr import BINARY_OPS
 from workbench.ir.func import Func
 from workbench.ir.stmt import For, rewrite
-from workbench.ir.te_value import binary, unary
 from workbench.runtime.kernel import Kernel
+from workbench.space.default_schedule import default_schedule
 from workbench.target import Target
-from workbench.tune.default import default_schedule
+from workbench.te.value import binary, unary
 from workbench.workloads import softmax
 
 TARGET = Target.host(threads=1)

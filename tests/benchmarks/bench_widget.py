@@ -167,9 +167,9 @@ def bench(times: int, measure: bool) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------------------------- pictures
 
 FAIL = """
-from workbench.session import measuring
+from workbench.session.measurement import results
 error = "element [0, 3, 5, 1] is 1.25 but must be 2.5"
-measuring.measure = lambda view, target, *_: measuring.Result("wrong_answer", error=error)
+results.measure = lambda view, target, *_: results.Result("wrong_answer", error=error)
 """
 
 
@@ -223,14 +223,14 @@ def _small(notebook: Notebook, camera: Camera) -> None:
     view.tab("tuning")
     camera.all_looks(view, "empty-tuning")
     view.tab("schedule")
-    notebook.say("from workbench.session import measuring\ngood = measuring.measure" + FAIL)
+    notebook.say("from workbench.session.measurement import results\ngood = results.measure" + FAIL)
     view.select("k")
     view.apply("split")
     view.find("[data-swb-do=measure]").click()
     view.see("button[data-step='1'] .swb-step-ms", "wrong answer")
     view.find(".swb-chosen").get_by_role("button", name="Why").click()
     camera.all_looks(view, "failed-schedule")
-    notebook.say("measuring.measure = good\nm.close()")
+    notebook.say("results.measure = good\nm.close()")
 
 
 def _network(notebook: Notebook, camera: Camera) -> None:

@@ -20,12 +20,12 @@ import pytest
 
 from workbench import workloads
 from workbench.ir.flops import count_flops
-from workbench.runtime.measure import LocalRunner, MeasureInput
-from workbench.runtime.results import Measurement, MeasureOptions
+from workbench.machine_model.features import INDEX
+from workbench.runtime.measuring.measure import LocalRunner, MeasureInput
+from workbench.runtime.measuring.results import Measurement, MeasureOptions
 from workbench.schedule import Schedule
+from workbench.space.space import Variant, make_space
 from workbench.target import Target
-from workbench.tune.features import INDEX
-from workbench.tune.space import Variant, make_space
 
 #: (height and width, input channels, output channels) -> the least ratio direct / Winograd that is claimed.
 CASES = {

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from workbench.tune.cost_model import make_model
-from workbench.tune.search import SearchOptions, make_search
+from workbench.cost_model import make_model
+from workbench.search import SearchOptions, make_search
 
 OPTIONS = {
     "objective": "reg:squarederror", "eta": 0.05, "max_depth": 8, "subsample": 0.8, "colsample_bytree": 0.5,

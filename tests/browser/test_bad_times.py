@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiers import first
 
 from browser.driver import Notebook, lab, new_notebook, tiny_model
 from browser.view import LONG, MORE_TRIALS, View
-from workbench.tune.log import load_log
+from workbench.log.reader import load_log
 
 MATMUL = "import workbench as wb\nw = wb.Workbench(wb.workloads.matmul(64, 64, 64))\nw"
 NETWORK = "import workbench as wb\nw = wb.Workbench('tiny.onnx', log={0!r})\nw"
@@ -22,7 +23,7 @@ LOOP = """
 import time
 from pathlib import Path
 print("it runs", flush=True)
-end = time.time() + 90
+end = time.time() + 240
 while not Path({0!r}).exists() and time.time() < end:
     time.sleep(0.02)
 """
@@ -87,7 +88,7 @@ BUSY = """
 import time
 from pathlib import Path
 print("it runs", flush=True)
-end = time.time() + 90
+end = time.time() + 240
 while not Path({0!r}).exists() and time.time() < end:
     sum(range(1000))
 """
@@ -95,7 +96,7 @@ REACTS = """async () => { const word = () => document.querySelector('.swb-tuning
     const [name, wanted] = word() === 'Running' ? ['pause', 'Paused'] : ['resume', 'Running'];
     const began = performance.now();
     document.querySelector(`[data-action=${name}]`).click();
-    while (word() !== wanted && performance.now() - began < 20000) await new Promise(requestAnimationFrame);
+    while (word() !== wanted && performance.now() - began < 60000) await new Promise(requestAnimationFrame);
     return [word() === wanted, performance.now() - began]; }"""
 OLD_KERNEL = """() => Object.defineProperty(window.jupyterapp.shell.currentWidget.sessionContext.session.kernel,
     'supportsSubshells', { get: () => false })"""
@@ -108,9 +109,16 @@ def reaction(page: Any) -> float:
     return float(ms)
 
 
-@pytest.mark.parametrize("comms", ["over subshells", "over the main thread"])
-def test_pause_reacts_in_a_second_while_a_cell_computes(
-    page: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, comms: str
+@pytest.mark.parametrize(
+    ("comms", "limit_ms"),
+    [
+        ("over subshells", 60_000),
+        pytest.param("over subshells", 1000, marks=pytest.mark.bench),
+        pytest.param("over the main thread", 60_000, marks=pytest.mark.checks),
+    ],
+)
+def test_pause_reacts_while_a_cell_computes(
+    page: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, comms: str, limit_ms: int
 ) -> None:
     there = request.getfixturevalue("address" if comms == "over subshells" else "old_address")
     folder = request.getfixturevalue("lab_folder") if comms == "over subshells" else old_folder(tmp_path_factory)
@@ -119,7 +127,7 @@ def test_pause_reacts_in_a_second_while_a_cell_computes(
     cell = notebook.code(BUSY.format(f"{name}-go-on"), wait=False)
     notebook.wait_output(cell, "it runs")
     took: list[tuple[float, float]] = []
-    while not any(max(there_and_back) < 1000 for there_and_back in took):
+    while not any(max(there_and_back) < limit_ms for there_and_back in took):
         assert len(took) < 3, took  # other programs may have the cores for a moment
         took.append((reaction(page), reaction(page)))
         assert notebook.running(cell)
@@ -130,6 +138,7 @@ def test_pause_reacts_in_a_second_while_a_cell_computes(
     notebook.wait_cell(cell)
 
 
+@pytest.mark.checks
 def test_clicks_wait_for_the_cell_where_there_is_one_thread(
     page: Any, old_address: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -165,7 +174,7 @@ AbortSignal.timeout = ms => timeout(ms === 2000 ? 0 : ms);"""
 """As on a page that is busy for longer than the two seconds that anywidget gives to the module of a model."""
 
 
-@pytest.mark.parametrize("slow", [False, True])
+@pytest.mark.parametrize("slow", first([False, True]))
 def test_page_reloaded_in_mid_tuning(page: Any, address: str, lab_folder: Path, slow: bool) -> None:
     if slow:
         page.add_init_script(TOO_SLOW)
@@ -314,8 +323,8 @@ def test_an_object_that_cannot_be_shown(page: Any, address: str, lab_folder: Pat
 
 
 FAILING = """
-from workbench.session import measuring
-measuring.measure = lambda view, target, *_: measuring.Result({0!r}, error="element [3, 5] is 1.0 but must be 2.0")
+from workbench.session.measurement import results
+results.measure = lambda view, target, *_: results.Result({0!r}, error="element [3, 5] is 1.0 but must be 2.0")
 """
 
 

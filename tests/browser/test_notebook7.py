@@ -12,14 +12,17 @@ import pytest
 from browser.driver import NOTEBOOK, Notebook, new_notebook, notebook7, tiny_model
 from browser.view import LONG, View
 
-pytestmark = pytest.mark.skipif(find_spec("notebook") is None, reason="Jupyter Notebook is not installed: [test]")
+pytestmark = [
+    pytest.mark.checks,
+    pytest.mark.skipif(find_spec("notebook") is None, reason="Jupyter Notebook is not installed: [test]"),
+]
 
 OPEN = "import workbench as wb\nw = wb.Workbench('tiny.onnx', log='seven.tunelog.jsonl')\nw"
 BUSY = """
 import time
 from pathlib import Path
 print("it runs", flush=True)
-end = time.time() + 60
+end = time.time() + 240
 while not Path("go-on").exists() and time.time() < end:
     sum(range(1000))
 """

@@ -13,8 +13,8 @@ import pytest
 from browser.driver import tiny_model
 from workbench import Schedule, Session, Target, workloads
 from workbench.errors import UsageError
-from workbench.session.measuring import Result
-from workbench.tune.record import Record
+from workbench.log.record import Record
+from workbench.session.measurement.results import Result
 from workbench.widgets import page as pages
 from workbench.widgets.export import made
 
@@ -44,8 +44,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
         session.schedule.split("o", [None, 16])
         session.schedule.reorder("h", "w", "o.0", "kh", "kw", "c", "o.1")
         session.schedule.vectorize("o.1")
-        key = session.desk.variant().key
-        session.run(lambda: session.desk.history.results.update({key: Result("ok", 0.123, 0.01, 90.0)}))
+        key = session.state.variant().key
+        session.run(lambda: session.state.history.results.update({key: Result("ok", 0.123, 0.01, 90.0)}))
         session.run("select", id="c")
         file = made(session, {"what": "html", "charts": False})
     finally:
@@ -133,12 +133,12 @@ def test_charts_are_drawn_where_they_stand(reader: Reader, tmp_path: Path) -> No
     schedule = Schedule(workloads.matmul(64, 64, 64), TARGET)
     session = Session(schedule, auto_measure=False)
     try:
-        name, key = session.desk.infos[0].name, session.desk.infos[0].key
+        name, key = session.state.infos[0].name, session.state.infos[0].key
         records = [
             Record(task_key=key, task=name, trial=k, status="ok", target=str(TARGET), latency_ms=2.0 / (k + 1))
             for k in range(5)
         ]
-        session.run(lambda: session.desk.stats.add(records))
+        session.run(lambda: session.state.stats.add(records))
         path = tmp_path / "page.html"
         path.write_text(made(session, {"what": "html"}).text, encoding="utf-8")
     finally:

@@ -7,7 +7,7 @@ from typing import Any
 
 from browser.driver import Notebook
 
-LONG = 60_000
+LONG = 100_000
 """Milliseconds to wait for something at most; whatever is waited for usually takes a small part of that."""
 
 _POINTS = """() => Math.max(0, ...[...document.querySelectorAll('.js-plotly-plot')].map(

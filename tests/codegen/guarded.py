@@ -9,11 +9,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from workbench.codegen import build_func, llvm_bind
+from workbench.codegen import build_func
+from workbench.codegen.llvm import llvm_bind
 from workbench.ir.func import Func, pack
 from workbench.runtime.buffers import RuntimeStruct, aligned_empty, concrete_shape, pointer_table
-from workbench.runtime.harness import clock_for, time_calls
-from workbench.runtime.threads import serial_launch_address
+from workbench.runtime.measuring.harness import clock_for, time_calls
+from workbench.runtime.thread_pool.pool import serial_launch_address
 from workbench.target import Target
 
 HOST = Target.host(threads=1)

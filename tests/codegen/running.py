@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from workbench.codegen import build_func
-from workbench.ir import interp
 from workbench.ir.func import Func
+from workbench.ir.interpreter import interp
 from workbench.ir.stmt import For, rewrite
 from workbench.runtime.kernel import Kernel
 from workbench.target import Target

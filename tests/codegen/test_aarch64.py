@@ -8,12 +8,12 @@ import re
 import pytest
 from property import tensors
 
-from workbench import workloads
-from workbench.codegen import build_func, llvm_bind
+from workbench import te, workloads
+from workbench.codegen import build_func
+from workbench.codegen.llvm import llvm_bind
 from workbench.errors import BuildError
-from workbench.ir import te
-from workbench.runtime.harness import harness_text
-from workbench.runtime.pool_text import runtime_text
+from workbench.runtime.measuring.harness import harness_text
+from workbench.runtime.thread_pool.native_pool import runtime_text
 from workbench.schedule import Schedule
 from workbench.target import Target
 

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from codegen.running import compiled, marked
 
+from workbench import te
 from workbench.errors import ExpressionError
-from workbench.ir import interp, reference, te
-from workbench.ir.te_math import ACTIVATION_ERROR
+from workbench.ir.interpreter import interp
+from workbench.ir.numpy_reference import evaluate
+from workbench.te.math import ACTIVATION_ERROR
 
 ERF = np.vectorize(math.erf, otypes=[np.float64])
 
@@ -67,7 +69,7 @@ def test_all_evaluations_agree(name, dtype):
     f = activation(name, 37, dtype)
     want = ACTIVATIONS[name][1](x.astype(np.float64))
     close = {"float16": 4e-3, "float32": 2e-6, "float64": 1e-12}[dtype]
-    for got in (interp.run(f, {"X": x})["Y"], reference.evaluate(f, {"X": x})["Y"], compiled(f, x)):
+    for got in (interp.run(f, {"X": x})["Y"], evaluate.evaluate(f, {"X": x})["Y"], compiled(f, x)):
         assert got.dtype == x.dtype
         np.testing.assert_allclose(got, want, rtol=close, atol=close)
 

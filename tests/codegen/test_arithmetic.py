@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from codegen.running import check, compiled, marked
 
-from workbench import Schedule, Target, workloads
-from workbench.ir import interp, reference, te
+from workbench import Schedule, Target, te, workloads
+from workbench.ir.interpreter import interp
+from workbench.ir.numpy_reference import evaluate
 from workbench.ir.stmt import For
 
 # ---- integers --------------------------------------------------------------------------------------------------------
@@ -160,7 +161,7 @@ def everywhere(f, *arrays):
     given = dict(zip((b.name for b in f.inputs), arrays, strict=True))
     want = interp.run(f, given)[f.outputs[0].name]
     plain = np.float64 if want.dtype == np.dtype("bfloat16") else want.dtype
-    got = [reference.evaluate(f, given, precise=True)[f.outputs[0].name]]
+    got = [evaluate.evaluate(f, given, precise=True)[f.outputs[0].name]]
     got += [compiled(marked(f, i=kind), *arrays) for kind in ("serial", "vectorize")]
     for y in got:
         with np.errstate(over="ignore"):
@@ -232,7 +233,7 @@ def test_interpreter_and_reference_have_the_same_edges(op, dtype):
     )
     given = {b.name: {"A": x, "B": y}[b.name] for b in f.inputs}
     want = interp.run(f, given)["Y"]
-    for got in (reference.evaluate(f, given)["Y"], compiled(marked(f, i="vectorize"), **given)):
+    for got in (evaluate.evaluate(f, given)["Y"], compiled(marked(f, i="vectorize"), **given)):
         np.testing.assert_allclose(got, want, rtol=2e-6 if dtype == "float32" else 1e-14, atol=0)
         np.testing.assert_array_equal(np.signbit(got)[want == 0], np.signbit(want)[want == 0])
 

@@ -15,15 +15,14 @@ from codegen import running, test_arithmetic, test_hostile, test_programs
 from codegen.programs import program
 from property import checks, randoms
 
-from workbench import workloads
+from workbench import te, workloads
 from workbench.codegen import build_func, generate_func
 from workbench.codegen.c import compiler
 from workbench.errors import BuildError
-from workbench.ir import te
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Binary, Bound, Const, Load, Select, map_loads
 from workbench.ir.func import Align, Buffer, Func
-from workbench.ir.reference import evaluate
+from workbench.ir.numpy_reference.evaluate import evaluate
 from workbench.ir.stmt import Block, For, Iter, rewrite
 from workbench.runtime.buffers import pointer_table
 from workbench.runtime.kernel import Kernel

@@ -13,15 +13,15 @@ import pytest
 from codegen.test_c import TARGET, compiled_here, tiled
 from runtime.test_measure import gone
 
-from workbench import workloads
+from workbench import te, workloads
 from workbench.codegen import build_func, generate_func
 from workbench.codegen.c import compiler
 from workbench.errors import BuildError
-from workbench.ir import interp, te
 from workbench.ir.expr import Binary, Load
+from workbench.ir.interpreter import interp
 from workbench.ir.stmt import For, rewrite
 from workbench.runtime.kernel import Kernel
-from workbench.runtime.measure import LocalRunner, MeasureInput, MeasureOptions
+from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, MeasureOptions
 from workbench.schedule import Schedule
 from workbench.target import Target
 
@@ -88,7 +88,7 @@ def test_a_measurement_uses_the_compiler_of_the_moment(monkeypatch, tmp_path):
 
 PROGRAM = """
 import numpy as np
-from workbench.ir import te
+from workbench import te
 from workbench.schedule import Schedule
 
 x = te.placeholder((4,), name="größe")

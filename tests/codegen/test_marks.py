@@ -18,7 +18,7 @@ from workbench.codegen.c.compiler import problem
 from workbench.codegen.lowering import lowered
 from workbench.errors import WorkbenchError
 from workbench.ir.stmt import For, blocks, loops
-from workbench.tune.default import default_schedule
+from workbench.space.default_schedule import default_schedule
 
 HERE = Target.host(threads=2)
 RAPIDS = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=sapphirerapids -threads=2")

@@ -17,7 +17,7 @@ TESTS = Path(__file__).resolve().parents[1]
 
 
 def _m(module: str, what: str, old: str, new: str) -> Mutation:
-    return Mutation("build", f"workbench.codegen.{module}", what, ((old, new),))
+    return Mutation("build", f"workbench.codegen.llvm.{module}", what, ((old, new),))
 
 
 MUTATIONS = (
@@ -26,10 +26,10 @@ MUTATIONS = (
     _m("accumulators", "what does not exist is stored", "with self._where(cond):", "with self._where(True):"),
     _m("accumulators", "accumulators are never read", "starts = False if b.resumes else", "starts = True if True else"),
     _m("access", "guarded loads are not harmless", "if cond is None:\n            return plain", "return plain"),
-    _m("places", "no lane is too many", "(hi, \"slt\", most >= hi)", "(hi, \"slt\", False)"),
+    _m("addresses", "no lane is too many", "(hi, \"slt\", most >= hi)", "(hi, \"slt\", False)"),
     _m("exprs", "a page of zeros for every constant", "if other.value == 0:", "if True:"),
-    _m("places", "a mask begins too late", '(lo, "sge", least < lo)', '(lo, "sgt", least < lo)'),
-    _m("pieces", "the rest of a vector is lost", "out.append((at, width, width))", "pass"),
+    _m("addresses", "a mask begins too late", '(lo, "sge", least < lo)', '(lo, "sgt", least < lo)'),
+    _m("vector_pieces", "the rest of a vector is lost", "out.append((at, width, width))", "pass"),
     _m("exprs", "a page is always long enough", "if size > PAGE_BYTES:", "if False:"),
     _m("exprs", "a guard on lanes masks nothing", "self.both(self.mask, self._lanes_of(guard))", "self.mask"),
     _m("lanes", "an odd vector is lost", "parts = pairs + parts[len(pairs) * 2 :]", "parts = pairs"),

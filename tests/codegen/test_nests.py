@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from workbench import te
 from workbench.codegen import build_func, emit_module
 from workbench.errors import BuildError
-from workbench.ir import interp, te
 from workbench.ir.func import Func, HoleInfo
+from workbench.ir.interpreter import interp
 from workbench.ir.stmt import For, rewrite
 from workbench.runtime.kernel import Kernel
 from workbench.schedule import Schedule
@@ -179,7 +180,7 @@ def test_register_tile_has_no_memory_traffic_inside():
         nest = For(name, extent, (nest,), kind)
     f = replace(f, body=(nest,))
     check(f)
-    from workbench.codegen.llvm_bind import optimised_ir
+    from workbench.codegen.llvm.llvm_bind import optimised_ir
 
     text = optimised_ir(emit_module(f, TARGET, "kernel")[0], TARGET)
     inner = next(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from codegen.guarded import AVX2, HOST, PLAIN, run_guarded
 
-from workbench import workloads
-from workbench.ir import interp, te
+from workbench import te, workloads
+from workbench.ir.interpreter import interp
 from workbench.schedule import Schedule
 
 TARGETS = pytest.mark.parametrize("target", [HOST, AVX2, PLAIN], ids=["host", "avx2", "plain"])
@@ -59,7 +59,7 @@ def test_nan_and_infinity_survive(op, dtype, target):
 
 def test_partial_results_never_leave_the_registers():
     s = in_vectors(Schedule(workloads.reduce(32, 1024), HOST), 4 * HOST.lanes("float32"))
-    from workbench.codegen.llvm_bind import optimised_ir
+    from workbench.codegen.llvm.llvm_bind import optimised_ir
 
     text = optimised_ir(s.build().llvm, HOST)
     assert text.count("store") == 1, "the result of a row"

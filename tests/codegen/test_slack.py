@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from codegen.guarded import AVX2, HOST, PLAIN, run_guarded
 
+from workbench import te
 from workbench.codegen import emit_module
 from workbench.codegen.lowering import lowered
-from workbench.codegen.slack import with_slack
-from workbench.ir import interp, te
+from workbench.codegen.row_padding import with_slack
 from workbench.ir.func import Func
+from workbench.ir.interpreter import interp
 from workbench.schedule import Schedule
 from workbench.target import Target
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from codegen.guarded import AVX2, HOST, PLAIN, run_guarded
 
-from workbench import workloads
-from workbench.ir import interp, te
+from workbench import te, workloads
 from workbench.ir.func import Func
+from workbench.ir.interpreter import interp
 from workbench.schedule import Schedule
 from workbench.target import Target
 

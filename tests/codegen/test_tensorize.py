@@ -9,14 +9,16 @@ import pytest
 from codegen.running import compiled
 from property import tensors
 
-from workbench import host, workloads
-from workbench.codegen import build_func, llvm_bind
+from workbench import host, te, workloads
+from workbench.codegen import build_func
+from workbench.codegen.llvm import llvm_bind
 from workbench.errors import BuildError, ScheduleError, TargetError
 from workbench.intrinsics import registry
-from workbench.ir import interp, reference, te
 from workbench.ir.func import Func
+from workbench.ir.interpreter import interp
+from workbench.ir.numpy_reference import evaluate
 from workbench.ir.stmt import loops
-from workbench.runtime import operands
+from workbench.runtime.measuring import operands
 from workbench.schedule import Schedule
 from workbench.target import Target
 
@@ -52,7 +54,7 @@ def whole_range(func: Func, seed: int = 0) -> dict[str, np.ndarray]:
 def check(s: Schedule, seed: int = 0, interpret: bool = True) -> None:
     """Compiled code, interpreter and NumPy agree; integers to the bit."""
     inputs = whole_range(s.base, seed)
-    want = reference.evaluate(s.base, inputs)
+    want = evaluate.evaluate(s.base, inputs)
     got = compiled(s.func, **inputs)
     for b, y in zip(s.func.outputs, got if isinstance(got, tuple) else (got,), strict=True):
         exact = np.issubdtype(y.dtype, np.integer)
@@ -116,7 +118,7 @@ def test_on_a_target_without_it(name):
         build_func(free.func, plain)
     assert unbuilt.value.code == "build.intrinsic"
     inputs = whole_range(free.base)
-    got, want = interp.run(free.func, inputs)["C"], reference.evaluate(free.base, inputs)["C"]
+    got, want = interp.run(free.func, inputs)["C"], evaluate.evaluate(free.base, inputs)["C"]
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-4)
 
 
@@ -259,7 +261,7 @@ def test_another_architecture():
     tensors.tensorized(random.Random(0), s, "arm.dotprod.sdot")
     assert "sdot" in llvm_bind.assembly(build_func(s.func, target).source, target)
     inputs = whole_range(s.base)
-    got, want = interp.run(s.func, inputs)["C"], reference.evaluate(s.base, inputs)["C"]
+    got, want = interp.run(s.func, inputs)["C"], evaluate.evaluate(s.base, inputs)["C"]
     np.testing.assert_array_equal(got, want)
 
 

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from codegen.running import TARGET, marked
 
+from workbench import te
 from workbench.codegen import build_func
 from workbench.codegen.vmath import DECLARED, HALF_ULP
-from workbench.ir import te
 from workbench.ir.expr import BINARY_OPS
-from workbench.ir.te_value import binary, unary
 from workbench.runtime.kernel import Kernel
 from workbench.target import Target
+from workbench.te.value import binary, unary
 
 WIDE = np.longdouble if np.finfo(np.longdouble).nmant >= 63 else None
 BITS = {"float32": np.uint32, "float64": np.uint64, "float16": np.uint16, "bfloat16": np.uint16}

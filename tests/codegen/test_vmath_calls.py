@@ -7,12 +7,12 @@ import re
 import pytest
 from codegen.running import marked
 
+from workbench import te
 from workbench.codegen import backend_for
-from workbench.ir import te
 from workbench.ir.expr import BINARY_OPS, UNARY_OPS
 from workbench.ir.func import Func
-from workbench.ir.te_value import binary, unary
 from workbench.target import Target
+from workbench.te.value import binary, unary
 
 #: Triple and CPU.
 MACHINES = {

@@ -10,9 +10,9 @@ import sys
 import pytest
 
 from workbench.cli import main
-from workbench.tune.log import Header
-from workbench.tune.log_writer import LogWriter
-from workbench.tune.record import Record
+from workbench.log.reader import Header
+from workbench.log.record import Record
+from workbench.log.writer import LogWriter
 
 
 def invoke(capfd, *arguments):

@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
+from workbench import te
 from workbench.codegen.backend import generate_func
-from workbench.ir import te
 from workbench.ir.func import Func
-from workbench.ir.parser import parse
-from workbench.ir.printer import to_text
+from workbench.ir.text.parser import parse
+from workbench.ir.text.printer import to_text
 from workbench.legible import escaped, legible, legible_line, python_literal
 from workbench.schedule import Schedule
 from workbench.widgets.export import made
@@ -127,7 +127,7 @@ def test_scripts_run_and_touch_nothing(tmp_path):
     (tmp_path / "scripts.json").write_text(json.dumps(scripts))
     driver = """if True:
         import json, sys
-        from workbench.ir.printer import to_text
+        from workbench.ir.text.printer import to_text
         for text, nest in json.load(open("scripts.json")):
             space = {"__name__": "script"}
             exec(compile(text.encode(), "script.py", "exec"), space)

@@ -14,8 +14,9 @@ from pathlib import Path
 import leftovers
 import pytest
 from errors import models
+from waiting import until
 
-from workbench.tune.log import load_log
+from workbench.log.reader import load_log
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc")
 
@@ -40,7 +41,7 @@ class Command:
         os.killpg(self.process.pid, signal.SIGINT)
 
     def finish(self):
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=100)
         return self.process.returncode, out, err
 
     def left(self):
@@ -96,11 +97,24 @@ def test_an_interrupt_in_a_callback_of_the_import_system_is_not_lost():
     assert done.stdout.split() == ["ended", "heard", "True"]
 
 
-@pytest.mark.parametrize("delay", [0.25, 0.5, 1.0])
+@pytest.mark.slow
+@pytest.mark.parametrize("delay", [0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0])
 def test_tune_at_any_moment(start, model, tmp_path, delay):
     log = tmp_path / "a.jsonl"
     command = start("tune", model, "--trials", "100000", "--log", log, "--threads", "1", "--json")
     time.sleep(delay)
+    check_interrupted(command, log)
+
+
+def test_tune_while_it_begins(start, model, tmp_path):
+    """When it has opened its log: workers and the cost model are about to start."""
+    log = tmp_path / "a.jsonl"
+    command = start("tune", model, "--trials", "100000", "--log", log, "--threads", "1", "--json")
+    until(lambda: log.exists() or command.process.poll() is not None)
+    check_interrupted(command, log)
+
+
+def check_interrupted(command, log):
     command.interrupt()
     code, out, err = command.finish()
     assert code == 130, err
@@ -114,9 +128,7 @@ def test_tune_at_any_moment(start, model, tmp_path, delay):
 def test_tune_while_it_measures(start, model, tmp_path):
     log = tmp_path / "a.jsonl"
     command = start("tune", model, "--trials", "100000", "--log", log, "--threads", "1")
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and (not log.exists() or log.read_bytes().count(b'"kind":"trial"') < 9):
-        time.sleep(0.02)
+    until(lambda: log.exists() and log.read_bytes().count(b'"kind":"trial"') >= 9)
     command.interrupt()
     time.sleep(0.01)
     command.interrupt()  # people press it twice
@@ -130,9 +142,11 @@ def test_tune_while_it_measures(start, model, tmp_path):
     assert command.all_gone()
 
 
-def test_run_and_benchmark(start, model):
+def test_run_and_benchmark(start, model, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_CACHE_DIR", str(tmp_path))
     command = start("run", model, "--benchmark", "--repeat", "100000000", "--json")
-    time.sleep(2.0)
+    until(lambda: [*tmp_path.glob("kernels/*")] or command.process.poll() is not None)  # it is compiled
+    time.sleep(0.3)
     command.interrupt()
     code, out, err = command.finish()
     assert code == 130, err
@@ -143,9 +157,7 @@ def test_run_and_benchmark(start, model):
 def test_kill_9_leaves_no_worker(start, model, tmp_path):
     log = tmp_path / "a.jsonl"
     command = start("tune", model, "--trials", "100000", "--log", log, "--threads", "1")
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and (not log.exists() or log.read_bytes().count(b"\n") < 5):
-        time.sleep(0.02)
+    until(lambda: log.exists() and log.read_bytes().count(b"\n") >= 5)
     command.process.kill()
     command.finish()
     assert command.all_gone()
@@ -163,8 +175,7 @@ def test_what_runs_in_the_background_of_a_script_is_not_interrupted(start, model
     """There SIGINT is ignored from the start, and Ctrl-C is for what runs in front."""
     log = tmp_path / "a.jsonl"
     command = start("tune", model, "--trials", "6", "--log", log, "--threads", "1", "--json", ignoring=True)
-    while not log.exists() and command.process.poll() is None:
-        time.sleep(0.02)
+    until(lambda: log.exists() or command.process.poll() is not None)
     command.interrupt()
     code, out, err = command.finish()
     assert code == 0, err

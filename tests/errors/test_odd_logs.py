@@ -8,8 +8,8 @@ import statistics
 import pytest
 from errors.test_cli_errors import check_error, invoke, write
 
-from workbench.runtime.results import Measurement
-from workbench.tune.record import COSTS_KEPT, outcome
+from workbench.log.record import COSTS_KEPT, outcome
+from workbench.runtime.measuring.results import Measurement
 
 
 def change(log, **fields):

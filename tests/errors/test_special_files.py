@@ -9,7 +9,7 @@ from errors import models
 import workbench as wb
 from workbench.errors import WorkbenchError
 from workbench.files import replace_file
-from workbench.tune.log import write_log
+from workbench.log.reader import write_log
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
 

@@ -45,7 +45,7 @@ def test_computes_the_right_thing(make):
     s = make(wb.Target.host(threads=1))
     rng = np.random.default_rng(0)
     inputs = {b.name: rng.standard_normal(b.logical_shape()).astype(b.dtype) for b in s.func.inputs}
-    from workbench.ir.reference import evaluate
+    from workbench.ir.numpy_reference.evaluate import evaluate
 
     (expected,) = evaluate(make(wb.Target.host(threads=1)).undo(99).func, inputs).values()
     got = s.build(poison=True)(**inputs)

@@ -19,13 +19,13 @@ from runtime.llvm_kernels import ADD, code
 import workbench as wb
 from workbench.cli import main
 from workbench.codegen.c.compiler import find_compiler
-from workbench.codegen.llvm_bind import compile_ir
+from workbench.codegen.llvm.llvm_bind import compile_ir
 from workbench.errors import BuildError, WorkbenchError
-from workbench.graph.fill import fill_weights
-from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, Slot
+from workbench.graph.seeded_weights import fill_weights
+from workbench.network.compile import execute
+from workbench.runtime.execution.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, Slot
 from workbench.runtime.export import export_library
 from workbench.runtime.export.elf import for_library
-from workbench.tune.compile import execute
 
 
 @pytest.mark.parametrize("threads", [1, 2])

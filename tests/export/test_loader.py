@@ -20,10 +20,10 @@ from workbench.errors import WorkbenchError
 from workbench.graph import Graph, Node
 from workbench.graph.graph import TensorType
 from workbench.intrinsics import x86_amx
-from workbench.runtime import outputs
-from workbench.runtime.executable import Executable
+from workbench.runtime.execution import outputs
+from workbench.runtime.execution.executable import Executable
 from workbench.runtime.export import export_library, features, library
-from workbench.runtime.export.library_text import ABI, CONTEXT
+from workbench.runtime.export.native_contexts import ABI, CONTEXT
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ def test_pointers_are_used_as_they_are(lines, want, tmp_path):
             assert view[further : further + array.nbytes].tobytes() == array.tobytes()
             view[further : further + array.nbytes] = 0
             assert not view.any()
-        places = np.frombuffer(ctypes.string_at(context.handle + CONTEXT["places"], pointers.nbytes), np.uintp)
+        places = np.frombuffer(ctypes.string_at(context.handle + CONTEXT.offset("places"), pointers.nbytes), np.uintp)
         moved = [k for k, (place, pointer) in enumerate(zip(places, pointers, strict=True)) if place != pointer]
         assert moved == (list(lines) if not further else [])
         assert not (places[moved] % 64).any()

@@ -172,7 +172,7 @@ def test_only_what_there_is_is_on_offer(bench: Bench) -> None:
     bench.click("[data-swb-do=export]")
     assert page.locator(".swb-export button:text-is('Tasks')").count() == 0
     drawings = page.eval_on_selector_all(".swb-export option", "all => all.map(e => e.value)")
-    assert drawings == ["nest", "variants", "stages"]
+    assert drawings == ["nest", "stages", "variants"]
 
 
 def test_a_refusal_is_told_where_one_looks(bench: Bench) -> None:

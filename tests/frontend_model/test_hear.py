@@ -46,7 +46,7 @@ def test_messages_before_the_view_are_heard(tmp_path: Path) -> None:
     node, esbuild = shutil.which("node"), SOURCES / "node_modules" / ".bin" / "esbuild"
     if node is None or not esbuild.exists():
         pytest.skip("Node or extensions/node_modules is missing")
-    (tmp_path / "entry.ts").write_text(ENTRY % str(SOURCES / "src/widget/hosted"))
+    (tmp_path / "entry.ts").write_text(ENTRY % str(SOURCES / "src/widget/kernel/hosted-view"))
     made = tmp_path / "entry.mjs"
     command = [esbuild, tmp_path / "entry.ts", "--bundle", "--platform=node", "--format=esm", f"--outfile={made}"]
     subprocess.run(command, check=True, capture_output=True)

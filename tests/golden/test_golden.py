@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from workbench import workloads
-from workbench.ir.diff import diff_text
-from workbench.ir.parser import parse
-from workbench.ir.printer import to_text
+from workbench.ir.text.diff import diff_text
+from workbench.ir.text.parser import parse
+from workbench.ir.text.printer import to_text
 from workbench.schedule import Hole, Schedule
 
 FOLDER = Path(__file__).parent

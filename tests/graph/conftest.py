@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from workbench.graph import Graph, load_onnx
-from workbench.graph.fill import fill_weights
+from workbench.graph.seeded_weights import fill_weights
 
 
 def light_path(name: str) -> Path:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.graph import Graph, Node, TensorType, partition
+from workbench.graph.evaluation import evaluate as reference
 from workbench.graph.group import Group
 from workbench.graph.infer import make_call
-from workbench.graph.opdef import evaluate as reference
-from workbench.graph.plan import plan_memory
+from workbench.graph.memory.plan import plan_memory
+from workbench.ir.numpy_reference.evaluate import evaluate
 from workbench.ir.overwrite import overwritable
-from workbench.ir.reference import evaluate
 
 
 def image(*shape: int) -> TensorType:

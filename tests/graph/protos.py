@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.graph import Node
-from workbench.graph.program import Program
+from workbench.graph.model import Program
 
 
 def attribute(value):

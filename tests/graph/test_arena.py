@@ -6,7 +6,7 @@ import pytest
 from graph.nets import reuses
 
 from workbench.graph import Graph, load_onnx, tasks
-from workbench.graph.plan import MemoryPlan, plan_memory
+from workbench.graph.memory.plan import MemoryPlan, plan_memory
 
 #: Peak of intermediate results, relative to the least possible.
 PEAK = 1.15

@@ -11,7 +11,7 @@ from graph.small import net, weights
 import workbench as wb
 from workbench.graph import Graph, Node, partition, run_reference
 from workbench.graph.passes.combine import combine_parallel, why_not
-from workbench.graph.passes.rewriting import Site
+from workbench.graph.passes.rules.rewriting import Site
 
 
 def attention(batch: int = 2, rows: int = 6, heads: int = 3, size: int = 4, bias: bool = True) -> Graph:

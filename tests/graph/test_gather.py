@@ -9,11 +9,13 @@ from graph.test_programs import info, model
 from onnx import TensorProto, helper
 
 import workbench as wb
+from workbench import te
 from workbench.errors import ModelError
 from workbench.graph import load_onnx, partition, run_reference
-from workbench.graph.opdef import Case, registry
-from workbench.ir import interp, te
-from workbench.ir.reference import evaluate
+from workbench.graph.call import Case
+from workbench.graph.opdef import registry
+from workbench.ir.interpreter import interp
+from workbench.ir.numpy_reference.evaluate import evaluate
 
 INT = TensorProto.INT64
 
@@ -102,13 +104,14 @@ _OPS = "workbench.graph.ops."
 _IDS = np.array([[2, -1], [0, -3]])
 _X = np.array([[1, 3, 3, 2], [4, 5, 0, 0], [7, 7, 1, 9]], np.float32)
 BUGS = [
-    ("gather:counted", "value + extent", "value", "Gather", (_X, _IDS), {}),
-    ("gather:Gather.lower", "i[axis + width :]", "i[axis + 1 :][: x.ndim - axis - 1]", "Gather", (_X, _IDS), {}),
-    ("gather:GatherND.lower", "x.shape[batch + k]", "x.shape[k]", "GatherND", (_X, _IDS[[0, 1, 1], 1:]),
+    ("arrays.gather:counted", "value + extent", "value", "Gather", (_X, _IDS), {}),
+    ("arrays.gather:Gather.lower", "i[axis + width :]", "i[axis + 1 :][: x.ndim - axis - 1]", "Gather", (_X, _IDS), {}),
+    ("arrays.gather:GatherND.lower", "x.shape[batch + k]", "x.shape[k]", "GatherND", (_X, _IDS[[0, 1, 1], 1:]),
      {"batch_dims": 1}),
-    ("arg:_Arg.lower", "te.min(te.select(hit, k, size)", "te.max(te.select(hit, k, -1)", "ArgMax", (_X,), {"axis": 1}),
-    ("scatter:ScatterND.lower", "found >= 0", "found > 0", "ScatterND", (_X, _IDS, _X[0, :2]), {}),
-    ("scatter:ScatterElements.lower", "values[(*i[:axis], which[i],", "values[(*i[:axis], 0,", "ScatterElements",
+    ("math.arg:_Arg.lower", "te.min(te.select(hit, k, size)", "te.max(te.select(hit, k, -1)", "ArgMax", (_X,),
+     {"axis": 1}),
+    ("arrays.scatter:ScatterND.lower", "found >= 0", "found > 0", "ScatterND", (_X, _IDS, _X[0, :2]), {}),
+    ("arrays.scatter:ScatterElements.lower", "values[(*i[:axis], which[i],", "values[(*i[:axis], 0,", "ScatterElements",
      (_X, _IDS, _X[:2, :2]), {}),
 ]  # fmt: skip
 

@@ -11,7 +11,7 @@ from graph.mutation import Mutation, assert_noticed
 
 from workbench.graph import Graph, Node, TensorType
 
-PASSES = "workbench.graph.passes"
+PASSES = "workbench.graph.passes.quantized"
 
 
 def number(v, dtype="f4"):
@@ -139,24 +139,20 @@ MUTATIONS = (
     mutation("integers:_halves", "what is lost by halving", "real - (real >> 1)", "(real >> 1)", channel_zeros),
     mutation("integers:_halves", "halves that do not fit a byte", "> 254", "> 999", widest),
     mutation("integers:_convolution", "no bias", "None if bias is None else", "None if True else", quantised_conv),
-    mutation("integers_product:centred", "the zero point stays", ", zero - 128", ", zero", quantised_conv, product),
-    mutation("integers_product:product", "the zero points' own product is lost", "- w.shape[-2] * zero", "", product),
+    mutation("product:centred", "the zero point stays", ", zero - 128", ", zero", quantised_conv, product),
+    mutation("product:product", "the zero points' own product is lost", "- w.shape[-2] * zero", "", product),
+    mutation("product:_of_computed", "zero points change places", "((second, a,", "((first, a,", computed_product),
     mutation(
-        "integers_product:_of_computed", "zero points change places", "((second, a,", "((first, a,", computed_product
-    ),
-    mutation(
-        "integers_product:_of_computed",
+        "product:_of_computed",
         "no product of zero points",
         "if both else y",
         "if False else y",
         computed_product,
     ),
-    mutation("integers_product:_of_computed", "no sign", "second - 128", "second", computed_product),
-    mutation("integers_product:product", "rows are not summed", "if zero.any():", "if False:", product),
-    mutation(
-        "integers_product:less_zero", "wrong sign", "-known.reshape(()) * sums", "known.reshape(()) * sums", product
-    ),
-    mutation("integers_product:less_zero", "a computed zero point is 0", "if known is None:", "if False:", dynamic),
+    mutation("product:_of_computed", "no sign", "second - 128", "second", computed_product),
+    mutation("product:product", "rows are not summed", "if zero.any():", "if False:", product),
+    mutation("product:less_zero", "wrong sign", "-known.reshape(()) * sums", "known.reshape(()) * sums", product),
+    mutation("product:less_zero", "a computed zero point is 0", "if known is None:", "if False:", dynamic),
     mutation("integers:_spread", "scales lie along the last axis", "spread_shape(call, i)", "value.shape", axis),
     mutation(
         "integers:_dynamic", "scale and zero point change places", "scale = outs[1]", "scale = s.name(0)", dynamic
@@ -167,6 +163,7 @@ MUTATIONS = (
 )
 
 
+@pytest.mark.checks
 @pytest.mark.parametrize("bug", MUTATIONS, ids=str)
 def test_the_mutation_is_noticed(bug):
     assert_noticed(bug)

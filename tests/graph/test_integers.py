@@ -8,7 +8,7 @@ import pytest
 from workbench.graph import Graph, Node, TensorType, run_reference
 from workbench.graph.opdef import registry
 from workbench.graph.passes import run_pass
-from workbench.tune.compile import compile
+from workbench.network.compile import compile
 
 NAMES = (
     "QuantizeLinear",

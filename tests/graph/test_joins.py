@@ -12,7 +12,7 @@ from graph.nets import conv, random_feeds
 import workbench as wb
 from workbench.graph.graph import Graph, Node, TensorType
 from workbench.graph.group import Group, Spot
-from workbench.graph.plan import plan_memory
+from workbench.graph.memory.plan import plan_memory
 from workbench.graph.reference import run_reference
 from workbench.graph.tasks import partition
 

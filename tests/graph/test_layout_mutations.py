@@ -18,7 +18,7 @@ from workbench.graph.passes import run_pass
 from workbench.graph.passes.layout.problem import cheapest, space
 from workbench.graph.passes.layout.write import write
 
-LAYOUT = "workbench.graph.passes.layout"
+LAYOUT, OPS = "workbench.graph.passes.layout", "workbench.graph.ops"
 
 
 def same(graph: Graph) -> str:
@@ -141,7 +141,13 @@ RANDOM = tuple(number(k) for k in range(12))
 
 def at(where: str, what: str, old: str, new: str, *on, check=same) -> Mutation:
     return Mutation(
-        "layout", f"{LAYOUT}.{where}", what, old, new, tuple(net_of(n) if isinstance(n, str) else n for n in on), check
+        "layout",
+        where if where.startswith("workbench") else f"{LAYOUT}.{where}",
+        what,
+        old,
+        new,
+        tuple(net_of(n) if isinstance(n, str) else n for n in on),
+        check,
     )
 
 
@@ -174,14 +180,14 @@ MUTATIONS = (
     ),
     # constants
     at(
-        "costs:Weights.perm",
+        "workbench.graph.facts:Weights.perm",
         "input and output channels are mixed up",
         "if self.input_first else",
         "if not self.input_first else",
         "transposed convolution",
     ),
     at(
-        "carry:Elementwise._constant",
+        "carriers:Elementwise._constant",
         "a constant is not transposed",
         "np.transpose(c.reshape(_widened(c.shape, len(perm))), perm)",
         "c.reshape(_widened(c.shape, len(perm)))",
@@ -189,7 +195,7 @@ MUTATIONS = (
         "per channel",
     ),
     at(
-        "carry:Elementwise._constant",
+        "carriers:Elementwise._constant",
         "leading dimensions count from the end",
         "full.reshape(full.shape[lead:])",
         "full.reshape(full.shape[lead:][::-1])",
@@ -197,13 +203,13 @@ MUTATIONS = (
         "per row and channel",
     ),
     at(
-        "carry:Product.write",
+        "carriers:Product.write",
         "columns are permuted for rows",
-        'if site.call.get_int("transB", 0) else weights[index]',
-        'if not site.call.get_int("transB", 0) else weights[index]',
+        "axis=site.op.summed_axis(site.call)",
+        "axis=1 - site.op.summed_axis(site.call)",
         classifier,
     ),
-    at("carry:Product.write", "the weights stay as they are", 'rows, "rows")', 'weights, "rows")', classifier),
+    at("carriers:Product.write", "the weights stay as they are", 'rows, "rows")', 'weights, "rows")', classifier),
     at(
         "write:Writer.moved",
         "a constant part is not transposed",
@@ -213,7 +219,7 @@ MUTATIONS = (
     ),
     # run-time operands
     at(
-        "carry:Elementwise._operand",
+        "carriers:Elementwise._operand",
         "an operand of lower rank is not widened",
         "Order.of(_widened(site.shape(i), len(perm)), perm)",
         "PLAIN",
@@ -221,7 +227,7 @@ MUTATIONS = (
         check=paid,
     ),
     at(
-        "carry:Image.write",
+        "carriers:Image.write",
         "weights at run time stay as they are",
         "in perms else w.plain(x)",
         "in perms and not i else w.plain(x)",
@@ -229,41 +235,47 @@ MUTATIONS = (
     ),
     # axes
     at(
-        "axes:_concat",
+        f"{OPS}.arrays.tensor:Concat.permuted",
         "the axis stays",
-        "_axis(site, perm, 1)",
-        "site.call.get_int('axis', 1)",
+        "c.moved_axis(perm, 1)",
+        "c.get_int('axis', 1)",
         "concatenation of channels",
         "concatenation of rows",
     ),
     at(
-        "axes:_axis",
+        "workbench.graph.call:Call.moved_axis",
         "an axis is looked up the wrong way round",
-        'perm.index(site.call.get_int("axis", default) % len(perm))',
-        'perm[site.call.get_int("axis", default) % len(perm)]',
+        'perm.index(self.get_int("axis", default) % len(perm))',
+        'perm[self.get_int("axis", default) % len(perm)]',
         "softmax over channels",
         "softmax over columns",
         "concatenation of rows",
     ),
     at(
-        "axes:_softmax",
+        f"{OPS}.nn.softmax:AlongAxis.permuted",
         "the last axis stays the last",
-        "_axis(site, perm, -1)",
+        "c.moved_axis(perm, -1)",
         "-1",
         "softmax over channels",
         "softmax over columns",
     ),
     at(
-        "axes:_reduce",
+        f"{OPS}.math.reduce:Reduce.permuted",
         "the axes stay",
         "perm.index(a) for a in axes",
         "a for a in axes",
         "sum over rows",
         "maximum over channels",
     ),
-    at("axes:_arg", "the axis stays", "perm.index(axis)}, out)", "axis}, out)", "where the maximum is"),
     at(
-        "axes:_slice",
+        f"{OPS}.math.arg:_Arg.permuted",
+        "the axis stays",
+        "perm.index(axis)}, out)",
+        "axis}, out)",
+        "where the maximum is",
+    ),
+    at(
+        f"{OPS}.arrays.tensor:Slice.permuted",
         "the axes stay",
         "perm.index(a % len(perm))",
         "a % len(perm)",
@@ -271,32 +283,45 @@ MUTATIONS = (
         "slice with steps",
     ),
     at(
-        "axes:_slice",
+        f"{OPS}.arrays.tensor:Slice.permuted",
         "a list of axes keeps its order",
-        "{3: np.array(moved, np.int64)}",
-        "{3: np.array(sorted(moved), np.int64)}",
+        "{3: ints(*moved)}",
+        "{3: ints(*sorted(moved))}",
         "slice with steps",
     ),
     at(
-        "axes:_pad",
+        f"{OPS}.arrays.tensor:Pad.permuted",
         "the ends are not permuted",
         "pads[p][1] for p in perm",
         "pads[p][1] for p in range(len(perm))",
         "padding",
         "padding by inputs",
     ),
-    at("axes:_pad", "the value is lost", '"value": site.op.fill(site.call),', "", "padding", "padding by inputs"),
-    at("axes:_resize", "the scales stay", "[list(perm)]", "", "twice the size", "another size"),
-    at("axes:_tile", "the repeats stay", "[list(perm)]", "", "repeated"),
-    at("axes:_gather", "the axis stays", "perm.index(axis)}", "axis}", "one row"),
     at(
-        "axes:_gather",
+        f"{OPS}.arrays.tensor:Pad.permuted",
+        "the value is lost",
+        ', "value": self.fill(c)',
+        "",
+        "padding",
+        "padding by inputs",
+    ),
+    at(f"{OPS}.nn.resize:Resize.permuted", "the scales stay", "[list(perm)]", "", "twice the size", "another size"),
+    at(f"{OPS}.arrays.repeat:Tile.permuted", "the repeats stay", "[list(perm)]", "", "repeated"),
+    at(f"{OPS}.arrays.gather:Gather.permuted", "the axis stays", "perm.index(axis)}", "axis}", "one row"),
+    at(
+        "workbench.graph.facts:left_axes",
         "the result keeps a hole",
         "left.index(a) for a in perm",
         "left.index(a) for a in sorted(perm)",
         "one row",
     ),
-    at("axes:_quantize", "the axis stays", "_axis(site, perm, 1)}", "1}", "quantised per channel"),
+    at(
+        f"{OPS}.quantized.quant:_Linear.permuted",
+        "the axis stays",
+        "c.moved_axis(perm, 1)}",
+        "1}",
+        "quantised per channel",
+    ),
     # what moves
     at(
         "write:Writer.rename",
@@ -409,6 +434,7 @@ def test_the_text_to_change_is_there(mutation):
     mutation.code()
 
 
+@pytest.mark.checks
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=str)
 def test_the_mutation_is_noticed(mutation):
     assert_noticed(mutation)

@@ -7,7 +7,7 @@ import pytest
 
 from workbench.errors import InputError, ModelError, UsageError
 from workbench.graph import Graph, Node, TensorType, load_onnx, partition
-from workbench.graph.fill import fill_weights, save_onnx
+from workbench.graph.seeded_weights import fill_weights, save_onnx
 
 onnx = pytest.importorskip("onnx")
 FLOAT = onnx.TensorProto.FLOAT

@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 from graph.protos import node_of
 
+from workbench import te
 from workbench.errors import ModelError
-from workbench.graph.opdef import Case, registry
-from workbench.graph.opdef import evaluate as op_values
+from workbench.graph.call import Case
+from workbench.graph.evaluation import evaluate as op_values
+from workbench.graph.opdef import registry
 from workbench.graph.ops.common import as_type
-from workbench.ir import interp, te, verify
-from workbench.ir.reference import evaluate
+from workbench.ir import verify
+from workbench.ir.interpreter import interp
+from workbench.ir.numpy_reference.evaluate import evaluate
 
 EXAMPLES = [pytest.param(n, c, id=f"{n}-{c.label}") for n, d in registry().items() for c in d.cases()]
 #: Examples in our own layout, or of operators that are not in the opset of the example, have no ONNX form.

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from workbench.graph.packing import FEW, Item, _orders, _Search, most_at_once, pack_items
+from workbench.graph.memory.arena import FEW, Item, _orders, _Search, most_at_once, pack_items
 
 
 def random_items(rng: random.Random, n: int, steps: int = 12) -> list[Item]:

@@ -27,8 +27,8 @@ from graph.plan_nets import (
 
 import workbench as wb
 from workbench.graph import Graph
-from workbench.graph.packing import Item, pack_items
-from workbench.graph.plan import plan_memory
+from workbench.graph.memory.arena import Item, pack_items
+from workbench.graph.memory.plan import plan_memory
 from workbench.graph.reference import run_reference
 from workbench.graph.tasks import partition
 
@@ -93,39 +93,45 @@ def bug(piece: str, where: str, what: str, old: str, new: str, *on, check=everyt
 MUTATIONS = (
     bug(
         "lifetimes",
-        "lifetimes:lifetimes",
+        "memory.lifetimes:lifetimes",
         "the last reader is forgotten",
         "spans[r][0], k)",
         "spans[r][0], max(*spans[r], k - 1))",
     ),
     bug(
         "lifetimes",
-        "lifetimes:lifetimes",
+        "memory.lifetimes:lifetimes",
         "results are needed from the next kernel on",
         "(*g.outputs, *g.inputs)",
         "g.inputs",
     ),
-    bug("homes", "lifetimes:homes", "a part begins with the whole", "at.skip + spot.offset *", "at.skip + 0 *"),
-    bug("homes", "lifetimes:homes", "a part's offset counts bytes", "* np.dtype(graph.types[t].dtype).itemsize", ""),
+    bug("homes", "memory.lifetimes:homes", "a part begins with the whole", "at.skip + spot.offset *", "at.skip + 0 *"),
     bug(
         "homes",
-        "lifetimes:homes",
+        "memory.lifetimes:homes",
+        "a part's offset counts bytes",
+        "* np.dtype(graph.types[t].dtype).itemsize",
+        "",
+    ),
+    bug(
+        "homes",
+        "memory.lifetimes:homes",
         "a reshape has memory of its own",
         "if g.view and len(g.inputs) == 1 and",
         "if False and",
         heads,
     ),
-    bug("arena", "lifetimes:in_arena", "outputs are shared, too", "*(home[t].root for t in graph.outputs)", ""),
+    bug("arena", "memory.lifetimes:in_arena", "outputs are shared, too", "*(home[t].root for t in graph.outputs)", ""),
     bug(
         "packing",
-        "packing:_Search._free",
+        "memory.arena:_Search._free",
         "an item may begin inside another one",
         "start = max(start, end)",
         "start = max(start, offset)",
     ),
     bug(
         "packing",
-        "packing:_Search._free",
+        "memory.arena:_Search._free",
         "a gap may be a little too small",
         "start + size <= offset",
         "start + size <= offset + 64",
@@ -134,21 +140,21 @@ MUTATIONS = (
     ),
     bug(
         "packing",
-        "packing:Item.meets",
+        "memory.arena:Item.meets",
         "what dies makes room at once",
         "self.first <= other.last and other.first <= self.last",
         "self.first < other.last and other.first < self.last",
     ),
     bug(
         "reuse",
-        "plan:_reused",
+        "memory.plan:_reused",
         "over a value that is still read",
         "spans[a][1] == k == spans[b][0]",
         "k == spans[b][0]",
     ),
     bug(
         "reuse",
-        "plan:_reused",
+        "memory.plan:_reused",
         "over a part of something",
         "and all(_whole(graph, home, spots, t) for t in (old, new))",
         "",
@@ -157,7 +163,7 @@ MUTATIONS = (
     ),
     bug(
         "reuse",
-        "plan:_chains",
+        "memory.plan:_chains",
         "a chain ends after its first result",
         "chain.append(following[chain[-1]])",
         "chain.append(following.pop(chain[-1])); break",
@@ -172,23 +178,23 @@ MUTATIONS = (
     ),
     bug(
         "joins",
-        "joins:_Spots.join",
+        "memory.joins:_Spots.join",
         "parts begin one too early",
         "at += self.graph.types[t].shape[axis]",
         "at += self.graph.types[t].shape[axis] - 1",
     ),
     bug(
         "joins",
-        "joins:_Spots.join",
+        "memory.joins:_Spots.join",
         "distances are counted in single elements",
         "home.offset + at * step",
         "home.offset + at",
     ),
-    bug("joins", "joins:_Spots._place", "parts may be outputs", "or t in self.graph.outputs", "", wanted_part),
-    bug("joins", "joins:_Spots._place", "a part lies in two tensors", "if known is not None or", "if", listed),
+    bug("joins", "memory.joins:_Spots._place", "parts may be outputs", "or t in self.graph.outputs", "", wanted_part),
+    bug("joins", "memory.joins:_Spots._place", "a part lies in two tensors", "if known is not None or", "if", listed),
     bug(
         "joins",
-        "joins:_Spots._lies_already",
+        "memory.joins:_Spots._lies_already",
         "parts in another order lie already",
         "spot != Spot(first.whole, at, first.strides)",
         "spot is None",
@@ -196,13 +202,19 @@ MUTATIONS = (
     ),
     bug(
         "joins",
-        "joins:_Spots._reads",
+        "memory.joins:_Spots._reads",
         "steps in Python read gaps",
         "or dense:\n        return dense",
         "or dense:\n        return True",
         steps_in_python,
     ),
-    bug("slices", "joins:_Spots.cut", "a slice begins with the whole", "home.offset + sum(", "home.offset + 0 * sum("),
+    bug(
+        "slices",
+        "memory.joins:_Spots.cut",
+        "a slice begins with the whole",
+        "home.offset + sum(",
+        "home.offset + 0 * sum(",
+    ),
     bug(
         "strides",
         "group:Spot.widened",
@@ -229,7 +241,7 @@ MUTATIONS = (
     ),
     bug(
         "compile",
-        "=workbench.tune.compile:_Memory.slot",
+        "=workbench.network.compile:_Memory.slot",
         "parts in the arena begin with the whole",
         'Slot("arena", place.offset, place.skip)',
         'Slot("arena", place.offset)',
@@ -237,7 +249,7 @@ MUTATIONS = (
     ),
     bug(
         "compile",
-        "=workbench.tune.compile:_Memory.slot",
+        "=workbench.network.compile:_Memory.slot",
         "parts of outputs begin with the whole",
         "names.index(place.name), place.skip)",
         "names.index(place.name))",
@@ -245,7 +257,7 @@ MUTATIONS = (
     ),
     bug(
         "compile",
-        "=workbench.tune.compile:_variant",
+        "=workbench.network.compile:_variant",
         "kernels do not know that rows lie apart",
         "spot.widened(logical_shape(buffer))",
         "None",
@@ -259,6 +271,7 @@ def test_the_text_to_change_is_there(mutation):
     mutation.code()
 
 
+@pytest.mark.checks
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=str)
 def test_the_mutation_is_noticed(mutation):
     assert_noticed(mutation)

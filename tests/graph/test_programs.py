@@ -10,9 +10,9 @@ import workbench as wb
 from workbench import onnx_backend
 from workbench.errors import ModelError, WorkbenchError
 from workbench.graph import extract_tasks, load_onnx, run_reference
+from workbench.graph.dynamic_stages import next_stage
 from workbench.graph.onnx import read_program
-from workbench.graph.stages import next_stage
-from workbench.tune.dynamic import DynamicExecutable
+from workbench.network.dynamic import DynamicExecutable
 
 FLOAT, INT = TensorProto.FLOAT, TensorProto.INT64
 

@@ -7,7 +7,7 @@ import pytest
 
 from workbench.graph import Graph, Node, TensorType, load_onnx, run_reference
 from workbench.graph.passes import run_pass
-from workbench.tune.compile import compile
+from workbench.network.compile import compile
 
 SIZE, CHANNELS = 12, 8
 

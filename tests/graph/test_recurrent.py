@@ -10,9 +10,10 @@ from graph.checks import kept
 from graph.mutation import Mutation, assert_noticed
 
 from workbench.graph import Graph, partition, run_reference
+from workbench.graph.call import Case
 from workbench.graph.graph import TensorType
-from workbench.graph.opdef import Case, registry
-from workbench.graph.ops.recurrent import MOST_STEPS
+from workbench.graph.opdef import registry
+from workbench.graph.ops.nn.recurrent import MOST_STEPS
 from workbench.graph.passes import run_pass
 
 RECURRENT = ("RNN", "GRU", "LSTM")
@@ -105,6 +106,7 @@ MUTATIONS = (
 )  # fmt: skip
 
 
+@pytest.mark.checks
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=str)
 def test_the_mutation_is_noticed(mutation):
     assert_noticed(mutation)

@@ -8,7 +8,7 @@ from graph.checks import kept
 from graph.small import net, weights
 
 from workbench.graph import Graph, Node, TensorType, explain
-from workbench.graph.passes.rewriting import apply_rules
+from workbench.graph.passes.rules.rewriting import apply_rules
 from workbench.graph.passes.simplify import RULES
 
 F = np.float32
@@ -51,14 +51,10 @@ def written_out(square="Pow", *after, axis=2, eps=0.01, swap=False) -> Graph:
 
 #: rule -> network, and the operators that remain (without the Relu that keeps outputs from being inputs)
 APPLIES = {
-    "times_one": [
+    "neutral_element": [
         (chain(("Relu",), ("Mul", ("c",)), constants=const(c=np.ones((4, 1, 1), F))), ["Relu"]),
         (chain(("Relu",), ("Mul", ("c", "@")), ("Div", ("c",)), ("Pow", ("c",)), constants=const(c=1.0)), ["Relu"]),
-    ],
-    "plus_zero": [
         (chain(("Relu",), ("Add", ("c",)), ("Sub", ("c",)), ("Add", ("c", "@")), constants=const(c=0.0)), ["Relu"]),
-    ],
-    "neutral_truth": [
         (
             chain(("Greater", ("c",)), ("And", ("mask",)), ("Not",), constants={**const(c=0.0), **MASK}),
             ["Greater", "Not"],
@@ -272,14 +268,14 @@ APPLIES = {
 
 #: Networks in which a rule must not do anything.
 STAYS = {
-    "times_one": [
+    "neutral_element": [
         chain(("Mul", ("c",)), constants=const(c=np.ones((2, 4, 6, 6), F))),
         chain(("Div", ("c", "@")), constants=const(c=1.0)),
         chain(("Pow", ("c", "@")), constants=const(c=1.0)),
         chain(("Mul", ("c",)), constants=const(c=np.array([[[1.0]], [[1.0]], [[1.0]], [[2.0]]], F))),
+        chain(("Sub", ("c", "@")), constants=const(c=0.0)),
+        chain(("Less", ("c",)), ("And", ("f",)), constants=const(c=0.0, f=np.array([True, False] * 3))),
     ],
-    "plus_zero": [chain(("Sub", ("c", "@")), constants=const(c=0.0))],
-    "neutral_truth": [chain(("Less", ("c",)), ("And", ("f",)), constants=const(c=0.0, f=np.array([True, False] * 3)))],
     "square": [chain(("Pow", ("c", "@")), constants=const(c=2.0))],
     "cube": [chain(("Pow", ("c",)), constants=const(c=2.5))],
     "reciprocal_factor": [chain(("Div", ("c",)), constants=const(c=c)) for c in (3.0, 0.0, np.inf, 2.0**127)],

@@ -10,9 +10,9 @@ from graph.nets import close, conv, random_feeds, residual_net, run_groups
 
 from workbench import te, workloads
 from workbench.graph import Graph, Node, TensorType, extract_tasks, load_onnx, partition, run_reference
-from workbench.graph.key import canonical_text, structural_key
-from workbench.graph.lifetimes import ALIGNMENT
-from workbench.graph.plan import plan_memory
+from workbench.graph.memory.lifetimes import ALIGNMENT
+from workbench.graph.memory.plan import plan_memory
+from workbench.graph.structural_key import canonical_text, structural_key
 from workbench.graph.tasks import Task
 from workbench.ir import verify
 

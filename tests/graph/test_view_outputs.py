@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from workbench.graph import Graph, Node, TensorType, partition, run_reference
-from workbench.tune.compile import compile
+from workbench.network.compile import compile
 
 SHAPES = {"s": np.array([3, 2]), "flat": np.array([6])}
 

@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 from codegen.running import compiled
 
+from workbench import te
 from workbench.errors import ExpressionError
-from workbench.ir import dtypes, interp, reference, te
+from workbench.ir import dtypes
 from workbench.ir.expr import Const
 from workbench.ir.func import Func
-from workbench.ir.parser import parse
-from workbench.ir.printer import to_text
+from workbench.ir.interpreter import interp
+from workbench.ir.numpy_reference import evaluate
+from workbench.ir.text.parser import parse
+from workbench.ir.text.printer import to_text
 from workbench.ir.verify import verify
 
 BF16 = ml_dtypes.bfloat16
@@ -55,7 +58,7 @@ def test_compiled_rounding_is_exact():
 def test_the_oracles_round_the_same():
     x = every_case()[-2500:]
     func, want = rounding(len(x)), rounded(x)
-    for got in (interp.run(func, {"X": x})["Y"], reference.evaluate(func, {"X": x})["Y"]):
+    for got in (interp.run(func, {"X": x})["Y"], evaluate.evaluate(func, {"X": x})["Y"]):
         np.testing.assert_array_equal(got.astype("f4"), want.astype("f4"))
 
 
@@ -82,7 +85,7 @@ def test_a_function_of_bfloat16():
     inputs = interp.random_inputs(func, 2)
     assert inputs["A"].dtype == BF16
     want, got = interp.run(func, inputs), compiled(func, **inputs)
-    other = reference.evaluate(func, inputs)
+    other = evaluate.evaluate(func, inputs)
     for b, y in zip(func.outputs, got, strict=True):
         assert y.dtype == want[b.name].dtype == other[b.name].dtype == np.dtype(b.dtype)
         for z in (want[b.name], other[b.name]):

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from workbench import workloads
+from workbench import te, workloads
 from workbench.errors import InputError, RunError, ShapeError
-from workbench.ir import interp, te
 from workbench.ir.affine import Affine, Digit
 from workbench.ir.expr import Bound, Const, Load
 from workbench.ir.func import Buffer, Func, HoleInfo, LayoutStep
+from workbench.ir.interpreter import interp
 from workbench.ir.stmt import UNORDERED_KINDS, Block, For, Iter
 
 

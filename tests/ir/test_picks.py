@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 from codegen.running import TARGET, compiled, marked
 
+from workbench import te
 from workbench.codegen import build_func
 from workbench.errors import ExpressionError, ScheduleError
-from workbench.graph.key import structural_key
-from workbench.ir import interp, te
+from workbench.graph.structural_key import structural_key
 from workbench.ir.affine import Affine, Digit
 from workbench.ir.expr import Bound, Cast, Const, Load, Pick, Select, free_digit, tidy
 from workbench.ir.func import Func
-from workbench.ir.parser import parse
-from workbench.ir.reference import evaluate
+from workbench.ir.interpreter import interp
+from workbench.ir.numpy_reference.evaluate import evaluate
 from workbench.ir.stmt import Block, rewrite
+from workbench.ir.text.parser import parse
 from workbench.ir.verify import verify
 from workbench.runtime.kernel import Kernel
 from workbench.schedule import Schedule

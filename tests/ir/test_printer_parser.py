@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from workbench import workloads
 from workbench.errors import ParseError
 from workbench.ir.affine import Affine, Digit
-from workbench.ir.diff import diff, diff_text
 from workbench.ir.expr import (
     BINARY_OPS,
     UNARY_OPS,
@@ -24,11 +23,13 @@ from workbench.ir.expr import (
     Where,
 )
 from workbench.ir.func import Align, Buffer, Constraint, Func, HoleInfo, LayoutStep, Scope
-from workbench.ir.parser import parse, read
+from workbench.ir.limits import EXTENT_LIMIT
 from workbench.ir.poly import Relation, hole
-from workbench.ir.printer import UNBOUNDED, to_text
 from workbench.ir.stmt import Block, For, Iter, LoopKind
-from workbench.ir.winograd import WinogradStep
+from workbench.ir.text.diff import diff, diff_text
+from workbench.ir.text.parser import parse, read
+from workbench.ir.text.printer import to_text
+from workbench.ir.winograd_weights import WinogradStep
 
 NAMES = ("i", "j.0", "for", "a b", "`tick\\", "conv/x:0", "é1", "max", "in", "reduce")
 HOLES = ("i0", "i1", "j.f0", "for", "x y")
@@ -55,7 +56,7 @@ dims = st.recursive(
 positive = st.integers(2, 9) | st.sampled_from(HOLES).map(hole)
 digits = st.builds(Digit, st.sampled_from(NAMES), st.just(1) | positive, st.none() | positive)
 affines = st.builds(Affine.make, st.lists(st.tuples(digits, dims), max_size=3), dims)
-bounds = st.builds(Bound, affines, st.just(-UNBOUNDED) | dims, st.just(UNBOUNDED) | dims)
+bounds = st.builds(Bound, affines, st.just(-EXTENT_LIMIT) | dims, st.just(EXTENT_LIMIT) | dims)
 
 
 def constants():
@@ -149,7 +150,7 @@ def test_what_a_person_reads():
         (Affine.var("i"),),
         Binary("add", Load("C", (Affine.var("i"),)), Load("A", (Affine.var("i") * 16 + Affine.var("k"),))),
         Const(0.0),
-        (Bound(Affine.var("i"), -UNBOUNDED, 500),),
+        (Bound(Affine.var("i"), -EXTENT_LIMIT, 500),),
     )
     body = (For("i.0", hole("i0"), (For("k", 16, (For("i.1", hole("i1"), (block,), "vectorize"),)),), "parallel"),)
     func = Func(

@@ -3,17 +3,24 @@ from __future__ import annotations
 import gc
 
 from workbench import Schedule, workloads
-from workbench.ir.remembered import Remembered, trial
-from workbench.ir.stmt import Block, blocks, map_block, walk
+from workbench.ir.memo import remembered, remembered_by_value, tables, trial
+from workbench.ir.stmt import Block, accesses, blocks, map_block, walk
+
+
+def asking(most=1000):
+    """A remembered question about any objects, which answers how many times it was worked out."""
+    asked = []
+
+    @remembered(most, parts=lambda *parts: parts)
+    def ask(*parts):
+        asked.append(parts)
+        return len(asked)
+
+    return ask
 
 
 def test_an_answer_belongs_to_the_objects_and_not_to_what_they_equal():
-    known: Remembered[int] = Remembered(most=3)
-    asked = []
-
-    def ask(*parts):
-        return known.of(parts, lambda: asked.append(parts) or len(asked))
-
+    ask = asking(most=3)
     a, b = (1, 2), tuple(range(1, 3))
     assert ask(a) == ask(a) == 1
     assert ask(b) == 2, "an equal object is another question"
@@ -22,10 +29,49 @@ def test_an_answer_belongs_to_the_objects_and_not_to_what_they_equal():
     assert ask(a) == 5
 
 
+def test_a_question_about_one_object_is_worked_out_once():
+    asked = []
+
+    @remembered(10)
+    def length(part):
+        """How long it is."""
+        asked.append(part)
+        return len(part)
+
+    nest = (1, 2, 3)
+    assert length(nest) == length(nest) == 3
+    assert asked == [nest]
+    assert (length.__name__, length.__doc__) == ("length", "How long it is.")
+
+
 def test_objects_that_are_gone_leave_no_answer_behind():
-    known: Remembered[int] = Remembered()
-    seen = {known.of(((k, k),), lambda k=k: k) for k in range(100)}
+    @remembered(1000)
+    def first(part):
+        return part[0]
+
+    seen = {first((k, k)) for k in range(100)}
     assert seen == set(range(100)), "what is remembered is kept, so that its place in memory is not used again"
+
+
+def test_small_values_are_remembered_by_what_they_equal():
+    asked = []
+
+    @remembered_by_value(2)
+    def double(n):
+        asked.append(n)
+        return 2 * n
+
+    assert [double(n) for n in (1000, 1000, 2, 3, 1000)] == [2000, 2000, 4, 6, 2000]
+    assert asked == [1000, 2, 3, 1000], "the oldest answer is forgotten"
+
+
+def test_every_cache_is_listed_with_its_bound():
+    ((block, _),) = blocks(workloads.matmul(4, 4, 4).body)
+    accesses(block)
+    found = tables()
+    assert {"workbench.ir.stmt.accesses", "workbench.ir.dtypes.is_float (by value)"} <= set(found)
+    assert all(0 <= kept <= most <= 4096 for kept, most in found.values() if most)
+    assert found["workbench.ir.stmt.accesses"][0] > 0
 
 
 def test_walking_gives_the_same_whether_it_was_walked_before():
@@ -48,12 +94,7 @@ def test_a_block_that_nothing_changes_stays_the_same_object():
 
 
 def test_what_is_worked_out_in_a_trial_is_forgotten_unless_it_is_about_what_stays():
-    known: Remembered[int] = Remembered()
-    asked = []
-
-    def ask(*parts):
-        return known.of(parts, lambda: asked.append(parts) or len(asked))
-
+    ask = asking()
     stays, new, old = (1,), (2,), (3,)
     assert ask(old) == 1
     with trial({id(stays)}):

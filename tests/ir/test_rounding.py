@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from workbench import workloads
-from workbench.ir import interp, te
-from workbench.ir.reference import evaluate
-from workbench.ir.rounding_domain import boxes
-from workbench.ir.rounding_values import Near
-from workbench.runtime.expected import near_results
+from workbench import te, workloads
+from workbench.ir.interpreter import interp
+from workbench.ir.numpy_reference.evaluate import evaluate
+from workbench.ir.rounding_bounds.domain import boxes
+from workbench.ir.rounding_bounds.values import Near
+from workbench.runtime.measuring.expected import near_results
 
 U = 2.0**-24
 

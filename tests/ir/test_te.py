@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from workbench import te
 from workbench.errors import ExpressionError
-from workbench.ir import interp, te
 from workbench.ir.expr import Binary, Load, Select
+from workbench.ir.interpreter import interp
 from workbench.ir.verify import verify
 
 

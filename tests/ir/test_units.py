@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.ir import interp
 from workbench.ir.compact import compact
-from workbench.ir.parser import parse
-from workbench.ir.printer import to_text
+from workbench.ir.interpreter import interp
+from workbench.ir.text.parser import parse
+from workbench.ir.text.printer import to_text
 from workbench.ir.units import drop_unit_loops
 from workbench.ir.verify import verify
 

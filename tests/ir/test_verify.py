@@ -9,9 +9,9 @@ from workbench.errors import WorkbenchError
 from workbench.intrinsics import registry
 from workbench.ir.affine import Affine
 from workbench.ir.func import HoleInfo, subst_holes
-from workbench.ir.parser import parse
 from workbench.ir.poly import Relation, hole
-from workbench.ir.printer import to_text
+from workbench.ir.text.parser import parse
+from workbench.ir.text.printer import to_text
 from workbench.ir.verify import verify
 
 MATMUL = to_text(workloads.matmul(8, 8, 8))

@@ -6,8 +6,8 @@ from references import REFERENCES, conv_transposed
 
 from workbench import workloads
 from workbench.errors import ExpressionError, WorkbenchError
-from workbench.ir import interp
-from workbench.ir.reference import evaluate
+from workbench.ir.interpreter import interp
+from workbench.ir.numpy_reference.evaluate import evaluate
 from workbench.ir.verify import verify
 
 

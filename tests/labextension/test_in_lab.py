@@ -11,10 +11,10 @@ from typing import Any
 from browser.driver import Notebook
 from tune.random_logs import ranked
 
+from workbench.log.lines import Command, Comparison, Round
+from workbench.log.reader import Header, write_log
+from workbench.log.record import Record
 from workbench.markup import milliseconds
-from workbench.tune.lines import Command, Comparison, Round
-from workbench.tune.log import Header, write_log
-from workbench.tune.record import Record
 
 from .conftest import ROOT, open_lab
 

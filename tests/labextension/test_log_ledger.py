@@ -13,16 +13,17 @@ import pytest
 from tune.random_logs import against, random_log, trial, write
 
 from workbench.analysis import best_so_far
-from workbench.tune.conditions import mixed
-from workbench.tune.ledger import Ledger
-from workbench.tune.log import load_log
-from workbench.tune.record import Record
+from workbench.log.conditions import mixed
+from workbench.log.ledger import Ledger
+from workbench.log.reader import load_log
+from workbench.log.record import Record
 
 SOURCES = Path(__file__).parents[2] / "extensions"
 
 ENTRY = """
 import { dots, taskCurve } from './log/curves';
-import { LogSummary, cost, mixedCaches } from './log/summary';
+import { cost } from './log/records';
+import { LogSummary, mixedCaches } from './log/summary';
 import { words } from './log/trials';
 import { readFileSync } from 'fs';
 console.log(JSON.stringify(process.argv.slice(2).map(path => {
@@ -35,7 +36,7 @@ console.log(JSON.stringify(process.argv.slice(2).map(path => {
     course: task.ledger.steps.map(step => [step.nth, step.at, step.trial, step.ms, step.reason]),
     share: whole === null ? null : cost(task) / whole
   }));
-  const drawn = log.tasks.map(task => ({ line: taskCurve(task), dots: dots(task).ms }));
+  const drawn = log.tasks.map(task => ({ line: taskCurve(task), dots: dots(task).map(one => one.ms) }));
   const newest = [...log.tasks, undefined].map(task => log.newest(task).map(one => one.trial));
   const steps = log.all.map(one => words(one.trace));
   return { json: { total_ms: whole, tasks }, drawn, mixed: mixedCaches(log), newest, steps, untuned: log.untuned };
@@ -83,10 +84,13 @@ def test_both_say_the_same_of_every_log(tmp_path: Path, viewer: Callable[[list[P
         for task, drawn in zip(meant["tasks"], said["drawn"], strict=True):
             curve, line = best_so_far(path, task["key"]), drawn["line"]
             assert drawn["dots"] == list(curve.latency_ms), "none lies below the line"
-            assert {text for _, text in curve.reasons} <= set(line["why"])
-            x, y = line["xs"], line["ms"]
+            assert {text for _, text in curve.reasons} <= {point["why"] for point in line}
             ends = [*curve.nth[1:], 99]  # a comparison may stand behind a trial that failed
-            shown = [max((n, ms) for n, ms in zip(x, y, strict=True) if n < end)[1] for end in ends if len(curve.nth)]
+            shown = [
+                max((point["n"], point["ms"]) for point in line if point["n"] < end)[1]
+                for end in ends
+                if len(curve.nth)
+            ]
             assert shown == list(curve.best_ms)
     assert reasons > 300
     assert 0 < warned < len(paths)

@@ -14,19 +14,19 @@ from property.nests import EXPECTED, NESTS
 from property.randoms import Made
 from workbench.errors import WorkbenchError
 from workbench.intrinsics import registry
-from workbench.ir import interp
 from workbench.ir.compact import compact
 from workbench.ir.func import Func
-from workbench.ir.parser import parse
-from workbench.ir.printer import to_text
+from workbench.ir.interpreter import interp
 from workbench.ir.stmt import For, accesses, blocks, loops, walk
+from workbench.ir.text.parser import parse
+from workbench.ir.text.printer import to_text
 from workbench.ir.verify import verify
 from workbench.schedule import Schedule, drop_unit_loops, legality
 from workbench.schedule.primitive import Primitive
 
 if TYPE_CHECKING:
     from workbench.runtime.kernel import Kernel
-    from workbench.runtime.operands import Operands
+    from workbench.runtime.measuring.operands import Operands
     from workbench.target import Target
 
 #: Elements before and after an output that no kernel may touch (keeps the alignment).
@@ -258,7 +258,7 @@ def check_rounding(made: Made, kernel: Kernel) -> None:
 
 @functools.cache
 def _task(nest: str) -> Operands:
-    from workbench.runtime.operands import prepare
+    from workbench.runtime.measuring.operands import prepare
 
     return prepare(NESTS[nest](), 7)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import primitives
+
 from property.mutation import Mutation, install
 from property.mutations_code import CODE
 from property.mutations_data import DATA
@@ -9,6 +11,9 @@ from property.mutations_loops import LOOPS
 from property.mutations_picks import PICKS
 from property.mutations_placement import PLACEMENT
 
-MUTATIONS: tuple[Mutation, ...] = (*LOOPS, *PLACEMENT, *DATA, *CODE, *PICKS)
+MUTATIONS: tuple[Mutation, ...] = (
+    *LOOPS, *PLACEMENT, *DATA, *CODE, *PICKS,
+    *(m for own in primitives.given("MUTATIONS", ()).values() for m in own),
+)  # fmt: skip
 
 __all__ = ["MUTATIONS", "Mutation", "install"]

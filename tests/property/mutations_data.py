@@ -43,19 +43,17 @@ DATA: tuple[Mutation, ...] = (
         "cache_write",
         _P + "cache",
         "the block accumulates onto the old buffer",
-        "replace(map_block_loads(b, load), buffer=local.name)",
-        "replace(b, buffer=local.name)",
+        "return (replace(map_block_loads(b, load), buffer=local.name if writing else b.buffer),)",
+        "return (replace(b if writing else map_block_loads(b, load), buffer=local.name if writing else b.buffer),)",
     ),
-    _m("cache_write", _P + "cache", "the copy comes too early", "body[:k] + copies + body[k:]", "copies + body"),
-    _m(
-        "cache_write", _P + "cache", "the copy comes after its readers", "body[:k] + copies + body[k:]", "body + copies"
-    ),
+    _m("cache_write", _P + "cache", "the copy comes too early", "own_nest(func, block.name) + 1", "0"),
+    _m("cache_write", _P + "cache", "the copy comes last", "own_nest(func, block.name) + 1", "len(func.body)"),
     _m(
         "cache_write",
         _P + "cache",
         "the copy leaves out a row",
-        "zip(loops, buffer.shape, strict=True)), (copy,))",
-        "zip(loops, (buffer.shape[0] - (buffer.shape[0] != 1), *buffer.shape[1:]), strict=True)), (copy,))",
+        "zip(names, buffer.shape, strict=True)), (copy,))",
+        "zip(names, (buffer.shape[0] - (buffer.shape[0] != 1), *buffer.shape[1:]), strict=True)), (copy,))",
     ),
     _m(
         "cache_write",
@@ -68,8 +66,8 @@ DATA: tuple[Mutation, ...] = (
         "cache_read",
         _P + "cache",
         "the copy comes after its reader",
-        "(*body[:k], *first, *body[k:])",
-        "(*body[: k + 1], *first, *body[k + 1 :])",
+        "func.buffer(self.buffer), k, writing=False)",
+        "func.buffer(self.buffer), k + 1, writing=False)",
     ),
     _m(
         "cache_read",
@@ -175,14 +173,14 @@ DATA: tuple[Mutation, ...] = (
     ),
     _m(
         "winograd",
-        "workbench.ir.winograd",
+        "workbench.ir.winograd_weights",
         "the kernel's transform has a wrong entry",
         "(1 / 24, -1 / 12, 1 / 6)",
         "(1 / 24, 1 / 12, 1 / 6)",
     ),
     _m(
         "winograd",
-        "workbench.ir.winograd",
+        "workbench.ir.winograd_weights",
         "the two dimensions of a kernel are swapped",
         "np.swapaxes(both, 0, 1)",
         "both",
@@ -224,7 +222,7 @@ DATA: tuple[Mutation, ...] = (
     ),
     _m(
         "tensorize",
-        _S + "standing",
+        _S + "promises",
         "later steps may move an operand",
         "match(registry[intrin], func, loop)",
         "registry[intrin]",
@@ -282,8 +280,8 @@ DATA: tuple[Mutation, ...] = (
         "cache_write",
         _P + "cache",
         "the copy goes the wrong way",
-        "_copied(func, local.name, buffer.name, block.index, buffer)",
-        "_copied(func, buffer.name, local.name, block.index, buffer)",
+        "source, to = (local.name, buffer.name) if writing else (buffer.name, local.name)",
+        "source, to = buffer.name, local.name",
     ),
     _m(
         "storage_align",

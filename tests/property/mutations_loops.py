@@ -196,7 +196,7 @@ LOOPS: tuple[Mutation, ...] = (
     ),
     _m(
         "bind",
-        _S + "standing",
+        _S + "promises",
         "any loop may be bound",
         'legality.check_independent(func, loop, "bind", f"binding it to {lp.kind}")',
         "pass",
@@ -215,21 +215,7 @@ LOOPS: tuple[Mutation, ...] = (
         "dict(notes) | {self.key: self.value}",
         "{self.key: self.value} | dict(notes)",
     ),
-    _m("annotate", "workbench.ir.printer", "a text is not quoted", "v if isinstance(v, int) else _quoted(v)", "v"),
-    _m(
-        "blockize",
-        _S + "standing",
-        "loops may be put into a unit",
-        "if now is not None and list(_skeleton(now)) == list(_skeleton(unit)):",
-        "if True:",
-    ),
-    _m(
-        "blockize",
-        _S + "standing",
-        "what is inside may be named",
-        "if s.name in wanted:",
-        "if False:",
-    ),
+    _m("annotate", "workbench.ir.text.printer", "a text is not quoted", "v if isinstance(v, int) else _quoted(v)", "v"),
     _m(
         "split",
         _S + "tails",
@@ -252,15 +238,8 @@ LOOPS: tuple[Mutation, ...] = (
         "return None",
     ),
     _m(
-        "blockize",
-        _P + "unit",
-        "the mark is on the loops inside",
-        "lambda x: (replace(x, notes=notes),)",
-        "lambda x: (replace(x, body=tuple(replace(s, notes=notes) for s in x.body)),)",
-    ),
-    _m(
         "bind",
-        _S + "standing",
+        _S + "promises",
         "later steps may break what is bound",
         "for lp in outline.bound:",
         "for lp in ():",

@@ -47,14 +47,14 @@ PICKS: tuple[Mutation, ...] = (
     ),
     _m(
         "vectorize",
-        _G + "access",
+        _G + "llvm.access",
         "all lanes read by the number of the first",
         "here = [v if v.lanes == 1 else self._lane(v, lane) for v in picks]",
         "here = [v if v.lanes == 1 else self._lane(v, 0) for v in picks]",
     ),
     _m(
         "parallel",
-        _G + "exprs",
+        _G + "llvm.exprs",
         "what lies outside is read",
         'return self.arith.binary("min", value, literal(last, "int64"))',
         "return value",

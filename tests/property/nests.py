@@ -8,8 +8,7 @@ import numpy as np
 from references import REFERENCES, conv
 
 from property import tensors
-from workbench import workloads
-from workbench.ir import te
+from workbench import te, workloads
 from workbench.ir.func import Func
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from property import nests, randoms
 from workbench import workloads
 from workbench.errors import WorkbenchError
-from workbench.ir import interp
+from workbench.ir.interpreter import interp
 from workbench.schedule import Hole, Schedule, registry
 
 SIZES = (5, 7, 9, 12, 13)

@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass, field
 
 import numpy as np
+import primitives
 
 from property import tensors
 from property.nests import NESTS
@@ -40,8 +41,8 @@ WEIGHTS = {
     "annotate": (0.2, 1),
     "set_scope": (0.5, 1),
     "storage_align": (0.5, 1),
-    "blockize": (0.1, 0.7),
     "tensorize": (0.1, 0.1),
+    **primitives.given("WEIGHT", (1, 1)),
 }
 PLACING = {"winograd", "transform_layout", "cache_write", "cache_read", "compute_at", "reverse_compute_at"}
 #: Nests on which a primitive has something to do; the others take any.

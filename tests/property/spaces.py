@@ -10,8 +10,8 @@ import numpy as np
 from property import checks, programs
 from property.nests import NESTS
 from property.randoms import Made
+from workbench.space.space import make_space
 from workbench.target import Target
-from workbench.tune.space import make_space
 
 _X86 = "llvm -mtriple=x86_64-unknown-linux-gnu -l2=2M -l3=32M"
 #: Machines that rows are made for and, where this one has what they have, compiled for.

@@ -7,11 +7,11 @@ import itertools
 import numpy as np
 import pytest
 
-from workbench.ir import interp
 from workbench.ir.affine import Affine
 from workbench.ir.expr import COMPARE_OPS, UNARY_OPS, Binary, Load, Unary
 from workbench.ir.func import Buffer, Func
-from workbench.ir.reference import evaluate
+from workbench.ir.interpreter import interp
+from workbench.ir.numpy_reference.evaluate import evaluate
 from workbench.ir.stmt import Block, For, Iter
 
 ARITHMETIC = ("add", "sub", "mul", "div", "max", "min", "mod")

@@ -15,9 +15,10 @@ import pytest
 from property.checks import CANARY
 from property.nests import EXPECTED, NESTS
 from property.randoms import _attempt
+from workbench import te
 from workbench.codegen import build_func
-from workbench.ir import interp, te
 from workbench.ir.func import Func
+from workbench.ir.interpreter import interp
 from workbench.ir.overwrite import overwritable
 from workbench.runtime.buffers import aligned_empty, pointer_table
 from workbench.runtime.kernel import Kernel

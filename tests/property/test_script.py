@@ -12,7 +12,7 @@ from property.randoms import random_schedule
 from workbench import Schedule, Session, Target, workloads
 from workbench.codegen.c.module import print_module
 from workbench.errors import BuildError
-from workbench.graph.key import structural_key
+from workbench.graph.structural_key import structural_key
 from workbench.widgets.export import made
 
 TARGET = Target("llvm", cpu="x86-64-v3", triple="x86_64-unknown-linux-gnu", threads=2)
@@ -74,7 +74,7 @@ def test_a_fresh_process_measures_the_number_again(tmp_path):
     session = Session(s, auto_measure=False)
     try:
         session.run("measure")
-        while session.desk.doing:
+        while session.state.doing:
             session.flush(1)
         row = session.snapshot().slices["history"]["rows"][-1]
         assert row["status"] == "ok", row["error"]

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench import Schedule, Session, Target, Task, te, workloads
-from workbench.graph.key import structural_key
+from workbench.graph.structural_key import structural_key
 from workbench.ir.func import Func
-from workbench.session.history import Tree
-from workbench.session.registry import SLICES
+from workbench.session.core.registry import SLICES
+from workbench.session.variant_tree.history import Tree
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell", threads=2)
 
@@ -59,7 +59,7 @@ class Walk:
 
     @property
     def tree(self) -> Tree:
-        return self.session.desk.history.trees[0]
+        return self.session.state.history.trees[0]
 
     def note(self) -> None:
         """Take note of what Python may have done: every step since the deepest state that was visited before."""

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from workbench import Session, Target, Task, workloads
 from workbench.errors import WorkbenchError
-from workbench.session import apply_delta, measuring
-from workbench.session.measuring import Result
-from workbench.session.nest import known
-from workbench.session.registry import COMMANDS, QUESTIONS
+from workbench.session import apply_delta
+from workbench.session.core.registry import COMMANDS, QUESTIONS
+from workbench.session.measurement import results as measuring
+from workbench.session.measurement.results import Result
+from workbench.session.schedule_view.nest import known
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell", threads=2)
 TASKS = [Task.of_func(f, TARGET) for f in (workloads.matmul(8, 8, 8), workloads.matmul(4, 8, 12))]
@@ -107,13 +108,13 @@ class Visitor:
         json.dumps(answer[0], allow_nan=False)
 
     def check(self) -> None:
-        assert self.session.flush(30)
+        assert self.session.flush(100)
         now = json.loads(json.dumps(dict(self.session.snapshot().slices)))
         assert self.slices == now
         history, nest, head = now["history"], now["nest"], now["head"]
         rows = {row["id"]: row for row in history["rows"]}
         assert len(rows) == len(history["rows"]) == len({(row["x"], row["y"]) for row in rows.values()})
-        tree, schedule = self.session.desk.tree, self.session.schedule
+        tree, schedule = self.session.state.tree, self.session.schedule
         assert history["at"] in rows
         assert tree.nodes[history["at"]].schedule.trace == schedule.trace
         assert head["step"] == f"v{history['at']}"

@@ -13,19 +13,20 @@ from tune.fakes import FakeMeasurer, FakeTask, FakeToolbox
 
 import workbench as wb
 from workbench.graph import Graph, Node, TensorType, explain, extract_tasks
-from workbench.ir.parser import parse
-from workbench.runtime.contest import Contest
-from workbench.runtime.executable import ArraySpec, BenchmarkResult, ExecutablePlan, HostCall, Slot
-from workbench.runtime.profile import Profile, make_profile
-from workbench.runtime.results import Measurement
-from workbench.runtime.roofs import Roofs
+from workbench.ir.text.parser import parse
+from workbench.log.reader import to_frame
+from workbench.log.record import Record
+from workbench.runtime.execution.executable import ArraySpec, BenchmarkResult, ExecutablePlan, HostCall, Slot
+from workbench.runtime.execution.profile import Profile, make_profile
+from workbench.runtime.machine.roofs import Roofs
+from workbench.runtime.measuring.contest import Contest
+from workbench.runtime.measuring.results import Measurement
 from workbench.schedule import Hole
-from workbench.tune.log import to_frame
-from workbench.tune.record import Record
-from workbench.tune.session import TuningSession
-from workbench.tune.sketch import Draft, Rule
-from workbench.tune.space import Space, make_space
-from workbench.tune.template import TEMPLATES, Knobs
+from workbench.space.sketch import Draft, Rule
+from workbench.space.space import Space, make_space
+from workbench.space.template import TEMPLATES, Knobs
+from workbench.tune.run.plan import RunPlan
+from workbench.tune.run.session import TuningSession
 
 HOSTILE = '<img src=x onerror="alert(1)">\'&amp;</td></table><script>alert(2)</script>\x1b[2J\u202e'
 
@@ -78,16 +79,18 @@ def failed_session() -> TuningSession:
         raise RuntimeError(f"no space left {HOSTILE}")
 
     measurer = FakeMeasurer(fail=broken)
-    session = TuningSession([FakeTask("k", HOSTILE)], toolbox=FakeToolbox(), measurer=measurer, trials=4).start()
-    session.join(10)
+    session = TuningSession(
+        RunPlan([FakeTask("k", HOSTILE)], toolbox=FakeToolbox(), measurer=measurer, trials=4)
+    ).start()
+    session.join(100)
     return session
 
 
 def session(n: int = 3, start: bool = True, fail: Any = None) -> TuningSession:
     tasks = [FakeTask(f"key{k}", f"task {k} " + "long " * 30, weight=k + 1) for k in range(n)]
-    made = TuningSession(tasks, toolbox=FakeToolbox(), measurer=FakeMeasurer(fail=fail), trials=8 * n)
+    made = TuningSession(RunPlan(tasks, toolbox=FakeToolbox(), measurer=FakeMeasurer(fail=fail), trials=8 * n))
     if start:
-        made.start().join(30)
+        made.start().join(100)
     return made
 
 
@@ -134,7 +137,7 @@ def knobs(many: int = 0, name: str = "words") -> Knobs:
     try:
         return make_space(func, wb.Target.host(2), template=name).knobs()
     finally:
-        TEMPLATES.forget(name)
+        del TEMPLATES[name]
 
 
 def busy_space(many: int, name: str = "words") -> Space:
@@ -214,4 +217,4 @@ def sample(name: str) -> Iterator[Any]:
         yield made
     finally:
         if isinstance(made, TuningSession):
-            made.cancel().join(10)
+            made.cancel().join(100)

@@ -8,7 +8,7 @@ import re
 import pytest
 
 CELLS = [
-    "import workbench as wb\nfrom workbench.tune.log import to_frame\nfrom workbench.tune.record import Record\n"
+    "import workbench as wb\nfrom workbench.log.reader import to_frame\nfrom workbench.log.record import Record\n"
     "s = wb.Schedule(wb.workloads.matmul(64, 64, 64))",
     "s.split('j', [None, 16])\ns.parallel('i')",
     "wb.Task.of_schedule(s)",

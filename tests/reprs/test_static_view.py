@@ -8,8 +8,8 @@ from reprs.sanitizer import bars, sanitize
 import workbench as wb
 from workbench.analysis import difference
 from workbench.session import Session
-from workbench.session.parts.meta import PANELS
-from workbench.session.variants import variants
+from workbench.session.core.registry import PANELS
+from workbench.session.variant_tree.table import variants
 from workbench.widgets.static_view import LARGEST, saved_slices, static_html, static_text
 
 HOSTILE = '<img src=x onerror="alert(1)"></td></table>\x1b[2J'
@@ -150,7 +150,7 @@ def test_the_table_of_variants_and_a_difference_survive_the_sanitiser():
     schedule.split("j", [None, 16])
     session = Session(schedule, auto_measure=False)
     session.run("name", node=1, text=HOSTILE)
-    told = seen(variants(session.desk)._repr_html_()).text
+    told = seen(variants(session.state)._repr_html_()).text
     session.close()
     assert "split('j', [None, 16])" in told
     assert "onerror" in told, "a name is text, whatever it holds"

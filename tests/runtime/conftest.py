@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.runtime.threads import ThreadPool
+from workbench.runtime.thread_pool.pool import ThreadPool
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from workbench.ir import te
+from workbench import te
 from workbench.ir.func import Func
 
 #: Names -> (right, wrong).

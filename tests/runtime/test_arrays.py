@@ -4,7 +4,6 @@ import gc
 import os
 import pickle
 import threading
-import time
 import weakref
 from dataclasses import replace
 
@@ -14,9 +13,9 @@ from runtime.llvm_kernels import ADD, code
 
 import workbench as wb
 from workbench.errors import BuildError, ShapeError, UsageError
-from workbench.runtime import outputs as module
 from workbench.runtime.buffers import address, aligned_empty
-from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
+from workbench.runtime.execution import outputs as module
+from workbench.runtime.execution.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
 
 N = 40_000
 
@@ -246,13 +245,13 @@ def test_free_memory_is_bounded_and_goes_with_disuse(monkeypatch):
 
 
 def test_free_memory_of_a_network_that_runs_no_more_goes_when_others_run(monkeypatch):
-    monkeypatch.setattr(module, "_DISUSE_S", 0.2)
+    monkeypatch.setattr(module, "_DISUSE_S", 1000.0)
     idle, busy, x = adder(), adder(), VALUES.reshape(-1)
     idle.run(x)
     for _ in range(2 * module._SEASON):
         busy.run(x)
     assert idle._memory.free_bytes == x.nbytes
-    time.sleep(0.3)
+    monkeypatch.setattr(module, "_DISUSE_S", 0.0)
     for _ in range(2 * module._SEASON):
         busy.run(x)
     assert idle._memory.free_bytes == 0

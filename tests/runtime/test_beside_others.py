@@ -123,7 +123,7 @@ def test_fork_while_another_thread_is_inside_a_region():
         wait(child(lambda: check(k, 5)))
         check(k, 5)
     stop.set()
-    thread.join(20)
+    thread.join(100)
     assert not thread.is_alive()
     check(other)
     """)
@@ -152,7 +152,7 @@ def test_fork_while_another_thread_builds_and_runs_the_same_kernel():
     for _ in range(6):
         wait(child(work))
     stop.set()
-    thread.join(20)
+    thread.join(100)
     assert not thread.is_alive()
     """)
 
@@ -256,7 +256,7 @@ def test_the_first_kernels_of_a_process_are_built_by_several_threads():
         except BaseException as e:
             failed.append(repr(e))
 
-    import workbench.runtime.services  # to import is not what they compete for
+    import workbench.runtime.measuring.services  # to import is not what they compete for
     threads = [threading.Thread(target=work) for _ in range(4)]
     for t in threads:
         t.start()
@@ -338,7 +338,7 @@ assert all(abs(r - first) <= 1e-4 * abs(first) for r in results)
 @needs_fork
 def test_executables_in_children_while_the_parent_runs_them():
     run("""
-    from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, Slot
+    from workbench.runtime.execution.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, Slot
 
     code = kernel(2)._code
     specs = [ArraySpec(p.name, p.shape) for p in code.params]
@@ -377,7 +377,7 @@ def test_executables_in_children_while_the_parent_runs_them():
         wait(pid)
     going = False
     [t.join(30) for t in beside]
-    from workbench.runtime import share
-    assert (share._book.runs, share._book.lent, share._book.out) == (0, 0, set())
+    from workbench.runtime.thread_pool import processor_share
+    assert (processor_share._book.runs, processor_share._book.lent, processor_share._book.out) == (0, 0, set())
     several(20)
     """)

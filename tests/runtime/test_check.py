@@ -7,16 +7,16 @@ from runtime.faults import FAULTS
 
 from workbench.codegen import build_func
 from workbench.ir.func import Func
-from workbench.runtime.loaded import CodeImage
-from workbench.runtime.results import MeasureOptions, SetupJob, TrialDone, TrialJob
-from workbench.runtime.trial import TrialRunner
+from workbench.runtime.loaded_code import CodeImage
+from workbench.runtime.measuring.results import Measurement, MeasureOptions, SetupJob, TrialJob
+from workbench.runtime.measuring.trial import TrialRunner
 from workbench.target import Target
 
 TARGET = Target.host(threads=1)
 RIGHT = {name.split(":")[0]: right for name, (right, _) in FAULTS.items()}
 
 
-def checked(task: Func, kernel: Func, seed: int = 0) -> TrialDone:
+def checked(task: Func, kernel: Func, seed: int = 0) -> Measurement:
     """Run one function as a candidate for another."""
     runner = TrialRunner()
     runner.setup(SetupJob("t", task, seed))

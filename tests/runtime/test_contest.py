@@ -10,12 +10,22 @@ import pytest
 from runtime.llvm_kernels import CRASH, HANG, add_func, code
 
 from workbench.errors import UsageError
-from workbench.runtime import bout
-from workbench.runtime.contest import BRIEF, Contest, ContestRules, _orders, confidence, enough, plain, play, resolution
-from workbench.runtime.loaded import CodeImage
-from workbench.runtime.measure import LocalRunner, MeasureInput, Measurement, MeasureOptions
-from workbench.runtime.results import ContestJob
-from workbench.runtime.shift import Shift
+from workbench.runtime.loaded_code import CodeImage
+from workbench.runtime.measuring import contest_run
+from workbench.runtime.measuring.contest import (
+    BRIEF,
+    Contest,
+    ContestRules,
+    _orders,
+    confidence,
+    enough,
+    plain,
+    play,
+    resolution,
+)
+from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, Measurement, MeasureOptions
+from workbench.runtime.measuring.results import ContestJob
+from workbench.runtime.workers.dispatch import Shift
 from workbench.target import Target
 
 # ---- clocks ----
@@ -110,8 +120,8 @@ def test_everyone_is_as_often_early_as_late_and_two_follow_themselves_as_often_a
 def test_the_same_kernel_twice_gets_as_many_stretches_however_it_was_calibrated(each):
     for rules, flushes in itertools.product((ContestRules(), BRIEF), (False, True)):
         timer = SimpleNamespace(flushes=flushes)
-        stretch = bout.common_stretch([*each, 500.0])
-        blocks = [bout._Blocks(timer, None, ms, stretch, rules.block_ms) for ms in each]
+        stretch = contest_run.common_stretch([*each, 500.0])
+        blocks = [contest_run._Blocks(timer, None, ms, stretch, rules.block_ms) for ms in each]
         assert len({(b.count, b.skip) for b in blocks}) == 1
         assert all(b.number * ms <= 1.5 * max(stretch, ms) for b, ms in zip(blocks, each, strict=True))
 

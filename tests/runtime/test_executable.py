@@ -8,7 +8,7 @@ import pytest
 from runtime.llvm_kernels import ADD, code
 
 from workbench.errors import BuildError, RunError, ShapeError, UsageError
-from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
+from workbench.runtime.execution.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
 
 N = 256
 BYTES = 4 * N
@@ -77,7 +77,7 @@ def test_many_callers(network):
     for caller in callers:
         caller.start()
     for caller in callers:
-        caller.join(30)
+        caller.join(100)
     assert len(results) == 150
     assert all(results)
 

@@ -7,12 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from workbench import workloads
-from workbench.ir import te
-from workbench.ir.rounding_values import Near
-from workbench.runtime import expected, operands
-from workbench.runtime.drawing import DRAWINGS, draw
-from workbench.runtime.expected import Expected
+from workbench import te, workloads
+from workbench.ir.rounding_bounds.values import Near
+from workbench.runtime.measuring import expected, operands
+from workbench.runtime.measuring.expected import Expected
+from workbench.runtime.measuring.random_inputs import DRAWINGS, draw
 
 
 def around(values, margin=0.0, dtype="float32"):

@@ -11,8 +11,8 @@ from collections import Counter
 import pytest
 from runtime.llvm_kernels import add_func
 
-from workbench.runtime.measure import LocalRunner, MeasureInput, MeasureOptions
-from workbench.runtime.shift import Shift
+from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, MeasureOptions
+from workbench.runtime.workers.dispatch import Shift
 from workbench.target import Target
 
 N = 1024

@@ -12,13 +12,13 @@ import pytest
 from runtime.llvm_kernels import ADD, add_func, code
 
 import workbench as wb
+from workbench import te
 from workbench.codegen import backend_for, build_func
 from workbench.errors import ShapeError, UsageError
-from workbench.ir import te
-from workbench.runtime import harness
 from workbench.runtime.buffers import aligned_empty, is_ready, poison
 from workbench.runtime.kernel import Kernel
-from workbench.runtime.loaded import CodeImage, LoadedCode, Surroundings
+from workbench.runtime.loaded_code import CodeImage, LoadedCode, Surroundings
+from workbench.runtime.measuring import harness
 from workbench.target import Target
 
 

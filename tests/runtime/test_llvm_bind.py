@@ -8,9 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from workbench.codegen import llvm_bind
+from workbench.codegen.llvm import llvm_bind
 from workbench.errors import BuildError
-from workbench.runtime import harness, threads
+from workbench.runtime.measuring import harness
+from workbench.runtime.thread_pool import native_pool
 from workbench.target import Target
 
 PLUS = "define i64 @plus(i64 %a) {\n %b = add i64 %a, 1\n ret i64 %b\n}"
@@ -116,11 +117,11 @@ def test_link_errors():
 def test_runtime_text_parses_for_other_machines(machine):
     import llvmlite.binding as llvm
 
-    for text in (threads.runtime_text(*machine), harness.harness_text(*machine)):
+    for text in (native_pool.runtime_text(*machine), harness.harness_text(*machine)):
         llvm.parse_assembly(text).verify()
 
 
 def test_peak_is_a_plausible_number_of_gflops():
-    from workbench.runtime import peaks
+    from workbench.runtime.machine import peaks
 
     assert 1 < peaks.measure(Target.host(1)) < 2000

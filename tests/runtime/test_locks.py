@@ -25,7 +25,7 @@ def test_everybody_gets_the_one_result():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(100)
     assert len(got) == 4
     assert set(got) == set(made) == {slow()}
     assert slow.__doc__ == "What it is for."
@@ -56,7 +56,7 @@ def test_one_holder(reentrant):
         other = []
         thread = threading.Thread(target=lambda: other.append(lock.acquire(blocking=False)))
         thread.start()
-        thread.join(20)
+        thread.join(100)
         assert other == [False]
     assert lock.acquire()
     lock.release()
@@ -82,4 +82,4 @@ def test_a_child_finds_it_open():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert not lock.acquire(blocking=False)
     done.set()
-    thread.join(20)
+    thread.join(100)

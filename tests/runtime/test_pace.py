@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from workbench import Target
-from workbench.runtime import pace as module
-from workbench.runtime.interference import Interference, Repetitions
-from workbench.runtime.pace import KEPT, KNOWN, Pace, off
-from workbench.runtime.peaks import Arithmetic
-from workbench.runtime.repeats import uncertain
+from workbench.runtime.machine import processor_speed as module
+from workbench.runtime.machine.interference import Interference, Repetitions
+from workbench.runtime.machine.peaks import Arithmetic
+from workbench.runtime.machine.processor_speed import KEPT, KNOWN, Pace, off
+from workbench.runtime.measuring.repeats import uncertain
 
 
 class Speeds:

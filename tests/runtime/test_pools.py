@@ -9,9 +9,10 @@ import time
 import numpy as np
 import pytest
 from runtime.test_threads import Counter, repeat
+from waiting import until
 
 from workbench.errors import RunError
-from workbench.runtime.threads import ThreadPool, shared_pool
+from workbench.runtime.thread_pool.pool import ThreadPool, shared_pool
 
 
 def workers():
@@ -27,7 +28,7 @@ def test_workers_leave_with_the_last_reference_to_their_pool():
     del pool
     gc.collect()
     for thread in own:
-        thread.join(20)
+        thread.join(100)
     assert not any(t.is_alive() for t in own)
 
 
@@ -77,13 +78,15 @@ def test_new_workers_wait_for_old_ones_that_are_still_busy(make_pool):
     assert set(workers()) - before == {old}
     ctx[2] = 1
     for thread in (starter, launcher, old):
-        thread.join(20)
+        thread.join(100)
         assert not thread.is_alive()
     assert len(set(workers()) - before) == 1
 
 
 def test_interpreter_exit_with_sleeping_and_spinning_workers():
-    program = "from workbench.runtime.threads import shared_pool; shared_pool(4).start(); shared_pool(2).start()"
+    program = (
+        "from workbench.runtime.thread_pool.pool import shared_pool; shared_pool(4).start(); shared_pool(2).start()"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -102,9 +105,7 @@ def test_pools_that_nobody_holds_go_when_they_are_many():
         shared_pool(count).start()
     own = set(workers()) - before
     gc.collect()
-    end = time.monotonic() + 60
-    while sum(t.is_alive() for t in own) > 18 + 19 + 20 + 17 and time.monotonic() < end:
-        time.sleep(0.01)
+    until(lambda: sum(t.is_alive() for t in own) <= 17 + 18 + 19 + 20)
     assert sum(t.is_alive() for t in own) == 17 + 18 + 19 + 20
     assert shared_pool(5) is held
     counter = Counter(16, 5)

@@ -8,11 +8,11 @@ import pytest
 from runtime.llvm_kernels import ADD, code
 
 from workbench.codegen import ObjectCode, ParamInfo
-from workbench.codegen.llvm_bind import compile_ir
+from workbench.codegen.llvm.llvm_bind import compile_ir
 from workbench.errors import RunError
-from workbench.runtime import context as module
-from workbench.runtime import share
-from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
+from workbench.runtime.execution import context as module
+from workbench.runtime.execution.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
+from workbench.runtime.thread_pool import processor_share
 
 N = 1024
 BYTES = 4 * N
@@ -265,51 +265,51 @@ def test_a_step_sees_the_callers_array_and_cannot_change_it():
 
 
 def test_shares_of_the_threads(monkeypatch):
-    book = share._Book()
-    monkeypatch.setattr(share, "_book", book)
-    first = share.lend(6)
+    book = processor_share._Book()
+    monkeypatch.setattr(processor_share, "_book", book)
+    first = processor_share.lend(6)
     assert (first.threads, first.pool.nthreads, first.pool.started) == (6, 6, True)
-    second = share.lend(6)
+    second = processor_share.lend(6)
     assert (second.threads, second.pool.nthreads) == (3, 3)
-    share.give_back(first)
-    again = share.lend(6)
+    processor_share.give_back(first)
+    again = processor_share.lend(6)
     assert again.threads == 3
     assert again.pool is not second.pool, "a pool has one run at a time"
-    alone = share.lend(1)
+    alone = processor_share.lend(1)
     assert (alone.threads, alone.pool) == (1, None)
     for loan in (second, again, alone):
-        share.give_back(loan)
+        processor_share.give_back(loan)
     assert (book.runs, book.lent, book.out) == (0, 0, set())
-    last = share.lend(6)
+    last = processor_share.lend(6)
     assert last.threads == 6
-    share.give_back(last)
+    processor_share.give_back(last)
 
 
 def test_a_share_comes_back_when_the_system_has_no_threads(monkeypatch):
-    book = share._Book()
-    monkeypatch.setattr(share, "_book", book)
+    book = processor_share._Book()
+    monkeypatch.setattr(processor_share, "_book", book)
 
     def fail(self):
         raise RunError("run.threads", "no")
 
-    monkeypatch.setattr(share.ThreadPool, "start", fail)
-    monkeypatch.setattr(share.ThreadPool, "started", False)
+    monkeypatch.setattr(processor_share.ThreadPool, "start", fail)
+    monkeypatch.setattr(processor_share.ThreadPool, "started", False)
     with pytest.raises(RunError):
-        share.lend(7)
+        processor_share.lend(7)
     assert (book.runs, book.lent, book.out) == (0, 0, set())
 
 
 def test_pools_that_nobody_needs_go(monkeypatch):
-    book = share._Book()
-    monkeypatch.setattr(share, "_book", book)
-    monkeypatch.setattr(share, "_SPARE_THREADS", 10)
-    loans = [share.lend(4) for _ in range(2)] + [share.lend(9)]
+    book = processor_share._Book()
+    monkeypatch.setattr(processor_share, "_book", book)
+    monkeypatch.setattr(processor_share, "_SPARE_THREADS", 10)
+    loans = [processor_share.lend(4) for _ in range(2)] + [processor_share.lend(9)]
     pools = [loan.pool for loan in loans]
     assert [p.nthreads for p in pools] == [4, 2, 3]
     for loan in loans:
-        share.give_back(loan)
+        processor_share.give_back(loan)
     assert list(book.spare) == pools
-    share.give_back(share.lend(6))
+    processor_share.give_back(processor_share.lend(6))
     assert [p.nthreads for p in book.spare] == [3, 6]
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from workbench import Schedule, Target, workloads
 from workbench.errors import UsageError, WorkbenchError
-from workbench.runtime import reproduction
-from workbench.runtime.reproduction import FLOOR, UNKNOWN, Reproduction, reproduce
-from workbench.runtime.results import Measurement
+from workbench.runtime.measuring import reproduction
+from workbench.runtime.measuring.reproduction import FLOOR, UNKNOWN, Reproduction, reproduce
+from workbench.runtime.measuring.results import Measurement
 
 
 def took(ms, spread=0.0):

@@ -5,8 +5,8 @@ import pytest
 
 from workbench import workloads
 from workbench.errors import TargetError, UsageError
-from workbench.runtime import services
-from workbench.runtime.results import Measurement
+from workbench.runtime.measuring import services
+from workbench.runtime.measuring.results import Measurement
 from workbench.schedule import Schedule
 from workbench.target import Target
 

@@ -7,28 +7,29 @@ import pytest
 from runtime.llvm_kernels import ADD, add_func, code
 
 from workbench.errors import RunError
-from workbench.runtime import images
-from workbench.runtime.batch import Batch, Duty, MeasureInput, Trial
-from workbench.runtime.bout import run_contest
-from workbench.runtime.contest import ContestRules
-from workbench.runtime.crew import Crew
-from workbench.runtime.loaded import CodeImage
-from workbench.runtime.local_runner import LocalRunner
-from workbench.runtime.pool import Event
-from workbench.runtime.results import (
+from workbench.runtime.loaded_code import CodeImage
+from workbench.runtime.measuring.contest import ContestRules
+from workbench.runtime.measuring.contest_run import run_contest
+from workbench.runtime.measuring.results import (
     EVERYBODY,
     Built,
     ContestDone,
     ContestJob,
+    Measurement,
     MeasureOptions,
+    Reply,
     SetupJob,
-    TrialDone,
     TrialJob,
     Turn,
 )
-from workbench.runtime.shift import Shift
-from workbench.runtime.trial import TrialRunner
-from workbench.runtime.worker import HELLO
+from workbench.runtime.measuring.trial import TrialRunner
+from workbench.runtime.workers import recent_builds
+from workbench.runtime.workers.batch import Batch, Duty, MeasureInput, Trial
+from workbench.runtime.workers.dispatch import Shift
+from workbench.runtime.workers.local_runner import LocalRunner
+from workbench.runtime.workers.messages import HELLO
+from workbench.runtime.workers.process import Event
+from workbench.runtime.workers.worker_set import Crew
 from workbench.target import Target
 
 
@@ -73,7 +74,7 @@ def built(worker, job):
 
 
 def ran(worker, job):
-    return TrialDone("ready") if isinstance(job, SetupJob) else TrialDone("ok", (1.0,))
+    return Reply("ready") if isinstance(job, SetupJob) else Measurement(status="ok", costs_ms=(1.0,))
 
 
 def crew_of(run=ran, build=built):
@@ -152,7 +153,7 @@ def test_workers_that_cannot_be_started_end_the_batch():
 def test_a_reference_that_cannot_be_had_is_asked_for_once_and_told_of_every_candidate(how):
     def setup(worker, job):
         assert isinstance(job, SetupJob)
-        return TrialDone("run_error", error="no reference") if how == "raises" else None
+        return Measurement(status="run_error", error="no reference") if how == "raises" else None
 
     crew = crew_of(setup)
     statuses, errors = work(crew, 20)
@@ -214,7 +215,7 @@ def test_who_fails_in_its_block_is_found_and_the_others_go_on(what):
             return ran(worker, job)
         jobs.append((len(job.trials), job.telling))
         if len(job.trials) == 2:
-            return ContestDone((TrialDone("ok", (1.0,)),) * 2)
+            return ContestDone((Measurement(status="ok", costs_ms=(1.0,)),) * 2)
         turns = [0, 1, 2, 0, 1] if job.telling else [0, 1, 2, EVERYBODY, EVERYBODY]
         for index in turns:
             worker.events.put(Event(worker, worker.generation, Turn(index)))
@@ -253,7 +254,7 @@ def test_the_first_participant_is_the_incumbent_whoever_was_built_first():
         if not isinstance(job, ContestJob):
             return ran(worker, job)
         seen.append([trial.image.code for trial in job.trials])
-        return ContestDone(tuple(TrialDone("ok", (1.0,)) for _ in job.trials))
+        return ContestDone(tuple(Measurement(status="ok", costs_ms=(1.0,)) for _ in job.trials))
 
     crew = crew_of(compare, lambda worker, job: Built(CodeImage(job.func.code, "kernel"), 0.0))
     funcs = [Func() for _ in range(4)]
@@ -276,8 +277,8 @@ def test_an_error_of_the_runner_in_a_contest_is_told_of_one_and_the_others_go_on
             return ran(worker, job)
         contests.append(len(job.trials))
         if len(contests) == 1:
-            return TrialDone("run_error", error="no memory is left")
-        return ContestDone(tuple(TrialDone("ok", (1.0,)) for _ in job.trials))
+            return Measurement(status="run_error", error="no memory is left")
+        return ContestDone(tuple(Measurement(status="ok", costs_ms=(1.0,)) for _ in job.trials))
 
     statuses, errors = work(crew_of(compare), 3, ContestRules())
     assert statuses == ["run_error", "ok", "ok"]
@@ -330,8 +331,8 @@ def test_the_first_candidate_waits_for_no_other_one():
 
 
 def test_code_is_kept_up_to_so_many_functions(monkeypatch):
-    monkeypatch.setattr(images, "_KEPT_BYTES", 4 * images._FUNC_BYTES)
-    kept, code = images.Images(), Built(CodeImage(b"c", "kernel"), 0.0)
+    monkeypatch.setattr(recent_builds, "_KEPT_BYTES", 4 * recent_builds._FUNC_BYTES)
+    kept, code = recent_builds.Images(), Built(CodeImage(b"c", "kernel"), 0.0)
     for k in (0, 0, 1, 2, 0, 3, 4):
         item = MeasureInput("t", None, f"function {k}")
         if kept.get(item) is None:
@@ -344,5 +345,5 @@ def test_code_is_kept_up_to_so_many_functions(monkeypatch):
         True,
         True,
     ]
-    assert kept._bytes == 3 * (images._FUNC_BYTES + 1)
+    assert kept._bytes == 3 * (recent_builds._FUNC_BYTES + 1)
     assert kept.get(MeasureInput("t", None, ["no function"])) is None

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from runtime.llvm_kernels import ADD, add_func, code
 
-from workbench.ir import te
-from workbench.runtime import harness, streaming, trial
-from workbench.runtime.loaded import CodeImage, LoadedCode, Surroundings
-from workbench.runtime.results import MeasureOptions, SetupJob, TrialJob
+from workbench import te
+from workbench.network.build import build_kernels
+from workbench.runtime.loaded_code import CodeImage, LoadedCode, Surroundings
+from workbench.runtime.measuring import cold_constants as streaming
+from workbench.runtime.measuring import harness, trial
+from workbench.runtime.measuring.results import MeasureOptions, SetupJob, TrialJob
 from workbench.target import Target
-from workbench.tune.build import build_kernels
 
 
 def operands(nbytes):

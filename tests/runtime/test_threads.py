@@ -10,10 +10,10 @@ import time
 import numpy as np
 import pytest
 
-from workbench.codegen import llvm_bind
+from workbench.codegen.llvm import llvm_bind
 from workbench.errors import UsageError
-from workbench.runtime.pool_text import MAX_THREADS, REGION_LIMIT
-from workbench.runtime.threads import ThreadPool
+from workbench.runtime.thread_pool.native_pool import MAX_THREADS, REGION_LIMIT
+from workbench.runtime.thread_pool.pool import ThreadPool
 
 # ctx = { counts, first index of every thread's in-use flag }: counts tasks, and notes two overlapping uses of one tid.
 TEXT = """
@@ -212,7 +212,7 @@ def test_two_threads_may_launch_at_once(make_pool):
     for launcher in launchers:
         launcher.start()
     for launcher in launchers:
-        launcher.join(30)
+        launcher.join(100)
     assert all((c.counts == 5_000).all() for c in counters)
 
 
@@ -261,7 +261,7 @@ def test_a_launching_thread_sleeps_while_it_waits_for_the_last_task(make_pool):
     pool = make_pool(2)
     pool.start()
     shares = []
-    for _ in range(3):  # it may get the last task itself where other tests have the processor, but not every time
+    for _ in range(40):  # it may get the last task itself where others have the processor, but not every time
         before = sleeps()
         ctx = np.array([0, 400_000_000], np.int64)  # tens of milliseconds, whatever the processor
         wall, own = time.perf_counter(), time.thread_time()
@@ -270,7 +270,8 @@ def test_a_launching_thread_sleeps_while_it_waits_for_the_last_task(make_pool):
         shares.append(own / wall)
         if shares[-1] < 0.3:
             assert sleeps() > before
-    assert min(shares) < 0.3, shares
+            return
+    pytest.fail(f"it never slept: {shares}")
 
 
 @pytest.mark.bench

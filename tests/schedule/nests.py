@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench import workloads
+from workbench import te, workloads
 from workbench.intrinsics import registry
-from workbench.ir import interp, te
 from workbench.ir.compact import compact
 from workbench.ir.func import Func
+from workbench.ir.interpreter import interp
 from workbench.ir.verify import verify
 from workbench.schedule import Schedule, drop_unit_loops
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import primitives
 from schedule import nests
 
-from workbench import workloads
-from workbench.ir import te
+from workbench import te, workloads
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Bound
 from workbench.ir.func import Func
-from workbench.ir.parser import parse
+from workbench.ir.text.parser import parse
 from workbench.schedule import Hole, Schedule
 from workbench.schedule.rewrite import replace_block
 from workbench.target import Target
@@ -397,8 +397,6 @@ REFUSALS: dict[str, tuple[Callable[[], Schedule], tuple]] = {
         ("storage_align", "B.local", 0, 16),
     ),
     "storage_align.factor": (matmul, ("storage_align", "C", 0, 16, 16)),
-    "blockize.unit": (lambda: after(matmul, ("blockize", "j")), ("blockize", "j")),
-    "blockize.marked": (lambda: after(matmul, ("parallel", "i")), ("blockize", "i")),
     # Shared by all primitives
     "unit.inside": (lambda: after(matmul, ("blockize", "j")), ("split", "k", [None, 2])),
     "unit.cut": (lambda: after(matmul, ("blockize", "j")), ("reverse_compute_at", "bias_add", "j")),
@@ -415,3 +413,5 @@ REFUSALS: dict[str, tuple[Callable[[], Schedule], tuple]] = {
     "loop.mark": (lambda: after(matmul, ("parallel", "i", "j")), ("reverse_compute_at", "bias_add", "i")),
     "index.affine": (of(nests.digits), ("compute_at", "B", "C_i")),
 }
+for module in primitives.MODULES.values():
+    REFUSALS |= module.refusals()

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from schedule import nests
 
-from workbench import workloads
+from workbench import te, workloads
 from workbench.errors import ScheduleError
-from workbench.ir import interp, te
+from workbench.ir.interpreter import interp
 from workbench.schedule import Hole, Schedule
 
 
@@ -170,7 +170,7 @@ def test_a_factored_reduction_can_run_in_parallel_or_as_vectors(dim):
 
 @pytest.mark.parametrize("op", ["add", "mul", "max", "min"])
 def test_every_reduction_can_be_factored(op):
-    from workbench.ir import te
+    from workbench import te
 
     x, k = te.placeholder((4, 6), name="X"), te.reduce_axis(6, "k")
     reduce = {"add": te.sum, "mul": te.prod, "max": te.max, "min": te.min}[op]

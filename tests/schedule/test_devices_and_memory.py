@@ -8,16 +8,16 @@ from schedule import nests
 
 from workbench import workloads
 from workbench.codegen import build_func
-from workbench.codegen.memory import LOCAL_STACK_BYTES, STACK_BYTES, place
+from workbench.codegen.workspace import LOCAL_STACK_BYTES, STACK_BYTES, place
 from workbench.errors import ScheduleError
-from workbench.ir import interp
 from workbench.ir.compact import compact
-from workbench.ir.parser import parse
-from workbench.ir.printer import to_text
+from workbench.ir.interpreter import interp
+from workbench.ir.text.parser import parse
+from workbench.ir.text.printer import to_text
 from workbench.ir.units import drop_unit_loops
 from workbench.ir.verify import verify
 from workbench.schedule import Hole, Schedule
-from workbench.schedule.standing import unit_regions
+from workbench.schedule.promises import unit_regions
 from workbench.target import Target
 
 

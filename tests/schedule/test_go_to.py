@@ -97,5 +97,5 @@ def test_two_cursors_that_go_to_each_other_do_not_wait_for_each_other():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(100)
         assert not thread.is_alive()

@@ -13,9 +13,12 @@ from workbench.ir.stmt import loops
 from workbench.schedule.legality import marks
 from workbench.schedule.moves import judge
 from workbench.schedule.primitive import registry
-from workbench.schedule.primitives import Bind, Fuse, Pad, Reorder, Split, Tile
 from workbench.schedule.primitives.annotation import mark
-from workbench.tune.default import default_schedule
+from workbench.schedule.primitives.binding import Bind
+from workbench.schedule.primitives.loop import Fuse, Reorder
+from workbench.schedule.primitives.padding import Pad
+from workbench.schedule.primitives.split import Split, Tile
+from workbench.space.default_schedule import default_schedule
 
 from . import nests
 

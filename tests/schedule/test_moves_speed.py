@@ -12,8 +12,8 @@ import pytest
 
 from workbench import Schedule, Target, workloads
 from workbench.ir.func import Func
-from workbench.session.preview import preview
-from workbench.tune.default import default_schedule
+from workbench.session.schedule_view.preview import preview
+from workbench.space.default_schedule import default_schedule
 
 MOVES_MS, PREVIEW_MS, PREVIEW_BYTES = 50, 30, 4096
 TIMES = 20

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from schedule import nests
 
-from workbench import workloads
+from workbench import te, workloads
 from workbench.errors import ScheduleError
-from workbench.ir import te
 from workbench.ir.expr import Select, walk
-from workbench.ir.parser import parse
-from workbench.ir.printer import to_text
+from workbench.ir.text.parser import parse
+from workbench.ir.text.printer import to_text
 from workbench.schedule import Hole, Schedule
 
 
@@ -23,7 +22,7 @@ def conditions(s: Schedule, block: str) -> list[str]:
 
 def compiled(s: Schedule) -> None:
     given = {b.name: np.random.default_rng(0).random(b.shape).astype(b.dtype) for b in s.base.inputs}
-    from workbench.ir import interp
+    from workbench.ir.interpreter import interp
 
     want = interp.run(s.base, given)
     got = s.build()(**given)
@@ -77,7 +76,7 @@ def test_zeros_only_where_the_whole_product_vanishes():
     s = Schedule(te.func(te.compute((6,), lambda i: te.sum(a[i, k] * v[i], axis=k), name="S")))
     s.pad("S", "k", 8)
     given = {"A": np.ones((6, 5), "f4"), "V": np.full(6, np.inf, "f4")}
-    from workbench.ir import interp
+    from workbench.ir.interpreter import interp
 
     assert (interp.run(s.func, given)["S"] == np.inf).all()
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from schedule import nests
 
-from workbench import workloads
+from workbench import te, workloads
 from workbench.errors import ScheduleError
-from workbench.ir import interp, te
+from workbench.ir.interpreter import interp
 from workbench.ir.poly import hole
-from workbench.ir.printer import nest_text
+from workbench.ir.text.printer import nest_text
 from workbench.schedule import Hole, Schedule
 
 

@@ -13,7 +13,7 @@ from schedule import nests
 from workbench import workloads
 from workbench.errors import ScheduleError, UsageError
 from workbench.schedule import Hole, Schedule
-from workbench.schedule.primitives import Split
+from workbench.schedule.primitives.split import Split
 
 
 def fresh() -> Schedule:

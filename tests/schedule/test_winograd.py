@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from references import conv
 
-from workbench import workloads
+from workbench import te, workloads
 from workbench.codegen import build_func
 from workbench.errors import ScheduleError, UsageError
-from workbench.ir import interp, te
 from workbench.ir.compact import compact
 from workbench.ir.flops import count_flops, expr_flops
 from workbench.ir.func import Buffer, pack
-from workbench.ir.parser import parse
-from workbench.ir.printer import to_text
+from workbench.ir.interpreter import interp
 from workbench.ir.stmt import blocks
+from workbench.ir.text.parser import parse
+from workbench.ir.text.printer import to_text
 from workbench.ir.verify import verify
-from workbench.ir.winograd import KERNEL_MATRIX, WinogradStep
+from workbench.ir.winograd_weights import KERNEL_MATRIX, WinogradStep
 from workbench.schedule import Hole, Schedule, drop_unit_loops
 from workbench.target import Target
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import primitives
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,9 +21,9 @@ from schedule.refusals import REFUSALS
 
 from workbench import Schedule, Target, workloads
 from workbench.errors import WorkbenchError
-from workbench.ir import interp
 from workbench.ir.expr import Load, Select, children
 from workbench.ir.func import Func
+from workbench.ir.interpreter import interp
 from workbench.ir.stmt import Block, For
 from workbench.schedule import Hole, legality
 from workbench.schedule.legality import flow, independence, marks
@@ -60,6 +61,10 @@ NO_WITNESS = {
     "tensorize.order": "the loops are not those of the instruction",
 }
 """Codes that sound like it and cannot have one."""
+
+for own in primitives.given("WITNESSES", {}).values():
+    KINDS |= {code: kind for code, kind in own.items() if kind}
+    NO_WITNESS |= {code: "as its module says" for code, kind in own.items() if not kind}
 
 
 def after(*steps: tuple[Any, ...]) -> Schedule:

@@ -7,10 +7,12 @@ import threading
 import time
 
 import pytest
+from waiting import until
 
 from workbench import Session, Target, Task, workloads
-from workbench.session import apply_delta, measuring
-from workbench.session.measuring import Result
+from workbench.session import apply_delta
+from workbench.session.measurement import results as measuring
+from workbench.session.measurement.results import Result
 
 
 class Mirror:
@@ -22,7 +24,7 @@ class Mirror:
         self.rev, self.slices = None, {}
         session.subscribe(self.take)
         session.greet(self.take)
-        assert session.flush(30)
+        assert session.flush(100)
 
     def take(self, message):
         self.times.append(time.monotonic())
@@ -56,13 +58,6 @@ def by_slice(messages) -> dict[str, int]:
     return sizes
 
 
-def until(condition, seconds=20.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.01)
-
-
 def own_threads():
     return [t for t in threading.enumerate() if t.name.startswith("workbench-session")]
 
@@ -90,8 +85,8 @@ def session():
         s.close()
         if s.tuning is not None:
             s.tuning.cancel()
-            assert s.tuning.join(30)
-    until(lambda: not own_threads(), 10)
+            assert s.tuning.join(100)
+    until(lambda: not own_threads())
 
 
 @pytest.fixture
@@ -107,7 +102,7 @@ def fake(monkeypatch):
         def measure(self, view, target, constants):
             self.constants.append(constants)
             self.seen.append([str(p) for p in view.trace])
-            assert self.gate.wait(20)
+            assert self.gate.wait(100)
             return self.result(view) if callable(self.result) else self.result
 
     out = Fake()

@@ -11,15 +11,15 @@ from typing import Any
 
 from workbench import Schedule
 from workbench.errors import TuneError
+from workbench.log.lines import Command, Comparison, NetworkTime, Round
+from workbench.log.record import Record, speed
+from workbench.log.weights import total
 from workbench.schedule.primitive import from_json
-from workbench.tune.events import FINAL, Event, EventBus, Progress, Snapshot, TaskRow
-from workbench.tune.lines import Command, Comparison, NetworkTime, Round
-from workbench.tune.record import Record, speed
-from workbench.tune.selection import position
-from workbench.tune.session import TuningSession
-from workbench.tune.standing import Wishes
-from workbench.tune.task_scheduler import Terms
-from workbench.tune.weights import total
+from workbench.tune.run.events import FINAL, Event, EventBus, Progress, Snapshot, TaskRow
+from workbench.tune.run.run_state import Wishes
+from workbench.tune.run.session import TuningSession
+from workbench.tune.run.task_scheduler import Terms
+from workbench.tune.steer.selection import position
 
 WRONG = ("build_error", "run_error", "wrong_answer", "timeout")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from session.conftest import until
+from waiting import until
 
 from workbench import Schedule, Target, workloads
-from workbench.runtime import roofs
-from workbench.session import bench, charts
-from workbench.session.measuring import Result
-from workbench.tune.record import Record
+from workbench.log.record import Record
+from workbench.runtime.machine import roofs
+from workbench.session.measurement import measurements as bench
+from workbench.session.measurement.results import Result
+from workbench.session.tuning_run import charts
 
 TARGET = Target.host(threads=1)
 FEWER = "Winograd's algorithm (tiles of 4×4) does 4.00× fewer multiplications than are counted; these are 50.0\u202f%"
@@ -43,8 +44,8 @@ def test_a_convolution_by_winograd_is_faster_than_the_peak_and_says_why(session,
     assert slices(s, "head")["peak_share"] == 2.0
     assert slices(s, "head")["above"].startswith(FEWER)
     assert slices(s, "tasks")["rows"][0]["above"].startswith(FEWER)
-    assert s.flush(10)
-    [spot] = [spot for spot in charts.spots(s.desk) if spot.measured]
+    assert s.flush(100)
+    [spot] = [spot for spot in charts.spots(s.state) if spot.measured]
     assert spot.above.startswith(FEWER)
 
 
@@ -62,14 +63,14 @@ def test_another_one_is_told_that_the_peak_is_an_estimate(session, fake, peak):
 
 def test_of_a_task_that_the_tuner_solved_its_steps_tell(session, peak):
     s = session(conv())
-    info = s.desk.infos[0]
+    info = s.state.infos[0]
     tuned = conv()
     tuned.winograd("conv")
     record = Record(
         task_key=info.key, task=info.name, trial=0, status="ok", target=str(TARGET), flops=info.flops,
         latency_ms=info.flops / 200e6, trace=[step.to_json() for step in tuned.trace],
     )  # fmt: skip
-    s.run(lambda: s.desk.stats.add([record]))
+    s.run(lambda: s.state.stats.add([record]))
     assert slices(s, "tasks")["rows"][0]["above"].startswith(FEWER)
 
 

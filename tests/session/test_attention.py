@@ -6,14 +6,15 @@ import time
 from dataclasses import replace
 
 import pytest
-from session.conftest import Mirror, own_threads, split, until
+from session.conftest import Mirror, own_threads, split
 from session.fakes import FakeTuning
 from session.test_doubt import WHY, disturbed, row, took
+from waiting import until
 
-from workbench.runtime.load import Load
-from workbench.session import attention
-from workbench.session.bench import AGAIN
-from workbench.session.measuring import Result
+from workbench.runtime.machine.load import Load
+from workbench.session.measurement import load_watch as attention
+from workbench.session.measurement.measurements import AGAIN
+from workbench.session.measurement.results import Result
 
 BUSY = Load(0.8, kernel=0.0, browser=0.7, other=0.1)
 QUIET = Load(0.02, kernel=0.0, browser=0.01, other=0.01)
@@ -34,6 +35,7 @@ def machine(monkeypatch):
             Watch.forgotten += 1
 
     monkeypatch.setattr(attention, "LoadWatch", Watch)
+    monkeypatch.setattr(attention, "LASTS_S", 600.0)
     monkeypatch.setattr(attention, "LOOK_S", 0.025)
     monkeypatch.setattr(attention, "FIRST_LOOK_S", 0.01)
     monkeypatch.setattr(attention, "AGAIN_S", 0.05)
@@ -59,7 +61,7 @@ def status(s):
 def test_nobody_looks_at_the_machine_until_somebody_looks_at_the_session(session, fake, machine):
     s = session()
     s.run("select", id="k")
-    assert s.flush(5)
+    assert s.flush(100)
     time.sleep(0.1)
     assert machine.looks == 0
     assert status(s) is None
@@ -74,7 +76,7 @@ def test_it_ends_when_nobody_looks_any_more(session, fake, machine, monkeypatch)
     s = session()
     s.attend()
     until(lambda: machine.looks > 2)
-    until(lambda: not own_threads(), 10)
+    until(lambda: not own_threads())
     looks = machine.looks
     time.sleep(0.2)
     assert machine.looks == looks
@@ -85,7 +87,7 @@ def test_only_what_is_worth_telling_is_sent(session, fake, machine):
     mirror = Mirror(s)
     s.attend()
     until(lambda: status(s) is not None)
-    assert s.flush(5)
+    assert s.flush(100)
     until(lambda: mirror.slices["status"]["load"] is not None)
     sent, looks = len(mirror.messages), machine.looks
     machine.now = replace(BUSY, busy=0.85)
@@ -118,7 +120,7 @@ def test_only_a_few_times_and_what_was_known_stays(doubtful, fake, machine):
     assert len(fake.seen) == 1 + attention.ATTEMPTS
     until(lambda: row(doubtful, 1)["status"] == "ok")
     assert (row(doubtful, 1)["ms"], row(doubtful, 1)["doubt"]["text"]) == (0.248, WHY)
-    assert len(doubtful.desk.by_hand._waiting) == 1, "the log has enough disturbed trials"
+    assert len(doubtful.state.manual_trials._waiting) == 1, "the log has enough disturbed trials"
 
 
 def test_not_where_steps_are_not_measured(doubtful, fake, machine):
@@ -138,7 +140,7 @@ def test_nothing_is_looked_at_while_something_is_measured_or_tuned(doubtful, fak
     fake.gate.set()
     until(lambda: machine.looks > looks + 3)
     tuning = FakeTuning(doubtful.tasks).feed(1)
-    doubtful.run(lambda: doubtful.desk.attach(tuning, "task"))
+    doubtful.run(lambda: doubtful.state.attach(tuning, "task"))
     machine.now = QUIET
     doubtful.run("select", id="k")
     until(lambda: status(doubtful) is None)

@@ -10,7 +10,7 @@ from session.conftest import Mirror, split
 
 from workbench import Schedule, workloads
 from workbench.errors import ScheduleError, UsageError, WorkbenchError
-from workbench.session.changing import changed
+from workbench.session.schedule_view.edit_step import changed
 from workbench.widgets import Workbench
 
 
@@ -82,7 +82,7 @@ def test_a_session_shows_it_as_a_branch_from_before_the_step(steps):
     steps.run("change", node=3, step=3, args={"loop": "j.1"})
     row = steps.snapshot().slices["history"]["rows"][-1]
     assert (row["parent"], row["edge"], row["text"]) == (2, "step", "unroll('j.1')"), "the last step of another variant"
-    assert steps.flush(10)
+    assert steps.flush(100)
     assert mirror.agrees(steps)
 
 
@@ -142,7 +142,7 @@ def test_a_form_is_told_the_step_and_the_row_that_it_was_about(steps):
     told = {}
     for node in (2, 4, 0):
         steps.ask("step", {"node": node}, lambda answer, node=node: told.update({node: answer}))
-        assert steps.flush(10), "a newer question takes the place of one that waits"
+        assert steps.flush(100), "a newer question takes the place of one that waits"
     assert told[2]["value"] == {"row": "j", "place": 2, "step": split("j", None, 16)}
     assert (told[4]["value"]["row"], told[4]["value"]["place"]) == ("stmt:C", 4)
     assert told[0]["error"]["code"] == "session.step", "the program as it was written"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 
 import pytest
-from session.conftest import matmul, split, until
+from session.conftest import matmul, split
+from waiting import until
 
 from workbench.analysis import estimate, listing
-from workbench.runtime.contest import Contest
-from workbench.runtime.results import Measurement
-from workbench.session import contests
-from workbench.session.measuring import Result
+from workbench.runtime.measuring.contest import Contest
+from workbench.runtime.measuring.results import Measurement
+from workbench.session.measurement import comparisons as contests
+from workbench.session.measurement.results import Result
 
 
 @pytest.fixture
@@ -85,11 +86,11 @@ def test_what_differs_between_two_variants(ask):
 
 def test_the_numbers_of_two_variants(ask):
     session, one = ask
-    session.desk.peak = 100.0
+    session.state.peak = 100.0
     session.run("apply", step=split("k", None, 8))
-    session.desk.history.results[session.desk.variant(0).key] = Result("ok", 2.0)
+    session.state.history.results[session.state.variant(0).key] = Result("ok", 2.0)
     found = one("diff", a=0, b=1, kind="nest")
-    guesses = [estimate(session.desk.variant(k).schedule, peak_gflops=100.0) for k in (0, 1)]
+    guesses = [estimate(session.state.variant(k).schedule, peak_gflops=100.0) for k in (0, 1)]
     assert found["est"] == [pytest.approx(guess.ms, rel=0.01) for guess in guesses]
     assert found["bytes"]["L1"] == [guess.to_json()["bytes"]["L1"] for guess in guesses]
     assert found["ms"] == [2.0, None]

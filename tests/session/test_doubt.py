@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 
 import pytest
-from session.conftest import matmul, split, until
+from session.conftest import matmul, split
+from waiting import until
 
 from workbench.legible import python_literal
+from workbench.log.record import Record, outcome
+from workbench.log.replay import measurement_of
 from workbench.markup import row_time
-from workbench.runtime.results import Measurement
-from workbench.session.keeping import load, save
-from workbench.session.measuring import Result
-from workbench.session.variants import variants
-from workbench.tune.events import Progress, Snapshot, TaskRow
-from workbench.tune.record import Record, outcome
-from workbench.tune.replay import measurement_of
-from workbench.tune.table import render_table
+from workbench.runtime.measuring.results import Measurement
+from workbench.session.measurement.results import Result
+from workbench.session.variant_tree.saved_file import load, save
+from workbench.session.variant_tree.table import variants
+from workbench.tune.display.terminal_table import render_table
+from workbench.tune.run.events import Progress, Snapshot, TaskRow
 from workbench.widgets.export import export
 from workbench.widgets.static_view import saved_slices, static_html, static_text
 
@@ -77,7 +78,7 @@ def test_a_page_a_table_and_a_line_of_text_say_so(shown):
     assert f"≥\u202f0.137\u202fms ({WHY})" in text
     html = static_html(saved_slices(shown))
     assert html.count(WHY) == 2, "beside the task and in the table of variants"
-    table = variants(shown.desk)
+    table = variants(shown.state)
     assert f"({WHY})" in repr(table)
     assert "timed once" not in table._repr_html_()
     assert "≥\u202f0.137\u202fms" in table._repr_html_()
@@ -94,9 +95,9 @@ def test_the_script_knows_that_its_number_was_disturbed(shown):
 
 def test_it_stays_so_with_the_variants_and_in_the_log(shown, session, tmp_path):
     path = str(tmp_path / "kept.json")
-    shown.run(lambda: save(shown.desk, path))
+    shown.run(lambda: save(shown.state, path))
     other = session()
-    other.run(lambda: load(other.desk, path))
+    other.run(lambda: load(other.state, path))
     assert row(other, 2)["doubt"] == {"ms": "≥\u202f0.137", "at_least": 0.137, "text": WHY}
     line = Record(task_key="t", task="t", trial=0, target="llvm", **outcome(disturbed(0.248)))
     again = Record.from_json(json.loads(json.dumps(line.to_json())))
@@ -109,7 +110,7 @@ def test_the_best_of_a_task_is_marked_where_every_time_was_disturbed(session, fa
     fake.result = Result.of(disturbed(2.48e-4))
     s.run("apply", step=split("j", None, 16))
     until(lambda: row(s, 1)["status"] == "ok")
-    at = s.desk.index
+    at = s.state.index
     best = s.snapshot().slices["tasks"]["rows"][at]
     assert (best["ms"], best["sure"], best["spread"], best["gflops"]) == (2.48e-4, "disturbed", None, None)
     assert s.snapshot().slices["head"]["best_sure"] == "disturbed"
@@ -123,9 +124,9 @@ def test_the_best_of_a_task_is_marked_where_every_time_was_disturbed(session, fa
 
 def test_what_an_earlier_session_saw_disturbed_is_not_the_best_of_this_one(shown, session, tmp_path):
     path = str(tmp_path / "kept.json")
-    shown.run(lambda: save(shown.desk, path))
+    shown.run(lambda: save(shown.state, path))
     other = session()
-    other.run(lambda: load(other.desk, path))
+    other.run(lambda: load(other.state, path))
     assert other.snapshot().slices["head"]["best_ms"] == 0.3
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from session.conftest import Mirror, matmul, split, until
+from session.conftest import Mirror, matmul, split
+from waiting import until
 
 from workbench import Target
 from workbench.analysis import estimate
 from workbench.schedule import Hole
-from workbench.session import estimates
+from workbench.session.measurement import estimates
 
 
 @pytest.fixture(autouse=True)
@@ -27,12 +28,12 @@ def rows(s):
 
 def shown(s, schedule=None):
     schedule = s.schedule if schedule is None else schedule
-    return estimate(schedule, s.desk.target, peak_gflops=s.desk.peak).to_json()
+    return estimate(schedule, s.state.target, peak_gflops=s.state.peak).to_json()
 
 
 def ready(s):
-    until(lambda: s.desk.peak is not None)
-    assert s.flush(10)
+    until(lambda: s.state.peak is not None)
+    assert s.flush(100)
 
 
 def test_a_step_and_its_estimate_come_in_one_patch(session):
@@ -41,7 +42,7 @@ def test_a_step_and_its_estimate_come_in_one_patch(session):
     ready(s)
     before = len(mirror.messages)
     s.run("apply", step=split("i", None, 8))
-    assert s.flush(10)
+    assert s.flush(100)
     assert len(mirror.messages) == before + 1
     assert mirror.slices["head"]["est"] == shown(s)
     assert mirror.slices["head"]["est"]["ms"] > 0
@@ -61,7 +62,7 @@ def test_steps_that_nobody_looked_at_between_have_one_too(session):
 def test_before_the_peak_is_known_there_are_bytes_and_no_time(session, monkeypatch):
     monkeypatch.setattr(Target, "stored_peak", lambda self: None)  # another test may have measured it
     s = session()
-    assert s.desk.peak is None
+    assert s.state.peak is None
     assert head(s)["est"]["ms"] is None
     assert head(s)["est"]["bytes"]["L1"] > 0
     Mirror(s)
@@ -118,7 +119,7 @@ def test_what_goes_wrong_is_told_once_and_the_others_have_theirs(session, monkey
     until(lambda: s.snapshot().slices["status"]["note"] is not None)
     s.run("dismiss")
     s.run("undo", n=1)
-    assert s.flush(10)
+    assert s.flush(100)
     assert calls.count(1) == 1
     assert s.snapshot().slices["status"]["note"] is None
     assert rows(s)[2] is not None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from session.conftest import Mirror, matmul, until
+from session.conftest import Mirror, matmul
 from session.fakes import FakeTuning
+from waiting import until
 
 from workbench.analysis import best_so_far
 
@@ -13,9 +14,9 @@ def test_a_session_follows_a_fake_run_to_its_end(session):
     s = session(fake)
     mirror = Mirror(s)
     fake.start()
-    assert fake.join(20)
-    until(lambda: s.desk.watch.told)
-    assert s.flush(10)
+    assert fake.join(100)
+    until(lambda: s.state.watch.told)
+    assert s.flush(100)
     until(lambda: mirror.agrees(s))
     tuning, tasks = s.snapshot().slices["tuning"], s.snapshot().slices["tasks"]
     assert (tuning["state"], tuning["trials"], tuning["fraction"]) == ("done", 200, 1.0)

@@ -6,9 +6,9 @@ import pytest
 
 from workbench import Schedule, Target, workloads
 from workbench.analysis import nest_rows
-from workbench.session.forms import UNSEEN, absolute, deep, lean, relative
-from workbench.session.nest import nest_slice
-from workbench.session.palette import palette
+from workbench.session.core.encoding import UNSEEN, absolute, deep, lean, relative
+from workbench.session.schedule_view.nest import nest_slice
+from workbench.session.schedule_view.palette import palette
 
 
 @pytest.fixture

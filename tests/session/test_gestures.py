@@ -9,9 +9,9 @@ import pytest
 
 import workbench as wb
 from workbench import workloads
+from workbench.advice.drops import MOST, drops
 from workbench.errors import InputError
 from workbench.schedule import Schedule
-from workbench.session.gestures import MOST, drops
 from workbench.target import Target
 
 TARGET = Target("llvm", cpu="haswell", threads=2)

@@ -10,7 +10,7 @@ from graph.conftest import light_path
 
 import workbench as wb
 from workbench.analysis import network
-from workbench.session import drawings
+from workbench.session.core import model_drawings as drawings
 
 
 def asked(s, q, **args):
@@ -36,7 +36,7 @@ def squeezenet():
 
 def test_the_slice_says_that_there_is_a_model(squeezenet, session):
     about = squeezenet.snapshot().slices["graph"]
-    graph = squeezenet.desk.opened.graph
+    graph = squeezenet.state.opened.graph
     assert about == {"key": about["key"], "nodes": len(graph.nodes), "kernels": len(graph.groups), "source": True}
     assert len(json.dumps(about)) < 120
     assert session().snapshot().slices["graph"] is None
@@ -47,7 +47,7 @@ def test_the_drawing_has_a_node_for_every_task(squeezenet):
     drawn = value(squeezenet, "graph", level="kernels", expanded=[])
     assert drawn["key"] == slices["graph"]["key"]
     assert set(drawn["task"]) - {None} == {r["id"] for r in slices["tasks"]["rows"]}
-    assert drawn == network(squeezenet.desk.opened.graph, squeezenet.tasks).columns()
+    assert drawn == network(squeezenet.state.opened.graph, squeezenet.tasks).columns()
 
 
 def test_two_clicks_lead_from_a_node_to_its_schedule(squeezenet):
@@ -67,7 +67,7 @@ def test_a_drawing_is_made_once(squeezenet, monkeypatch):
 
     monkeypatch.setattr(drawings.Drawings, "_once", once)
     monkeypatch.setattr(drawings, "MOST", 2)
-    squeezenet.desk.drawings._kept.clear()
+    squeezenet.state.drawings._kept.clear()
     for level in ("kernels", "nodes", "kernels", "nodes"):
         value(squeezenet, "graph", level=level)
     assert len(made) == 2
@@ -80,7 +80,7 @@ def test_a_drawing_is_made_once(squeezenet, monkeypatch):
 
 def test_passes_and_both_sides_of_each(squeezenet):
     found = value(squeezenet, "passes")
-    report = squeezenet.desk.drawings.report()
+    report = squeezenet.state.drawings.report()
     assert found["why"] == ""
     assert [(p["name"], p["before"], p["after"]) for p in found["passes"]] == [
         (p.name, p.nodes_before, p.nodes_after) for p in report.passes

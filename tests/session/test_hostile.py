@@ -8,14 +8,16 @@ import json
 import threading
 
 import pytest
-from session.conftest import matmul, split, until
+from session.conftest import matmul, split
+from waiting import until
 
 from workbench.errors import UsageError
-from workbench.runtime.contest import Contest
-from workbench.runtime.results import Measurement
-from workbench.session import contests, history
-from workbench.session.exporting import prepare
-from workbench.tune.record import Record
+from workbench.log.record import Record
+from workbench.runtime.measuring.contest import Contest
+from workbench.runtime.measuring.results import Measurement
+from workbench.session.export.exporters import prepare
+from workbench.session.measurement import comparisons as contests
+from workbench.session.variant_tree import history
 
 LONG = "x" * 10_000
 
@@ -103,15 +105,15 @@ def test_contests_of_two_tasks_do_not_take_each_other_s_place(session, monkeypat
     s.run("apply", step=split("i", None, 8))
     s.run("contest", a=1, b=2)
     gate.set()
-    until(lambda: all(match.state == "" for match in s.desk.history.contests.values()))
-    assert len(s.desk.history.contests) == 3
+    until(lambda: all(match.state == "" for match in s.state.history.contests.values()))
+    assert len(s.state.history.contests) == 3
 
 
 def test_a_trial_may_be_the_program_as_it_was_written(session):
     s = session()
-    key = s.desk.infos[0].key
+    key = s.state.infos[0].key
     common = {"task_key": key, "task": "t", "target": "", "status": "ok"}
-    s.run(lambda: s.desk.stats.add([Record(trial=7, latency_ms=2.0, trace=[], **common)]))
+    s.run(lambda: s.state.stats.add([Record(trial=7, latency_ms=2.0, trace=[], **common)]))
     s.run("apply", step=split("i", None, 8))
     s.run("open_trial", trial=7)
     assert (s.snapshot().slices["history"]["at"], row(s, 0)["trial"], row(s, 0)["ms"]) == (0, 7, 2.0)
@@ -127,9 +129,9 @@ def test_what_is_forgotten_takes_no_room(session, monkeypatch):
     s.run("goto", step=0)
     s.run("forget", node=max(r["id"] for r in s.snapshot().slices["history"]["rows"]))  # what `redo` would lead to
     assert not s.snapshot().slices["history"]["can_redo"]
-    kept = s.desk.history
+    kept = s.state.history
     states = {node.key for node in kept.trees[0].nodes.values()}
     assert len(states) == 3
-    until(lambda: s.flush(10) and states <= kept.estimates.keys())
+    until(lambda: s.flush(100) and states <= kept.estimates.keys())
     for table in (kept.estimates, kept.selected, kept._holes, kept._made):
         assert table.keys() <= states

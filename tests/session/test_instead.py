@@ -11,13 +11,13 @@ from schedule.refusals import REFUSALS
 from session.conftest import split
 
 from workbench import Schedule, Target, workloads
-from workbench.analysis.cures import replayed
+from workbench.advice.instead import MOST, SLOWER, instead
+from workbench.advice.offer import replayed
+from workbench.analysis.loop_nest.estimate import estimated
 from workbench.errors import UsageError
 from workbench.schedule import Hole
 from workbench.schedule.moves import judge
 from workbench.schedule.primitive import registry
-from workbench.session.estimates import estimated
-from workbench.session.instead import MOST, SLOWER, instead
 
 
 def offered(schedule: Schedule, name: str, *args: Any) -> list[str]:

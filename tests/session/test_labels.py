@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from workbench import Schedule, workloads
+from workbench.advice.words import short
 from workbench.schedule import Hole
-from workbench.session.history import History
-from workbench.session.labels import short
+from workbench.session.variant_tree.history import History
 
 
 def test_steps_are_said_in_few_letters() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 
 import pytest
-from session.conftest import Mirror, by_slice, matmul, own_threads, split, until
+from session.conftest import Mirror, by_slice, matmul, own_threads, split
+from waiting import until
 
 from workbench import Hole, Schedule, Target, Task, workloads
 from workbench.errors import RunError, ScheduleError, TargetError
-from workbench.session import measuring
-from workbench.session.measuring import Result
-from workbench.tune.default import default_schedule
+from workbench.session.measurement import results as measuring
+from workbench.session.measurement.results import Result
+from workbench.space.default_schedule import default_schedule
 
 
 def row(s, k):
@@ -59,8 +60,8 @@ def test_steps_do_not_wait_for_a_measurement_and_the_newest_request_wins(session
     assert [row(s, k)["status"] for k in (2, 3, 4)] == ["", "", "queued"]
     assert s.snapshot().slices["status"]["busy"] == "measuring v1"
     fake.gate.set()
-    until(lambda: not s.desk.doing)
-    s.flush(5)
+    until(lambda: not s.state.doing)
+    s.flush(100)
     assert [len(trace) for trace in fake.seen] == [1, 4]
     assert s.snapshot().slices["status"]["busy"] == ""
 
@@ -151,7 +152,7 @@ def test_closing_while_measuring(session, fake):
     assert time.monotonic() - began < 100  # the gate would be waited for without end
     fake.gate.set()
     until(lambda: not own_threads())
-    assert s.desk.history.results == {}
+    assert s.state.history.results == {}
 
 
 def convolution():
@@ -161,7 +162,8 @@ def convolution():
 
 def test_one_step_is_two_messages_and_four_kilobytes(session, fake, monkeypatch):
     """Every step of the default schedule, each with its measurement."""
-    monkeypatch.setattr("workbench.session.pace.PER_SECOND", 1000.0)  # no step uses up what the next may send
+    # No step uses up what the next may send.
+    monkeypatch.setattr("workbench.session.core.publisher.PER_SECOND", 1000.0)
     task = convolution()
     s = session(task, auto_measure=True)
     mirror = Mirror(s)
@@ -171,8 +173,8 @@ def test_one_step_is_two_messages_and_four_kilobytes(session, fake, monkeypatch)
         s.submit("apply", {"step": step}, "x")
         until(lambda n=count: len(mirror.messages) > n)
         fake.gate.set()
-        until(lambda: not s.desk.doing)
-        assert s.flush(10)
+        until(lambda: not s.state.doing)
+        assert s.flush(100)
         assert len(mirror.messages) - count == 2, step
         assert sum(mirror.sizes) - size <= 4_096, (step, by_slice(mirror.messages[count:]))
     assert mirror.agrees(s)
@@ -184,7 +186,7 @@ def test_selecting_is_one_small_message(session):
     for row_id in ("h", "stmt:conv", "X", "", "c"):
         count = len(mirror.messages)
         s.submit("select", {"id": row_id}, "x")
-        assert s.flush(10)
+        assert s.flush(100)
         assert len(mirror.messages) == count + 1
         assert mirror.sizes[-1] <= 8_192, row_id
 

@@ -16,14 +16,14 @@ from workbench import compile as compile_network
 from workbench.errors import UsageError
 from workbench.graph.graph import Source
 from workbench.labs import example_model
+from workbench.log.lines import Comparison
+from workbench.log.record import Record
 from workbench.runtime.export import linker
-from workbench.session import networks
-from workbench.session.exporting import kept
-from workbench.session.measuring import Result
-from workbench.tune.default import default_schedule
-from workbench.tune.lines import Comparison
-from workbench.tune.options import TuneOptions
-from workbench.tune.record import Record
+from workbench.session.export import network as networks
+from workbench.session.export.exporters import kept
+from workbench.session.measurement.results import Result
+from workbench.space.default_schedule import default_schedule
+from workbench.tune.run.options import TuneOptions
 from workbench.widgets.export import export, made
 
 TARGET = Target.host(threads=1)
@@ -51,15 +51,15 @@ def model(tmp_path_factory):
 def session(model):
     """All tasks but the last one were tuned; the second one was done better by hand, the third one worse."""
     session = Session(str(model), target=TARGET, auto_measure=False)
-    caches = TuneOptions(constants=session.desk.constants).caches
+    caches = TuneOptions(constants=session.state.constants).caches
     records = [replace(trial(task, n, 0.2 + n / 100), caches=caches) for n, task in enumerate(session.tasks[:-1])]
-    session.run(lambda: session.desk.stats.add([*records, replace(records[0], trial=99, latency_ms=0.1, key="x")]))
+    session.run(lambda: session.state.stats.add([*records, replace(records[0], trial=99, latency_ms=0.1, key="x")]))
     for task, ms in ((1, 0.15), (2, 0.9)):
         session.run("open_task", task=task)
         session.schedule.parallel(session.schedule.func.body[0].name)
         session.flush()
-        key = session.desk.variant().key
-        session.run(lambda key=key, ms=ms: session.desk.history.results.update({key: Result("ok", ms, 0.02, 1.0)}))
+        key = session.state.variant().key
+        session.run(lambda key=key, ms=ms: session.state.history.results.update({key: Result("ok", ms, 0.02, 1.0)}))
     yield session
     session.close()
 
@@ -73,7 +73,7 @@ def trial(task, number, ms):
 
 
 def test_the_fastest_of_each_task_whoever_found_it(session):
-    found = networks.fastest(session.desk)
+    found = networks.fastest(session.state)
     assert [(r.trial, r.origin, r.latency_ms) for r in found] == [
         (99, "", 0.1), (-1, "manual", 0.15), (2, "", 0.22), (3, "", 0.23)
     ]  # fmt: skip
@@ -83,15 +83,15 @@ def test_the_fastest_of_each_task_whoever_found_it(session):
 
 def test_the_best_of_the_tuner_is_exported_without_being_opened(session):
     session.run("open_task", task=1)
-    before = session.desk.variant().id
+    before = session.state.variant().id
     script = made(session, {"what": "script", "node": "tuner"})
-    found = session.desk.stats.of(session.tasks[1].key).best
+    found = session.state.stats.of(session.tasks[1].key).best
     best = found.record
     assert script.name.endswith(f".trial-{best.trial}.py")
     assert f"Measured there: {found.ms:.5g} ms" in script.text
     steps = json.loads(made(session, {"what": "trace", "node": "tuner"}).text)
     assert (steps["trace"], steps["variant"]) == (list(best.trace), None)
-    assert session.desk.variant().id == before
+    assert session.state.variant().id == before
     session.run("open_task", task=4)
     with pytest.raises(UsageError, match="No trial of this task was valid"):
         made(session, {"what": "script", "node": "tuner"})
@@ -112,7 +112,7 @@ def test_the_script_compiles_the_network_with_them(session, monkeypatch, capsys)
     monkeypatch.setattr(sys, "argv", ["tiny.network.py"])
     exec(compile(file.text, file.name, "exec"), {"__name__": "__main__", "__file__": file.name})
     assert given["target"] == str(TARGET)
-    best = {r.task_key: r.trace for r in networks.fastest(session.desk)}
+    best = {r.task_key: r.trace for r in networks.fastest(session.state)}
     assert {key: given["log"].best(key, str(TARGET)).trace for key in given["log"]} == best
     assert given["net"].untuned == (session.tasks[-1].name,)
     printed = capsys.readouterr().out
@@ -155,8 +155,8 @@ def test_a_run_holds_while_the_network_is_compiled(session, monkeypatch):
         said.append("compile")
         raise UsageError("usage.type", "no")
 
-    monkeypatch.setattr(session.desk, "watch", Watch())
-    monkeypatch.setattr("workbench.tune.compile.compile", refused)
+    monkeypatch.setattr(session.state, "watch", Watch())
+    monkeypatch.setattr("workbench.network.compile.compile", refused)
     with pytest.raises(UsageError):
         networks._library(session, {})()
     assert said == ["hold", "compile", "release"]
@@ -225,11 +225,11 @@ def test_a_script_whose_model_was_never_a_file_says_what_it_needs(model, tmp_pat
 
 def test_the_least_time_known_is_written(session):
     """That of play-offs, which the table shows, rather than of the trial before."""
-    desk, key = session.desk, session.tasks[3].key
+    state, key = session.state, session.tasks[3].key
     lines = [Comparison(task_key=key, task="", trials=(3, 7), latency_ms=(ms, 0.5), winner=3) for ms in (0.04, 0.041)]
-    session.run(lambda: desk.stats.add(lines))
-    assert desk.best(3).ms == 0.04
-    assert networks.fastest(desk)[3].latency_ms == 0.04
+    session.run(lambda: state.stats.add(lines))
+    assert state.best(3).ms == 0.04
+    assert networks.fastest(state)[3].latency_ms == 0.04
     assert "'latency_ms': 0.04" in made(session, {"what": "network"}).text
 
 

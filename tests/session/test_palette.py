@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 import workbench as wb
+from workbench.advice.judging import verdict
 from workbench.errors import ScheduleError
 from workbench.schedule import Schedule
 from workbench.session import Session
-from workbench.session.nest import nest_slice
-from workbench.session.palette import palette, primitives, verdict
+from workbench.session.schedule_view.nest import nest_slice
+from workbench.session.schedule_view.palette import palette, primitives
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from workbench import Schedule, Target, workloads
+from workbench.advice.judging import attempt
 from workbench.analysis import estimate, nest_rows
 from workbench.schedule.primitive import from_json
-from workbench.session import preview as module
-from workbench.session.forms import lean
-from workbench.session.palette import attempt
-from workbench.session.preview import preview
-from workbench.tune.default import default_schedule
+from workbench.session.core.encoding import lean
+from workbench.session.schedule_view import preview as module
+from workbench.session.schedule_view.preview import preview
+from workbench.space.default_schedule import default_schedule
 
 LIMIT = 4096
 
@@ -148,7 +148,7 @@ def test_of_several_steps_the_nest_after_all_of_them_is_shown(session: Any) -> N
     view = s.schedule.copy()
     answer = ask(s, reorder, then=[vectorize])["value"]
     after = view.copy().reorder("k", "j").vectorize("j")
-    assert whole(view, answer) == lean(nest_rows(after.func, s.desk.target).to_json())["rows"]
+    assert whole(view, answer) == lean(nest_rows(after.func, s.state.target).to_json())["rows"]
     refused = ask(s, reorder, then=[{"primitive": "vectorize", "args": {"loop": "k"}}])["value"]["verdict"]
     assert (refused["legal"], refused["where"][0]) == (False, "k")
     assert ask(s, reorder, then="j")["error"]["code"] == "session.arguments"

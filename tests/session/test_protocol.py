@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from workbench.errors import ScheduleError
 from workbench.session import apply_delta, delta
-from workbench.session.pace import Pace
-from workbench.session.protocol import error_json
+from workbench.session.core.protocol import error_json
+from workbench.session.core.publisher import RateLimit
 
 VALUES = st.none() | st.integers(0, 3) | st.text("ab", max_size=2)
 ROWS = st.lists(
@@ -73,7 +73,7 @@ def test_errors_as_data():
 @example([0.01] * 200, True)
 @example([0.01] * 200, False)
 def test_never_more_than_eight_patches_a_second(gaps, urgent):
-    pace, now, sent = Pace(), 100.0, []
+    pace, now, sent = RateLimit(), 100.0, []
     for gap in gaps:
         now += gap
         wait = pace.wait(now, urgent)

@@ -9,26 +9,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiers import first
 from tune.random_logs import random_log, write
 
 import workbench as wb
 from workbench import Target, workloads
 from workbench.analysis import best_so_far
-from workbench.analysis.rounds import turns
+from workbench.analysis.trials.rounds import turns
 from workbench.cli import main
 from workbench.graph.tasks import Task
+from workbench.log.database import Database
+from workbench.log.frame import task_rows
+from workbench.log.ledger import Ledger
+from workbench.log.merge import merge_logs
+from workbench.log.reader import load_log
 from workbench.session import Session
-from workbench.session.stats import rounded
-from workbench.session.subject import timed
-from workbench.tune.database import Database
-from workbench.tune.ledger import Ledger
-from workbench.tune.log import load_log
-from workbench.tune.log_frame import task_rows
-from workbench.tune.merge import merge_logs
-from workbench.tune.options import TuneOptions
-from workbench.tune.start import tune
+from workbench.session.core.subject import timed
+from workbench.session.tuning_run.statistics import rounded
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.start import tune
 
-LOGS = 1000
+#: Random logs, and in how many parts they are read.
+LOGS, PARTS = 1000, 7
 
 
 def told(*args: object) -> Any:
@@ -105,9 +107,9 @@ def check_session(path: Path, meant: dict[str, Any]) -> None:
         session.close()
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", first(range(PARTS)))
 def test_every_reader_of_a_log_says_the_same(part: int, tmp_path: Path) -> None:
-    for seed in range(part, LOGS, 4):
+    for seed in range(part, LOGS, PARTS):
         path = write(tmp_path / "log.tunelog.jsonl", random_log(seed))
         meant = Ledger.of(load_log(path).lines).to_json(dict(load_log(path).header.tasks))
         check(path, meant, tmp_path, also=seed % 5 == 0, orderly=seed % 2 == 0)

@@ -9,7 +9,7 @@ from session.conftest import Mirror, matmul, split
 
 from workbench import Schedule, Target, Task, workloads
 from workbench.errors import UsageError
-from workbench.session.replay import replay
+from workbench.session.variant_tree.transfer import replay
 
 
 def original() -> Schedule:
@@ -89,7 +89,7 @@ def test_in_a_session_the_other_task_is_shown_with_a_branch(session):
     assert s.snapshot().slices["history"]["at"] == 2, "where one came from is as it was"
     s.run("replay", node=1, task=1)
     assert s.snapshot().slices["history"]["at"] == 2, "the state is there already"
-    assert s.flush(10)
+    assert s.flush(100)
     assert mirror.agrees(s)
 
 
@@ -106,6 +106,6 @@ def test_a_task_that_is_made_known_twice_is_one(session):
     s = session()
     other = Task.of_func(workloads.matmul(16, 16, 16), Target.host(threads=1))
     seen = []
-    s.run(lambda: seen.extend([s.desk.add_task(other), s.desk.add_task(other)]))
+    s.run(lambda: seen.extend([s.state.add_task(other), s.state.add_task(other)]))
     assert seen == [1, 1]
     assert [r["id"] for r in s.snapshot().slices["tasks"]["rows"]] == [0, 1]

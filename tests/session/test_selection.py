@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.ir.parser import parse
-from workbench.session.nest import starting_row
+from workbench.ir.text.parser import parse
+from workbench.session.schedule_view.nest import starting_row
 
 
 def row(id, kind, parent=None, **values):
@@ -54,8 +54,8 @@ def test_a_loop_that_another_cell_splits_hands_the_selection_to_its_outer_part(s
     s = session()
     s.run("select", id="j")
     s.schedule.split("j", [None, 8])
-    assert s.flush(10)
+    assert s.flush(100)
     assert s.snapshot().slices["selection"]["id"] == "j.0"
     s.schedule.undo()
-    assert s.flush(10)
+    assert s.flush(100)
     assert s.snapshot().slices["selection"]["id"] == "j"

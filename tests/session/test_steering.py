@@ -5,21 +5,23 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Annotated
 
 import pytest
-from session.conftest import Mirror, matmul, split, until
+from session.conftest import Mirror, matmul, split
 from session.fakes import FakeTuning
+from waiting import until
 
 from workbench import tune
 from workbench.errors import TuneError, UsageError, WorkbenchError
-from workbench.session.stats import Stats
-from workbench.session.steering import _best, forms
-from workbench.tune import orders
-from workbench.tune.columns import column
-from workbench.tune.events import TaskRow
-from workbench.tune.lines import Comparison
-from workbench.tune.log import load_log
-from workbench.tune.record import Record
+from workbench.forms import Flag, Whole
+from workbench.log.lines import Comparison
+from workbench.log.reader import load_log
+from workbench.log.record import Record
+from workbench.session.tuning_run.statistics import Statistics
+from workbench.session.tuning_run.steering_forms import _best, forms
+from workbench.tune.run.events import TaskRow
+from workbench.tune.steer import declarations as orders
 
 
 @pytest.fixture(autouse=True)
@@ -49,16 +51,16 @@ def test_forms_come_from_the_declarations(monkeypatch):
     assert by_name["forbid"]["values"]["widget"] == "numbers"
     assert list(by_name["add"]) == ["task", "trace"], "nobody writes a row into a form"
     assert "of" not in by_name["epsilon"]["value"]
-    monkeypatch.setattr(orders, "ORDERS", dict(orders.ORDERS))
+    monkeypatch.setitem(orders.ORDERS, "polish", None)
 
     @orders.order("polish")
     @dataclass(frozen=True, slots=True)
     class Polish(orders.Order):
         """Try what is near the best."""
 
-        task: str = column("the task")
-        steps: int | None = column("how many", default=None)
-        hard: bool = column("how hard", default=False)
+        task: Annotated[str, orders.TaskRef("the task")]
+        steps: Annotated[int | None, Whole("how many")] = None
+        hard: Annotated[bool, Flag("how hard")] = False
 
     found = forms()[-1]
     assert (found["name"], found["summary"]) == ("polish", "Try what is near the best.")
@@ -73,13 +75,13 @@ def test_a_run_is_steered_and_says_so(session, here):
     assert code(s, "steer", name="epsilon", args={"value": 0.2}) == "session.no_tuning"
     replies = []
     s.ask("space", {"task": key}, replies.append)
-    s.flush(10)
+    s.flush(100)
     assert replies.pop()["error"]["code"] == "session.no_tuning"
     s.run("tune", scope="task", trials=40)
     s.run("pause")
     mirror = Mirror(s)
     s.ask("space", {"task": key}, replies.append)
-    s.flush(10)
+    s.flush(100)
     space = replies.pop()["value"]
     assert space["variants"][0] == {
         "id": 0,
@@ -117,7 +119,7 @@ def test_a_run_is_steered_and_says_so(session, here):
     s.run("resume")
     assert s.tuning.wait(60)
     until(lambda: steering(s)["next"] is None and s.snapshot().slices["tuning"]["trials"] == 24)
-    s.flush(10)
+    s.flush(100)
     assert mirror.agrees(s)
     log = load_log(here / s.tuning.log)
     manual = [r for r in log.records if r.origin == "manual"]
@@ -149,13 +151,13 @@ def test_what_the_run_knows(session):
     assert {"name", "reason", "gain", "backward", "optimism", "similarity"} == set(found[-1])
     assert s.tuning.wait(60)
     until(lambda: s.snapshot().slices["tuning"]["state"] == "done")
-    s.flush(10)
-    row = s.tuning.snapshot().rows[s.desk.index]
+    s.flush(100)
+    row = s.tuning.snapshot().rows[s.state.index]
     task = steering(s)["task"]
     lines = [c for c in s.tuning.comparisons if c.task_key == row.key]
     assert (task["trial"], task["compared"], task["won"]) == (row.trial, len(lines), sum(c.new_best for c in lines))
     assert task["ms"] == pytest.approx(row.latency_ms, rel=1e-4)
-    assert s.snapshot().slices["tasks"]["rows"][s.desk.index]["ms"] == task["ms"]
+    assert s.snapshot().slices["tasks"]["rows"][s.state.index]["ms"] == task["ms"]
     if lines:
         assert task["last"]["trials"] == list(lines[-1].trials)
     json.dumps(steering(s), allow_nan=False)
@@ -193,7 +195,7 @@ def test_commands_of_others_are_shown(session):
         assert "nowhere" in refused["error"]
     finally:
         tuning.cancel()
-        tuning.join(30)
+        tuning.join(100)
 
 
 def trial(n, ms, **more):
@@ -208,7 +210,7 @@ def against(winner, *trials, ms=None):
 
 
 def test_a_trial_that_lost_is_not_the_best():
-    stats = Stats()
+    stats = Statistics()
     stats.add([trial(0, 4.2), trial(1, 3.0)])
     assert stats.of("t").best.record.trial == 1
     line = against(0, 0, 1, ms=(4.1, 4.5))
@@ -226,7 +228,7 @@ def test_a_trial_that_lost_is_not_the_best():
 
 
 def test_a_comparison_in_a_restless_minute_makes_nothing_slower():
-    stats = Stats()
+    stats = Statistics()
     stats.add([trial(0, 0.83, origin="default"), trial(1, 0.8), against(0, 0, 1, ms=(0.775, 0.79))])
     stats.add([trial(2, 0.81), against(0, 0, 2, ms=(1.63, 1.64))])
     task = stats.of("t")
@@ -239,7 +241,7 @@ def row(n, ms):
 
 
 def test_a_run_that_timed_otherwise_does_not_take_the_place_of_the_best():
-    stats = Stats()
+    stats = Statistics()
     stats.add([trial(0, 0.775, caches="constants shared"), trial(1, 0.9, caches="constants shared")])
     stats.add([trial(2, 0.76, caches="warm")])
     line = _best(SimpleNamespace(stats=stats), "t", row(2, 0.76))

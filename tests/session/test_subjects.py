@@ -11,7 +11,7 @@ from session.conftest import Mirror, matmul, split
 from workbench import Schedule, Session, Target, load_onnx, read_log, tune, workloads
 from workbench.errors import LogError, ModelError, UsageError
 from workbench.graph.onnx.shipped import find_model
-from workbench.session.origins import BY
+from workbench.session.variant_tree.from_log import BY
 from workbench.target import Target as TargetType
 
 
@@ -47,7 +47,7 @@ def test_subjects(session, make, kind):
     assert len(slices["tasks"]["rows"]) == len(s.tasks)
     json.dumps(dict(slices), allow_nan=False)
     s.run("apply", step=split(s.snapshot().slices["selection"]["id"], None, 1))
-    assert s.flush(10)
+    assert s.flush(100)
     assert mirror.agrees(s)
 
 
@@ -104,8 +104,8 @@ def test_a_log_is_read_only_and_says_what_it_lacks(session, log, how):
     s.run("open_task", task=0)
     s.run("dismiss")
     assert s.snapshot().slices["status"]["note"] is None
-    assert len(s.desk.stats.records) == 12
-    assert s.desk.infos[s.desk.index].key == slices["tasks"]["rows"][0]["key"]
+    assert len(s.state.stats.records) == 12
+    assert s.state.infos[s.state.index].key == slices["tasks"]["rows"][0]["key"]
 
 
 def test_a_model_with_its_log_can_adopt_at_once(session, log):
@@ -113,7 +113,7 @@ def test_a_model_with_its_log_can_adopt_at_once(session, log):
     s.run("open_task", task=0)
     before = s.schedule
     assert s.snapshot().slices["tuning"]["best_ready"]
-    by = BY.get(s.desk.best(0).record.origin, "tuner")
+    by = BY.get(s.state.best(0).record.origin, "tuner")
     assert s.snapshot().slices["head"]["best_by"] == by
     s.run("adopt", task=0)
     history = s.snapshot().slices["history"]
@@ -122,7 +122,7 @@ def test_a_model_with_its_log_can_adopt_at_once(session, log):
     assert best["steps"] == len(s.schedule.trace) > 1
     assert history["at"] == best["id"] == 1
     assert s.snapshot().slices["head"]["ms"] == s.snapshot().slices["head"]["best_ms"]
-    tuning, best = s.snapshot().slices["tuning"], s.desk.best(0).record
+    tuning, best = s.snapshot().slices["tuning"], s.state.best(0).record
     assert (tuning["best_ready"], tuning["best_why"]) == (False, f"trial {best.trial} is already open")
     s.run("undo")
     assert not s.schedule.trace

@@ -6,7 +6,8 @@ import os
 import threading
 
 import pytest
-from session.conftest import split, until
+from session.conftest import split
+from waiting import until
 
 from workbench.errors import UsageError
 
@@ -34,7 +35,7 @@ def test_close_lets_go_of_who_waits_for_a_busy_session(session):
     until(lambda: s.closed)
     gate.set()
     for thread in (*waiting, closing):
-        thread.join(10)
+        thread.join(100)
         assert not thread.is_alive()
     assert sorted(results, key=str) == [True, "session.closed"]
 
@@ -79,6 +80,6 @@ def test_a_forked_process_can_use_the_session(session):
     child = os.fork()
     if child == 0:
         done = in_thread(lambda: s.run("select", id="j"))
-        done.join(10)
+        done.join(100)
         os._exit(7 if done.is_alive() else 0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

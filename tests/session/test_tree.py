@@ -10,9 +10,9 @@ from session.conftest import Mirror, by_slice, matmul, split
 from workbench import Schedule, workloads
 from workbench.errors import UsageError
 from workbench.schedule import Hole
-from workbench.session import history as kept
-from workbench.session.history import Tree
-from workbench.session.origins import filling, origin
+from workbench.session.variant_tree import history as kept
+from workbench.session.variant_tree.from_log import filling, origin
+from workbench.session.variant_tree.history import Tree
 
 TASK = 0
 
@@ -214,7 +214,7 @@ def test_names_stars_and_branches(session):
     assert [r["id"] for r in s.snapshot().slices["history"]["rows"]] == [0, 1, 3]
     s.run("name", node=1, text="")
     assert row(s, 1)["name"] == ""
-    assert s.flush(10)
+    assert s.flush(100)
     assert mirror.agrees(s)
 
 
@@ -254,7 +254,7 @@ def test_too_many_variants_let_the_oldest_go_that_nobody_wants(session, fake, mo
         s.run("apply", step=split("i", None, factor))
         if k == 0:
             s.run("measure")
-            s.flush(10)
+            s.flush(100)
         if k == 1:
             s.run("star")
     history = s.snapshot().slices["history"]
@@ -273,10 +273,10 @@ def test_the_best_is_named_where_there_are_two_to_compare(session, fake):
     s = session(auto_measure=True)
     fake.result = lambda view: kept.Result("ok", 4.0 - len(view.trace), 0.01, 1.0)
     s.run("apply", step=split("i", None, 8))
-    s.flush(10)
+    s.flush(100)
     assert s.snapshot().slices["history"]["best"] is None
     s.run("apply", step=split("j", None, 8))
-    s.flush(10)
+    s.flush(100)
     assert s.snapshot().slices["history"]["best"] == 2
 
 
@@ -290,12 +290,12 @@ def test_one_step_in_a_large_tree_takes_little_of_the_wire(session):
                 cursor.split(loop, [None, factor])
                 cursor.split(other, [None, inner])
                 s.run(lambda: None)
-    assert len(s.desk.tree.nodes) == 1 + 12 + 60
+    assert len(s.state.tree.nodes) == 1 + 12 + 60
     s.run("goto", step=1)
     mirror = Mirror(s)
     mirror.messages.clear()
     s.run("apply", step=split("j", None, 64))
-    assert s.flush(10)
+    assert s.flush(100)
     sizes = by_slice(mirror.messages)
     assert sizes["history"] <= 350, mirror.messages[-1]["ops"]["history"]
     assert mirror.agrees(s)
@@ -306,7 +306,7 @@ def test_undo_leaves_what_was_reached_by_several_steps_as_it_is(session):
     far = s.schedule.copy()
     for loop in "ijk":
         far.split(loop, [None, 8])
-    s.run(lambda: s.desk.tree.add(0, far, edge="steps", by="tuner", label="3 steps", trial=1))
+    s.run(lambda: s.state.tree.add(0, far, edge="steps", by="tuner", label="3 steps", trial=1))
     s.run("goto", step=1)
     s.run("undo")
     s.run(lambda: None)

@@ -9,19 +9,22 @@ from dataclasses import replace
 
 import pytest
 from browser.driver import tiny_model
-from session.conftest import Mirror, matmul, own_threads, split, until
+from session.conftest import Mirror, matmul, own_threads, split
 from session.fakes import FakeTuning
+from waiting import until
 
 from workbench import Target, tune
 from workbench.errors import UsageError
-from workbench.session import tuning
-from workbench.session.measuring import Result
-from workbench.session.origins import BY
-from workbench.session.stats import Stats, delta, spark
-from workbench.tune.conditions import mixed
-from workbench.tune.log import Header, write_log
-from workbench.tune.record import Record
-from workbench.tune.session import TuningSession
+from workbench.log.conditions import mixed
+from workbench.log.reader import Header, write_log
+from workbench.log.record import Record
+from workbench.session.measurement.results import Result
+from workbench.session.tuning_run import watch as tuning
+from workbench.session.tuning_run.statistics import Statistics, delta, spark
+from workbench.session.variant_tree.from_log import BY
+from workbench.tune.run.plan import RunPlan
+from workbench.tune.run.session import TuningSession
+from workbench.tune.run.start import TRIALS_PER_TASK
 
 FINAL = {"done", "cancelled", "failed"}
 
@@ -39,9 +42,9 @@ def slice_of(s, name="tuning"):
 
 def finished(s):
     until(lambda: slice_of(s)["state"] in FINAL, 60)
-    assert s.tuning.join(30)
-    until(lambda: s.desk.watch.told)
-    assert s.flush(10)
+    assert s.tuning.join(100)
+    until(lambda: s.state.watch.told)
+    assert s.flush(100)
 
 
 @pytest.mark.parametrize(("scope", "trials"), [("all", None), ("task", 1), ("all", 7)])
@@ -56,7 +59,7 @@ def test_a_model_is_tuned_as_the_network_that_it_is(session, tmp_path, monkeypat
 
     monkeypatch.setattr(tuning, "tune", started)
     s.run("tune", scope=scope, trials=trials)
-    assert asked == [(s.desk.opened.graph, trials or tuning.TRIALS_PER_TASK * len(s.tasks))]
+    assert asked == [(s.state.opened.graph, trials or TRIALS_PER_TASK * len(s.tasks))]
 
 
 def test_a_small_run_with_real_workers(session):
@@ -76,11 +79,11 @@ def test_a_small_run_with_real_workers(session):
     assert tasks["total_ms"] == pytest.approx(sum(r["ms"] * r["weight"] for r in tasks["rows"]), rel=1e-3)
     until(lambda: mirror.agrees(s), 5)
     s.run("adopt", task=0)
-    best = s.desk.best(0).record
+    best = s.state.best(0).record
     assert slice_of(s, "head")["best_by"] == BY.get(best.origin, "tuner"), "the default schedule may be the fastest"
     s.run("undo")
     assert not s.schedule.trace
-    assert len(s.desk.stats.records) == 24
+    assert len(s.state.stats.records) == 24
     assert [(c.name, c.source) for c in s.tuning.steered] == [("start", "python")]
     assert "est_share" not in tasks["rows"][0], "nothing is estimated where all is measured"
     assert slice_of(s, "steering")["commands"][-1]["text"] == "trials 24"
@@ -116,9 +119,9 @@ def test_a_log_says_of_its_trials_what_the_run_said(session, fake, here):
 def test_a_trial_is_opened_by_its_number_whatever_its_task(session, fake):
     run = FakeTuning([matmul(16), matmul(48)]).feed(100)
     s = session(run)
-    other = next(r for r in run.records if r.task_key != s.desk.infos[s.desk.index].key and r.trace)
+    other = next(r for r in run.records if r.task_key != s.state.infos[s.state.index].key and r.trace)
     s.run("open_trial", trial=other.trial)
-    assert s.desk.infos[s.desk.index].key == other.task_key
+    assert s.state.infos[s.state.index].key == other.task_key
     row = slice_of(s, "history")["rows"][-1]
     assert (row["trial"], row["by"], s.schedule.to_json()) == (other.trial, "tuner", list(other.trace))
 
@@ -126,8 +129,8 @@ def test_a_trial_is_opened_by_its_number_whatever_its_task(session, fake):
 def test_shares_are_estimated_until_all_tasks_have_a_time(session, fake):
     target = Target.host(threads=1)
     s = session([matmul(64), matmul(128), matmul(256)], target=target)
-    s.desk.peak = 100.0
-    s.flush(10)
+    s.state.peak = 100.0
+    s.flush(100)
     until(lambda: slice_of(s, "tasks")["est_ms"] is not None)
     tasks = slice_of(s, "tasks")
     assert [row["share"] for row in tasks["rows"]] == [None] * 3
@@ -226,7 +229,7 @@ def test_a_measurement_by_hand_holds_tuning_meanwhile(session, fake):
     fake.gate.clear()
     s.run("measure")
     until(lambda: fake.seen)
-    s.flush(5)
+    s.flush(100)
     assert s.tuning.state == "paused"
     assert slice_of(s)["state"] == "running"
     assert slice_of(s, "status")["busy"] == "measuring v0; tuning waits for it"
@@ -237,7 +240,7 @@ def test_a_measurement_by_hand_holds_tuning_meanwhile(session, fake):
     until(lambda: len(fake.seen) == 2)
     s.run("pause")
     fake.gate.set()
-    until(lambda: not s.desk.doing)
+    until(lambda: not s.state.doing)
     assert s.tuning.state == "paused"  # a person paused it, so it stays so
     s.run("resume")
     s.run("stop")
@@ -262,9 +265,19 @@ def test_a_run_of_another_cell_is_attached_and_outlives_the_session(session):
         assert s.tuning is tuning
     finally:
         tuning.cancel()
-        tuning.join(30)
+        tuning.join(100)
 
 
+def test_a_front_end_that_follows_a_run_shows_its_end(session):
+    s = session([matmul(64), matmul(128)])
+    mirror = Mirror(s)
+    s.run("tune", scope="all", trials=8)
+    finished(s)
+    assert s.tuning.new_trials == 8
+    assert mirror.agrees(s)
+
+
+@pytest.mark.bench
 def test_few_messages_while_tuning(session):
     s = session([matmul(64), matmul(128)])
     mirror = Mirror(s)
@@ -279,7 +292,6 @@ def test_few_messages_while_tuning(session):
     assert len(times) <= 4 * took + 8
     gaps = [b - a for a, b in itertools.pairwise(times)]
     assert sum(g < 0.2 for g in gaps) <= 4
-    assert mirror.agrees(s)
 
 
 def test_the_table_has_what_the_scheduler_expects_of_every_task_while_it_runs(session):
@@ -308,7 +320,7 @@ def test_the_table_has_what_the_scheduler_expects_of_every_task_while_it_runs(se
     for row in slice_of(s, "tasks")["rows"]:
         assert row["gain"] == pytest.approx(tuning.terms(row["key"]).gain, rel=1e-2), "it stays to be read"
         assert row["more"] is None, "nothing comes next"
-    s.flush(10)
+    s.flush(100)
     assert mirror.messages[-1] is not before
     assert mirror.agrees(s)
 
@@ -332,6 +344,9 @@ def test_failures_are_told_by_kind_with_the_newest_of_each(session):
 class Broken:
     """A measurer whose machine fails."""
 
+    def start(self):
+        pass
+
     def measure(self, task, schedules, best_ms):
         raise OSError("the disk is on fire")
 
@@ -343,15 +358,16 @@ class Broken:
 
 
 def test_a_failed_run_says_why(session):
-    from workbench.tune.toolbox import LocalToolbox
+    from workbench.tune.run.options import TuneOptions
+    from workbench.tune.run.toolbox import Toolbox
 
-    toolbox = LocalToolbox(Target.host(threads=1), "random", 0, {})
-    tuning = TuningSession([matmul(64)], toolbox=toolbox, measurer=Broken(), trials=4)
+    toolbox = Toolbox(Target.host(threads=1), TuneOptions(model="random"))
+    tuning = TuningSession(RunPlan([matmul(64)], toolbox=toolbox, measurer=Broken(), trials=4))
     s = session(tuning)
     mirror = Mirror(s)
     tuning.start()
     until(lambda: slice_of(s, "status")["note"] is not None)
-    s.flush(10)
+    s.flush(100)
     assert mirror.slices["tuning"]["state"] == "failed"
     assert "on fire" in mirror.slices["status"]["note"]["text"]
     assert mirror.slices["status"]["note"]["level"] == "error"
@@ -364,7 +380,7 @@ def trial(n, ms=None, **more):
 
 
 def test_trials_are_counted_as_they_come():
-    stats = Stats()
+    stats = Statistics()
     stats.add([trial(0, 4.0, origin="default"), trial(1), trial(2, 2.0), trial(2, 2.0)])
     task = stats.of("t")
     assert (task.trials, task.best.ms, task.untuned_ms, dict(task.failures)) == (3, 2.0, 4.0, {"timeout": 1})

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 
 from workbench import Target, __version__, workloads
 from workbench.graph.tasks import Task
-from workbench.runtime.contest import Contest
-from workbench.runtime.measure import MeasureInput, Measurement
-from workbench.tune import dask_roster, dask_shift, dask_worker, distributed
-from workbench.tune.distributed import DaskRunner
+from workbench.runtime.measuring.contest import Contest
+from workbench.runtime.measuring.measure import MeasureInput, Measurement
+from workbench.tune.dask import dispatch as dask_shift
+from workbench.tune.dask import roster
+from workbench.tune.dask import runner as distributed
+from workbench.tune.dask import worker as dask_worker
+from workbench.tune.dask.runner import DaskRunner
 
 TARGET = Target.host(threads=1)
 TASK = Task.of_func(workloads.matmul(8, 8, 8), TARGET)
@@ -133,14 +135,6 @@ def runner_of(monkeypatch, *workers, own=False, patience_s=5.0):
     """A runner on such workers, which looks after them all the time; and its client."""
     client = Client(*workers)
     monkeypatch.setattr(distributed, "_connected", lambda given, patience_s: (given, own))
-    monkeypatch.setattr(dask_roster, "LOOK_S", 0.0)
+    monkeypatch.setattr(roster, "LOOK_S", 0.0)
     monkeypatch.setattr(dask_shift, "TICK_S", 0.005)
     return DaskRunner(client, TARGET, patience_s=patience_s), client
-
-
-def until(condition):
-    """Wait until something is the case."""
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)

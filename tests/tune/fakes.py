@@ -3,16 +3,41 @@
 from __future__ import annotations
 
 import random
+import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 
 from workbench.errors import UsageError
-from workbench.runtime.contest import Contest
-from workbench.runtime.results import Measurement
-from workbench.tune.parts import Given
+from workbench.runtime.measuring.contest import Contest
+from workbench.runtime.measuring.results import Measurement
+from workbench.tune.run.loop import TuningLoop
+from workbench.tune.run.toolbox import Given
+from workbench.tune.steer.control import SessionControl
+
+
+class Clock:
+    """A clock for tuning runs that goes on only when it is told to: `patch` puts it where a run reads the time."""
+
+    time = staticmethod(time.time)
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass, and nobody wait."""
+        self.now += seconds
+
+    def patch(self, monkeypatch) -> Clock:
+        for owner in (TuningLoop, SessionControl):
+            monkeypatch.setattr(sys.modules[owner.__module__], "time", self)
+        return self
 
 
 @dataclass(frozen=True)
@@ -157,6 +182,7 @@ class FakeMeasurer:
     """Latency is a function of x; `fail(task, x)` may return a status other than ok, or raise."""
 
     delay: float = 0.0
+    sleep: Callable[[float], None] = time.sleep
     fail: object = None
     killed: bool = False
     closed: bool = False
@@ -178,7 +204,7 @@ class FakeMeasurer:
             self.gate.wait()
             self.free.wait()
             if self.delay:
-                time.sleep(self.delay)
+                self.sleep(self.delay)
             if self.killed:
                 return
             self.count += 1

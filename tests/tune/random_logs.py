@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from workbench.tune.ledger import Best, TaskLedger
-from workbench.tune.lines import INSIDE, Comparison, Round
-from workbench.tune.log import Header, write_log
-from workbench.tune.record import Record
+from workbench.log.ledger import Best, TaskLedger
+from workbench.log.lines import INSIDE, Comparison, Round
+from workbench.log.reader import Header, write_log
+from workbench.log.record import Record
 
 Line = Record | Comparison | Round
 MS = [0.9, 0.92, 1.0, 1.02, 1.04, 1.2, 1.5, 2.0, 3.0]

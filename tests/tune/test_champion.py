@@ -10,15 +10,16 @@ from tune.fakes import FakeMeasurer, FakeToolbox, tasks
 from tune.random_logs import ranked
 
 from workbench.analysis import best_so_far
-from workbench.tune.database import Database
-from workbench.tune.ledger import TaskLedger
-from workbench.tune.lines import Comparison
-from workbench.tune.log import load_log, read_log
-from workbench.tune.record import Record
-from workbench.tune.rounds import CHALLENGERS, FINALISTS
-from workbench.tune.session import TuningSession
-from workbench.tune.standing import Budget, Standing
-from workbench.tune.task_scheduler import GradientScheduler
+from workbench.log.database import Database
+from workbench.log.ledger import TaskLedger
+from workbench.log.lines import Comparison
+from workbench.log.reader import load_log, read_log
+from workbench.log.record import Record
+from workbench.tune.run.plan import RunPlan
+from workbench.tune.run.rounds import CHALLENGERS, FINALISTS
+from workbench.tune.run.run_state import Budget, Standing
+from workbench.tune.run.session import TuningSession
+from workbench.tune.run.task_scheduler import GradientScheduler
 
 (TASK,) = tasks(1)
 MS = st.sampled_from([0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.3])
@@ -130,7 +131,7 @@ def test_a_session_and_its_log_name_the_same_best(tmp_path):
     """Contests turn what trials say upside down: what seemed slow is fast."""
     log = tmp_path / "a.jsonl"
     measurer = FakeMeasurer(bias=lambda x: 1.0 if x < 0 else 3.0 - (x % 7) / 3)
-    session = TuningSession(tasks(2), toolbox=FakeToolbox(), measurer=measurer, log=log, trials=60)
+    session = TuningSession(RunPlan(tasks(2), toolbox=FakeToolbox(), measurer=measurer, log=log, trials=60))
     assert session.start().wait(60)
     database, frame = Database.load(log), read_log(log)
     assert session.frame()["rank"].equals(frame["rank"])

@@ -4,20 +4,20 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 from errors import models
 from errors.test_cli_errors import invoke
+from waiting import until
 
 import workbench as wb
 from workbench.codegen import build_func
 from workbench.ir.func import Func
+from workbench.network import build, code_cache
+from workbench.network.build import build_kernels
+from workbench.network.code_cache import CodeCache
 from workbench.target import Target
-from workbench.tune import build, code_cache
-from workbench.tune.build import build_kernels
-from workbench.tune.code_cache import CodeCache
 
 TARGET = Target.host(threads=1)
 
@@ -212,8 +212,8 @@ import sys
 from pathlib import Path
 import workbench as wb
 from workbench.target import Target
-from workbench.tune.build import build_kernels
-from workbench.tune.code_cache import CodeCache
+from workbench.network.build import build_kernels
+from workbench.network.code_cache import CodeCache
 
 mine, folder = int(sys.argv[1]), Path(sys.argv[2])
 funcs = [wb.workloads.matmul(8, 8, 8 + k) for k in range(6)]
@@ -271,10 +271,11 @@ def test_helpers_begin_while_functions_are_still_being_made():
         for n in range(12):
             builder.add(func(8 + n))
         assert builder._crew is not None
-        end = time.monotonic() + 60
-        while len(builder._results) < 4 and time.monotonic() < end:
-            time.sleep(0.02)
+
+        def shared() -> bool:
             builder._share(least=0)
-        assert len(builder._results) >= 4
+            return len(builder._results) >= 4
+
+        until(shared)
         codes = builder.codes()
     assert [c.params[-1].shape for c in codes] == [(8, 8 + n) for n in range(12)]

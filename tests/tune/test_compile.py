@@ -14,11 +14,11 @@ import workbench as wb
 from workbench.errors import LogError
 from workbench.graph import load_onnx, run_reference
 from workbench.ir.func import Func
+from workbench.log.reader import load_log, write_log
+from workbench.network.build import KernelBuilder, build_kernels
+from workbench.network.compile import compile, execute
 from workbench.target import Target
-from workbench.tune.build import KernelBuilder, build_kernels
-from workbench.tune.compile import compile, execute
-from workbench.tune.log import load_log, write_log
-from workbench.tune.start import tune
+from workbench.tune.run.start import tune
 
 TARGET = Target.host(threads=1)
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from tune.worlds import rows, speed_of, tau, taught
 
+from workbench import cost_model
+from workbench.cost_model import MODELS, AnalyticModel, RandomModel, XGBoostModel, load, make_model, training_set
+from workbench.cost_model.trees import Trees
 from workbench.errors import CostModelError, UsageError
-from workbench.tune import cost_model
-from workbench.tune.cost_model import MODELS, AnalyticModel, RandomModel, XGBoostModel, load, make_model, training_set
-from workbench.tune.cost_model.trees import Trees
-from workbench.tune.features import COLUMNS, INDEX
+from workbench.machine_model.features import COLUMNS, INDEX
+from workbench.registry import summary
 
 # ---- learning
 
@@ -267,7 +268,7 @@ def test_analytic_and_random_models_do_not_learn():
 
 def test_models_by_name():
     assert list(MODELS) == ["analytic", "random", "xgboost"]
-    assert all(kind.doc for kind in MODELS.values())
+    assert all(map(summary, MODELS.values()))
     assert {make_model(n).version.split("-")[0] for n in MODELS} == {"analytic", "random"}, "not trained yet"
     with pytest.raises(UsageError, match="no cost model") as refused:
         make_model("magic")
@@ -278,7 +279,7 @@ def test_models_by_name():
 
 
 def test_a_model_of_ones_own_is_one_declaration(monkeypatch, tmp_path):
-    monkeypatch.setattr("workbench.tune.cost_model.base.MODELS", MODELS)
+    monkeypatch.setattr("workbench.cost_model.base.MODELS", MODELS)
 
     @cost_model.cost_model("longest vector")
     class Longest(AnalyticModel):
@@ -290,7 +291,7 @@ def test_a_model_of_ones_own_is_one_declaration(monkeypatch, tmp_path):
     try:
         x, _ = rows(10)
         assert make_model("longest vector").predict(x).argmax() == x[:, INDEX["main.vector"]].argmax()
-        assert MODELS["longest vector"].doc == "Believes in vectors."
+        assert summary(MODELS["longest vector"]) == "Believes in vectors."
         make_model("longest vector").save(tmp_path / "m.json")
         assert isinstance(load(tmp_path / "m.json"), Longest), "not the class that it was made from"
     finally:
@@ -330,8 +331,8 @@ def test_a_model_of_ones_own_may_be_careless(tmp_path):
 @pytest.mark.parametrize("name", ["analytic", "random", "xgboost"])
 def test_contributions_sum_to_the_score(name):
     from workbench import workloads
+    from workbench.space.space import make_space
     from workbench.target import Target
-    from workbench.tune.space import make_space
 
     target = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
     variant = make_space(workloads.matmul(96, 64, 128, constant_b=True), target).variants[0]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tune.dask_fakes import TARGET, Worker, runner_of, until
+from tune.dask_fakes import TARGET, Worker, runner_of
+from waiting import until
 
 from workbench import Target
 

@@ -7,11 +7,13 @@ import threading
 import warnings
 
 import pytest
-from tune.dask_fakes import INPUTS, Died, Worker, runner_of, until
+from tune.dask_fakes import INPUTS, Died, Worker, runner_of
+from waiting import until
 
 from workbench.errors import RunError, UsageError
-from workbench.runtime.measure import Measurement
-from workbench.tune import dask_roster, dask_shift
+from workbench.runtime.measuring.measure import Measurement
+from workbench.tune.dask import dispatch as dask_shift
+from workbench.tune.dask import roster
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -213,7 +215,7 @@ def test_nobody_there(monkeypatch):
 def test_everybody_there_is_told_of_when_nobody_measures(monkeypatch):
     workers = [Worker("a", problem="too old"), Worker("b"), Worker("c")]
     runner, client = runner_of(monkeypatch, *workers, patience_s=0.05)
-    monkeypatch.setattr(dask_roster, "FIRST_S", 0.01)
+    monkeypatch.setattr(roster, "FIRST_S", 0.01)
     answer, go = client.run, threading.Event()
 
     def run(function, *args, workers, on_error):

@@ -8,12 +8,13 @@ import platform
 import threading
 
 import pytest
-from tune.dask_fakes import INPUTS, TARGET, until
+from tune.dask_fakes import INPUTS, TARGET
+from waiting import until
 
-from workbench.runtime.contest import Contest
-from workbench.runtime.measure import Measurement, MeasureOptions
-from workbench.tune import dask_worker
-from workbench.tune.dask_worker import Bench, Order, introduce, pinned, share
+from workbench.runtime.measuring.contest import Contest
+from workbench.runtime.measuring.measure import Measurement, MeasureOptions
+from workbench.tune.dask import worker as dask_worker
+from workbench.tune.dask.worker import Bench, Order, introduce, pinned, share
 
 HOW = MeasureOptions()
 OK = Measurement(status="ok", costs_ms=(1.0,))
@@ -77,7 +78,7 @@ class Call(threading.Thread):
 
     @property
     def statuses(self):
-        self.join(20)
+        self.join(100)
         return [m.status for m in self.found]
 
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tune.random_logs import ranked
 
-from workbench.tune.database import Database
-from workbench.tune.lines import Comparison
-from workbench.tune.log import Header, to_frame, write_log
-from workbench.tune.record import Record
-from workbench.tune.similar import differences, shape_of
+from workbench.log.database import Database
+from workbench.log.lines import Comparison
+from workbench.log.reader import Header, to_frame, write_log
+from workbench.log.record import Record
+from workbench.log.similar import differences, shape_of
 
 HERE = "llvm -mcpu=a -mattr=+avx2,+fma -l2=1M -threads=2"
 THREADS = "llvm -mcpu=a -mattr=+avx2,+fma -l2=1M -threads=8"

@@ -11,16 +11,19 @@ import pytest
 from tune.fakes import FakeMeasurer, FakeToolbox, measurement, tasks
 
 from workbench.errors import TuneError, UsageError
-from workbench.tune.ends import RAN_THROUGH, goes_first, waiting_text
-from workbench.tune.events import FINAL
-from workbench.tune.options import TuneOptions
-from workbench.tune.selection import select_tasks
-from workbench.tune.session import TuningSession
+from workbench.tune.run.ends import RAN_THROUGH, goes_first, waiting_text
+from workbench.tune.run.events import FINAL
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.plan import RunPlan
+from workbench.tune.run.session import TuningSession
+from workbench.tune.steer.selection import select_tasks
 
 
 def make(log=None, measurer=None, size=1000, **kwargs):
     kwargs.setdefault("trials", 40)
-    return TuningSession(tasks(3), toolbox=FakeToolbox(size), measurer=measurer or FakeMeasurer(), log=log, **kwargs)
+    return TuningSession(
+        RunPlan(tasks(3), toolbox=FakeToolbox(size), measurer=measurer or FakeMeasurer(), log=log, **kwargs)
+    )
 
 
 def test_a_start_that_fails_ends_the_session(tmp_path):
@@ -77,14 +80,16 @@ def test_several_threads_may_wait_and_all_hear_how_it_ended():
         thread.start()
     session.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(100)
     assert heard == ["tune.failed"] * 4
 
 
 def test_a_task_that_is_there_twice_is_refused(tmp_path):
     twice = [*tasks(2), tasks(1)[0]]
     with pytest.raises(UsageError) as caught:
-        TuningSession(twice, toolbox=FakeToolbox(), measurer=FakeMeasurer(), log=tmp_path / "a.jsonl", trials=4)
+        TuningSession(
+            RunPlan(twice, toolbox=FakeToolbox(), measurer=FakeMeasurer(), log=tmp_path / "a.jsonl", trials=4)
+        )
     assert caught.value.code == "usage.same_task"
     assert not (tmp_path / "a.jsonl").exists()
 
@@ -172,11 +177,11 @@ def test_a_run_says_why_it_ended(kwargs, how, end):
     if how in ("stop", "cancel"):
         measurer.gate.clear()
     session.start()
-    assert measurer.asked.wait(10) or end == "resting"
+    assert end == "resting" or measurer.asked.wait(10)
     if how in ("stop", "cancel"):
         getattr(session, how)()
         measurer.gate.set()
-    session.join(30)
+    session.join(100)
     snapshot = session.snapshot()
     assert snapshot.end == end
     assert (snapshot.progress.fraction == 1.0) == (end in RAN_THROUGH), "the bar stands where the run was ended"

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from workbench.tune.cost_model import MODELS
-from workbench.tune.feature_docs import documentation
-from workbench.tune.features import COLUMNS
+from workbench.cost_model import MODELS
+from workbench.cost_model.docs import documentation
+from workbench.machine_model.features import COLUMNS
+from workbench.registry import summary
 
 FILE = Path(__file__).parents[2] / "docs" / "features.md"
 
 
 def test_the_file_is_current():
     assert FILE.read_text(encoding="utf-8") == documentation(), (
-        "run python -m workbench.tune.feature_docs > docs/features.md"
+        "run python -m workbench.cost_model.docs > docs/features.md"
     )
 
 
@@ -22,7 +23,7 @@ def test_every_column_is_described_once():
     found = re.findall(r"^\| `([\w.]+)` \| (as it is|log2\(1 \+ x\)) \| (.{5,}) \|$", documentation(), re.M)
     assert sorted(found) == sorted((c.name, "log2(1 + x)" if c.log else "as it is", c.doc) for c in COLUMNS)
     for name, kind in MODELS.items():
-        assert f"| `{name}` | {kind.doc} |" in documentation()
+        assert f"| `{name}` | {summary(kind)} |" in documentation()
 
 
 def test_the_example_runs():

@@ -10,15 +10,15 @@ from workbench.ir.compact import compact
 from workbench.ir.flops import count_flops
 from workbench.ir.stmt import accesses, blocks
 from workbench.ir.units import drop_unit_loops
+from workbench.machine_model.features import COLUMNS, INDEX, features
+from workbench.machine_model.footprint import footprint
+from workbench.machine_model.nest_summary import plan
+from workbench.machine_model.parameters import Machine
+from workbench.machine_model.population import Telling
+from workbench.machine_model.quantities import nest_facts, vector_pieces
 from workbench.schedule import Schedule
+from workbench.space.space import make_space
 from workbench.target import Target
-from workbench.tune.facts import nest_facts, vector_pieces
-from workbench.tune.features import COLUMNS, INDEX, features
-from workbench.tune.footprint import footprint
-from workbench.tune.machine import Machine
-from workbench.tune.nestplan import plan
-from workbench.tune.population import Telling
-from workbench.tune.space import make_space
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 MACHINE = Machine.of(TARGET)

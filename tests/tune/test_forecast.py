@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.tune.events import Progress, Snapshot, TaskRow
-from workbench.tune.forecast import forecast, left
-from workbench.tune.task_scheduler import Terms
+from workbench.tune.run.events import Progress, Snapshot, TaskRow
+from workbench.tune.run.forecast import forecast, left
+from workbench.tune.run.task_scheduler import Terms
 
 
 def snapshot(trials, *, rest=100, states=None, state="running"):

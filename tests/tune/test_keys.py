@@ -7,9 +7,9 @@ import pytest
 
 from workbench import workloads
 from workbench.schedule import Hole, Schedule
+from workbench.space.program_keys import program_key
+from workbench.space.space import make_space, space_from_schedule
 from workbench.target import Target
-from workbench.tune.keys import program_key
-from workbench.tune.space import make_space, space_from_schedule
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 MATMUL = workloads.matmul(16, 16, 16, relu=True)

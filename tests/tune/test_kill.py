@@ -14,13 +14,14 @@ import pytest
 from tune.fakes import FakeMeasurer, FakeToolbox, tasks
 from tune.states import digest
 
-from workbench.tune.lines import Comparison
-from workbench.tune.log import load_log
-from workbench.tune.options import TuneOptions
-from workbench.tune.record import Record
-from workbench.tune.session import TuningSession
-from workbench.tune.standing import Budget, Standing
-from workbench.tune.task_scheduler import GradientScheduler
+from workbench.log.lines import Comparison
+from workbench.log.reader import load_log
+from workbench.log.record import Record
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.plan import RunPlan
+from workbench.tune.run.run_state import Budget, Standing
+from workbench.tune.run.session import TuningSession
+from workbench.tune.run.task_scheduler import GradientScheduler
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 
@@ -30,16 +31,17 @@ SCRIPT = textwrap.dedent(
     """
     import sys
     from tune.fakes import FakeMeasurer, FakeToolbox, tasks
-    from workbench.tune.session import TuningSession
+    from workbench.tune.run.plan import RunPlan
+    from workbench.tune.run.session import TuningSession
 
     def told(event):
         if event.kind == "trial":
             print(event.record.trial, event.record.task_key, event.record.key, flush=True)
 
-    session = TuningSession(
+    session = TuningSession(RunPlan(
         tasks(3), toolbox=FakeToolbox(), measurer=FakeMeasurer(delay=0.0005), log=sys.argv[1], trials=int(sys.argv[2]),
         resume=True,
-    )
+    ))
     session.events.subscribe(told)
     session.start().wait()
     """
@@ -89,7 +91,7 @@ def test_the_restored_state_equals_that_of_a_replay(tmp_path):
             child.stdout.readline()
         child.kill()
     session = TuningSession(
-        tasks(3), toolbox=FakeToolbox(), measurer=FakeMeasurer(), log=log, trials=TRIALS, resume=True
+        RunPlan(tasks(3), toolbox=FakeToolbox(), measurer=FakeMeasurer(), log=log, trials=TRIALS, resume=True)
     )
     scheduler = type(session._loop.scheduler)(tasks(3), confirm=True)
     for line in load_log(log).lines:
@@ -110,9 +112,9 @@ STEERED = textwrap.dedent(
     from tune.fakes import FakeMeasurer, FakeToolbox, tasks
     from tune.states import digest
     from workbench.errors import WorkbenchError
-    from workbench.tune.journal import Journal
-    from workbench.tune.options import TuneOptions
-    from workbench.tune.session import TuningSession
+    from workbench.tune.run.journal import Journal
+    from workbench.tune.run.options import TuneOptions
+    from workbench.tune.run.session import TuningSession
 
     write = Journal.write
     rng = random.Random(int(sys.argv[3]))
@@ -137,10 +139,10 @@ STEERED = textwrap.dedent(
                 pass
 
     Journal.write = noted
-    session = TuningSession(
+    session = TuningSession(RunPlan(
         tasks(3), toolbox=FakeToolbox(), measurer=FakeMeasurer(delay=0.0005), log=sys.argv[1], trials=int(sys.argv[2]),
         resume=True, options=TuneOptions(early_stop=2, batch=6),
-    )
+    ))
     session.events.subscribe(steer)
     session.start().wait()
     """

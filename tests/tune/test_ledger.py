@@ -8,11 +8,12 @@ import random
 from dataclasses import dataclass, field, replace
 
 import pytest
+from tiers import first
 from tune.random_logs import Line, against, random_log, trial
 
-from workbench.tune.ledger import Ledger, TaskLedger
-from workbench.tune.lines import INSIDE, Comparison, NetworkTime
-from workbench.tune.record import CONDITIONS, Record
+from workbench.log.ledger import Ledger, TaskLedger
+from workbench.log.lines import INSIDE, Comparison, NetworkTime
+from workbench.log.record import CONDITIONS, Record
 
 # ---- the meaning, written down once more: from the whole log, without a thought for speed ----
 
@@ -166,7 +167,7 @@ def of_task(lines: list[Line], key: str) -> list[Record | Comparison]:
     return [line for line in lines if isinstance(line, Record | Comparison) and line.task_key == key]
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", first(range(4)))
 def test_at_every_line_the_ledger_says_what_is_meant(part: int) -> None:
     kinds = set[str]()
     for seed in range(250 * part, 250 * (part + 1)):

@@ -11,10 +11,10 @@ from dataclasses import replace
 import pytest
 
 from workbench.errors import LogError
-from workbench.tune.database import Database, compatible
-from workbench.tune.log import COLUMNS, Header, iter_log, load_log, read_log, to_frame, write_log
-from workbench.tune.log_writer import LogWriter
-from workbench.tune.record import Record
+from workbench.log.database import Database, compatible
+from workbench.log.reader import COLUMNS, Header, iter_log, load_log, read_log, to_frame, write_log
+from workbench.log.record import Record
+from workbench.log.writer import LogWriter
 
 HEADER = Header(tasks=(("k0", "conv"), ("k1", "dense")), target="llvm -mcpu=host -threads=2", model="a.onnx")
 
@@ -180,8 +180,8 @@ def test_the_lock_of_a_killed_process_is_gone_even_if_its_forked_worker_lives(tm
     script = textwrap.dedent(f"""
         import os, signal, sys, time
         sys.path.insert(0, {os.getcwd()!r})
-        from workbench.tune.log import Header
-        from workbench.tune.log_writer import LogWriter
+        from workbench.log.reader import Header
+        from workbench.log.writer import LogWriter
         writer = LogWriter({str(log)!r}, Header(tasks=(("k0", "conv"),)))
         read, write = os.pipe()
         child = os.fork()

@@ -7,17 +7,15 @@ import json
 import re
 from pathlib import Path
 
-from workbench.tune.lines import KINDS
-from workbench.tune.log import Header, load_log
-from workbench.tune.log_docs import documentation
+from workbench.log.docs import documentation
+from workbench.log.lines import KINDS
+from workbench.log.reader import Header, load_log
 
 FILE = Path(__file__).parents[2] / "docs" / "log-format.md"
 
 
 def test_the_file_is_current():
-    assert FILE.read_text(encoding="utf-8") == documentation(), (
-        "run python -m workbench.tune.log_docs > docs/log-format.md"
-    )
+    assert FILE.read_text(encoding="utf-8") == documentation(), "run python -m workbench.log.docs > docs/log-format.md"
 
 
 def test_every_field_of_every_kind_is_described():

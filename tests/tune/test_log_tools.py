@@ -17,13 +17,13 @@ from tune.test_log import HEADER, filled, record
 
 from workbench.cli import main
 from workbench.errors import LogError, UsageError, WorkbenchError
-from workbench.tune.lines import KINDS, Command, Comparison, NetworkTime, Round, Unknown
-from workbench.tune.log import load_log, read_log, write_log
-from workbench.tune.log_docs import _EXAMPLES
-from workbench.tune.log_writer import LogWriter, check_writable, is_open
-from workbench.tune.merge import merge_logs
-from workbench.tune.record import Record
-from workbench.tune.task_scheduler import GradientScheduler
+from workbench.log.docs import _EXAMPLES
+from workbench.log.lines import KINDS, Command, Comparison, NetworkTime, Round, Unknown
+from workbench.log.merge import merge_logs
+from workbench.log.reader import load_log, read_log, write_log
+from workbench.log.record import Record
+from workbench.log.writer import LogWriter, check_writable, is_open
+from workbench.tune.run.task_scheduler import GradientScheduler
 
 COMPARISON = Comparison(
     task_key="k0", task="conv", trials=(0, 2, 3), latency_ms=(0.75, 1.5, math.nan), costs_ms=((0.75,), (1.5,), ()),

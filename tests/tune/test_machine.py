@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from workbench import workloads
-from workbench.runtime import roofs as roofs_module
+from workbench.cost_model import AnalyticModel, load
+from workbench.machine_model import parameters as machine_module
+from workbench.machine_model.features import INDEX, features
+from workbench.machine_model.parameters import FITTED_RATES, Machine, measure_pace
+from workbench.runtime.machine import roofs as roofs_module
+from workbench.space.space import make_space
 from workbench.target import Target
-from workbench.tune import machine as machine_module
-from workbench.tune.cost_model import AnalyticModel, load
-from workbench.tune.features import INDEX, features
-from workbench.tune.machine import FITTED_RATES, Machine, measure_pace
-from workbench.tune.space import make_space
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=64M -threads=2")
 CYCLES = 2.0  # cycles per nanosecond

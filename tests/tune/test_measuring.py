@@ -4,14 +4,14 @@ import math
 
 import pytest
 
+from workbench import te
 from workbench.graph.tasks import Task
-from workbench.ir import te
-from workbench.runtime.contest import ContestRules
-from workbench.runtime.results import MeasureOptions
+from workbench.runtime.measuring.contest import ContestRules
+from workbench.runtime.measuring.results import MeasureOptions
+from workbench.space.default_schedule import default_schedule
 from workbench.target import Target
-from workbench.tune.default import default_schedule
-from workbench.tune.measuring import LocalMeasurer, constants_of
-from workbench.tune.options import TuneOptions
+from workbench.tune.run.measuring import LocalMeasurer, constants_of
+from workbench.tune.run.options import TuneOptions
 
 
 def dense(k, n):

@@ -13,10 +13,10 @@ from tune.test_log import HEADER, code_of, record
 
 import workbench
 from workbench.errors import UsageError
-from workbench.tune.database import Database
-from workbench.tune.lines import Command, Comparison, Round, Unknown
-from workbench.tune.log import Header, collected, load_log, write_log
-from workbench.tune.merge import merge, merge_logs
+from workbench.log.database import Database
+from workbench.log.lines import Command, Comparison, Round, Unknown
+from workbench.log.merge import merge, merge_logs
+from workbench.log.reader import Header, collected, load_log, write_log
 
 
 def comparison(winner, *losers, at=0.0, **kwargs):

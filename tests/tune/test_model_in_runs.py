@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 from tune.fakes import FakeMeasurer, FakeToolbox, tasks
 
-from workbench import workloads
+from workbench import cost_model, workloads
+from workbench.cost_model import AnalyticModel, HeldOut, XGBoostModel, spearman
 from workbench.errors import CostModelError, UsageError, WorkbenchError
+from workbench.machine_model.features import INDEX
+from workbench.search import make_search
+from workbench.search.seeds import Seed
+from workbench.space.space import make_space
 from workbench.target import Target
-from workbench.tune import cost_model
-from workbench.tune.cost_model import AnalyticModel, HeldOut, XGBoostModel, spearman
-from workbench.tune.features import INDEX
-from workbench.tune.options import TuneOptions, check_shipped
-from workbench.tune.search import make_search
-from workbench.tune.seeds import Seed
-from workbench.tune.session import TuningSession
-from workbench.tune.space import make_space
-from workbench.tune.start import tune
-from workbench.tune.toolbox import LocalToolbox
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.plan import RunPlan
+from workbench.tune.run.session import TuningSession
+from workbench.tune.run.start import tune
+from workbench.tune.run.toolbox import Toolbox
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 
@@ -63,7 +63,7 @@ def test_a_model_is_made_once_however_many_ask_for_it(monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(cost_model, "make_model", make)
-    toolbox = LocalToolbox(TARGET, "analytic", 0, {})
+    toolbox = Toolbox(TARGET, TuneOptions(model="analytic"))
     threads = [threading.Thread(target=toolbox.prepare) for _ in range(4)]
     for t in threads:
         t.start()
@@ -86,7 +86,7 @@ class Doubtful(FakeToolbox):
 
 def run(toolbox, **options):
     session = TuningSession(
-        tasks(1), toolbox=toolbox, measurer=FakeMeasurer(), trials=6, options=TuneOptions(batch=3, **options)
+        RunPlan(tasks(1), toolbox=toolbox, measurer=FakeMeasurer(), trials=6, options=TuneOptions(batch=3, **options))
     )
     warnings = []
     session.events.subscribe(lambda e: warnings.append(e.message) if e.kind == "warning" else None)
@@ -112,12 +112,12 @@ def test_a_model_that_fails_for_a_candidate_by_hand_costs_the_prediction_only():
 
 
 def test_schedules_by_hand_are_judged_by_their_features(space):
-    toolbox = LocalToolbox(TARGET, "analytic", 0, {})
+    toolbox = Toolbox(TARGET, TuneOptions(model="analytic"))
     variant = space.variants[0]
     picks = variant.sampler.draw(1, np.random.default_rng(0))
     schedule = variant.schedule.fill(variant.sampler.row(picks[0]))
     assert toolbox.predicted(task(64), schedule) == float(variant.features(picks)[0, INDEX["speed"]])
-    assert LocalToolbox(TARGET, "analytic", 0, {}, TuneOptions(search="random")).predicted(task(64), schedule) is None
+    assert Toolbox(TARGET, TuneOptions(search="random", model="analytic")).predicted(task(64), schedule) is None
 
 
 def test_a_candidate_names_the_version_that_predicted(space):
@@ -180,7 +180,7 @@ def test_seeds_prove_nothing(space):
 
 def test_a_run_starts_from_what_another_has_learned_of_another_task(space, tmp_path):
     """Save, start from the file: round 0 of a new task ranks better than the estimate alone."""
-    first = LocalToolbox(TARGET, "xgboost", 0, {})
+    first = Toolbox(TARGET, TuneOptions(model="xgboost"))
     search = first.search(task(64), space, 0)
     for _ in range(4):
         search.tell(measured(task(64), search.ask(16), space))
@@ -189,7 +189,7 @@ def test_a_run_starts_from_what_another_has_learned_of_another_task(space, tmp_p
     other, path = task(96), tmp_path / "learned.json"
     variant = make_space(other.func, TARGET).variants[0]
     x = variant.features(variant.sampler.draw(200, np.random.default_rng(3)))
-    second = LocalToolbox(TARGET, path, 7, {})
+    second = Toolbox(TARGET, TuneOptions(model=path), 7)
     model = second._shared_model()
     assert model.trained
     assert second.model_version().startswith("xgboost-")
@@ -206,7 +206,7 @@ def test_a_session_saves_its_model(tmp_path):
 def test_files_of_models_are_read_before_anything_is_measured(tmp_path):
     AnalyticModel().save(tmp_path / "m.json")
     assert cost_model.make_model(tmp_path / "m.json").version == AnalyticModel().version
-    check_shipped(TuneOptions(model=str(tmp_path / "m.json")))
+    TuneOptions(model=str(tmp_path / "m.json"))
     for model, error in ((tmp_path / "none.json", CostModelError), ("magic", UsageError)):
         with pytest.raises(error):
             tune(task(64).func, target=Target.host(), trials=1, options=TuneOptions(model=model), start=False)

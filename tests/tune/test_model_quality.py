@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from workbench.tune.cost_model import HeldOut, Quality, spearman
-from workbench.tune.cost_model.quality import pairs_in_order
+from workbench.cost_model import HeldOut, Quality, spearman
+from workbench.cost_model.quality import pairs_in_order
 
 # ---- quality
 

@@ -14,15 +14,15 @@ from onnx import TensorProto
 
 import workbench as wb
 from workbench.errors import RunError
-from workbench.runtime import network_time
-from workbench.runtime.network_time import PlanTime
+from workbench.log.ledger import Ledger
+from workbench.log.lines import NetworkTime
+from workbench.log.reader import load_log
+from workbench.runtime.measuring import network_turns
+from workbench.runtime.measuring.network_turns import PlanTime
 from workbench.session import Session
-from workbench.tune import network, task_state
-from workbench.tune.ledger import Ledger
-from workbench.tune.lines import NetworkTime
-from workbench.tune.log import load_log
-from workbench.tune.network import NetworkTimer, inside_contest, inside_ms
-from workbench.tune.table import summary_lines
+from workbench.tune.display.terminal_table import summary_lines
+from workbench.tune.run import network_timing, task_state
+from workbench.tune.run.network_timing import NetworkTimer, inside_contest, inside_ms
 
 TARGET = wb.Target.host(threads=1)
 
@@ -50,7 +50,7 @@ def measured(monkeypatch, *answers):
     asked, left = [], iter(answers)
 
     def measure(plans, seconds, going_on):
-        if seconds == network.FINAL_SECONDS:
+        if seconds == network_timing.FINAL_SECONDS:
             return tuple(PlanTime((1.0,), ((1.0,) * len(plan.calls),) * 10) for plan in plans)
         asked.append(plans)
         found = next(left)
@@ -61,7 +61,7 @@ def measured(monkeypatch, *answers):
             for p, ms in zip(plans, found, strict=True)
         )
 
-    monkeypatch.setattr("workbench.runtime.network_time.measure_networks", measure)
+    monkeypatch.setattr("workbench.runtime.measuring.network_turns.measure_networks", measure)
     return asked
 
 
@@ -86,7 +86,7 @@ def test_a_run_measures_its_network(graph, tmp_path):
 
 def test_it_is_measured_at_the_start_when_much_has_changed_and_at_the_end(graph, monkeypatch, tmp_path):
     asked = measured(monkeypatch, *[(2.0, 2.0 - 0.1 * k) for k in range(20)])
-    monkeypatch.setattr(network, "SHARE", math.inf)
+    monkeypatch.setattr(network_timing, "SHARE", math.inf)
     with wb.tune(graph, trials=24, log=tmp_path / "a.jsonl", target=TARGET, batch=4) as session:
         session.wait()
     lines = [line for line in load_log(tmp_path / "a.jsonl").lines if isinstance(line, NetworkTime)]
@@ -94,7 +94,7 @@ def test_it_is_measured_at_the_start_when_much_has_changed_and_at_the_end(graph,
     assert lines[0].measured_ms == 2.0
     assert [line.reason for line in lines[1:-1]] == ["kernels became faster"] * (len(lines) - 2)
     sums = [line.sum_of_kernels_ms for line in lines]
-    assert all(b < network.MUCH * a for a, b in itertools.pairwise(sums[:-1]))
+    assert all(b < network_timing.MUCH * a for a, b in itertools.pairwise(sums[:-1]))
 
 
 def test_a_network_that_cannot_be_timed_is_told_once_and_the_run_goes_on(graph, monkeypatch):
@@ -165,7 +165,7 @@ def test_the_last_candidates_of_heavy_tasks_run_inside_the_network(graph, monkey
         rows = [tuple(1.0 / (1 + k) for _ in plan.calls) for k, plan in enumerate(plans)]
         return tuple(PlanTime((sum(row),) * 10, (row,) * 10) for row in rows)
 
-    monkeypatch.setattr("workbench.runtime.network_time.measure_networks", measure)
+    monkeypatch.setattr("workbench.runtime.measuring.network_turns.measure_networks", measure)
     monkeypatch.setattr(task_state, "RIVAL", 100.0)
     log = tmp_path / "net.jsonl"
     with wb.tune(graph, trials=16, log=log, target=TARGET) as session:
@@ -237,14 +237,14 @@ def test_a_comparison_inside_the_network_that_fails_costs_no_measurement(graph, 
     asked, told = measured(monkeypatch, *[(2.0, 1.0)] * 9), []
     monkeypatch.setattr(task_state, "RIVAL", 100.0)
     monkeypatch.setattr(NetworkTimer, "due", lambda *_: False)  # only at the end
-    answer = network_time.measure_networks
+    answer = network_turns.measure_networks
 
     def measure(plans, seconds, going_on):
-        if seconds == network.FINAL_SECONDS:
+        if seconds == network_timing.FINAL_SECONDS:
             raise OSError("no more processes")
         return answer(plans, seconds, going_on)
 
-    monkeypatch.setattr("workbench.runtime.network_time.measure_networks", measure)
+    monkeypatch.setattr("workbench.runtime.measuring.network_turns.measure_networks", measure)
     session = wb.tune(graph, trials=16, target=TARGET, start=False)
     session.events.subscribe(lambda event: told.append(event.message) if event.kind == "warning" else None)
     session.start().wait()

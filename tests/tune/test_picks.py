@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from workbench import te
 from workbench.codegen import build_func
-from workbench.ir import te
-from workbench.ir.reference import evaluate
+from workbench.ir.numpy_reference.evaluate import evaluate
+from workbench.machine_model.nest_summary import plan
 from workbench.runtime.kernel import Kernel
+from workbench.space.space import make_space
 from workbench.target import Target
-from workbench.tune.nestplan import plan
-from workbench.tune.space import make_space
 
 TARGET = Target.host(threads=2)
 

@@ -10,15 +10,16 @@ import pytest
 
 from workbench import Target, workloads
 from workbench.graph.tasks import Task
-from workbench.runtime.contest import Contest, ContestRules
-from workbench.runtime.results import Measurement
-from workbench.tune.lines import Comparison
-from workbench.tune.log import collected, load_log
-from workbench.tune.options import TuneOptions
-from workbench.tune.record import Record
-from workbench.tune.replay import ReplayMeasurer, measurement_of
-from workbench.tune.session import TuningSession
-from workbench.tune.toolbox import LocalToolbox
+from workbench.log.lines import Comparison
+from workbench.log.reader import collected, load_log
+from workbench.log.record import Record
+from workbench.log.replay import ReplayMeasurer, measurement_of
+from workbench.runtime.measuring.contest import Contest, ContestRules
+from workbench.runtime.measuring.results import Measurement
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.plan import RunPlan
+from workbench.tune.run.session import TuningSession
+from workbench.tune.run.toolbox import Toolbox
 
 TARGET = Target("llvm -mcpu=skylake-avx512 -threads=2")
 
@@ -48,10 +49,10 @@ def latency(schedule):
 def tuned(measurer, log, search="evolutionary", trials=40):
     task = Task.of_func(workloads.matmul(32, 48, 64), TARGET)
     options = TuneOptions(search=search, model="analytic", batch=8)
-    session = TuningSession(
-        [task], toolbox=LocalToolbox(TARGET, "analytic", 7, {}, options), measurer=measurer, log=log, trials=trials,
+    session = TuningSession(RunPlan(
+        [task], toolbox=Toolbox(TARGET, options, 7), measurer=measurer, log=log, trials=trials,
         seed=7, target=str(TARGET), options=options,
-    )  # fmt: skip
+    ))  # fmt: skip
     session.start()
     session.wait(60)
     assert session.state == "done", session.error
@@ -77,7 +78,7 @@ def test_a_search_with_the_same_seed_proposes_the_same_candidates(tmp_path, sear
 def test_what_the_log_does_not_know_is_cancelled(tmp_path):
     task = Task.of_func(workloads.matmul(8, 8, 8), TARGET)
     measurer = ReplayMeasurer(collected(tmp_path, None, ()))
-    toolbox = LocalToolbox(TARGET, "analytic", 0, {})
+    toolbox = Toolbox(TARGET, TuneOptions(model="analytic"))
     ((position, found),) = measurer.measure(task, [toolbox.default(task)], math.inf)
     assert (position, found.status) == (0, "cancelled")
     assert len(measurer.missing) == 1

@@ -9,9 +9,9 @@ import pytest
 from tune.test_strategies import SMALL, TARGET, TASK, measured, record, rounds
 
 from workbench import workloads
-from workbench.tune.cost_model import AnalyticModel, XGBoostModel
-from workbench.tune.search import make_search
-from workbench.tune.space import make_space
+from workbench.cost_model import AnalyticModel, XGBoostModel
+from workbench.search import make_search
+from workbench.space.space import make_space
 
 
 @pytest.fixture(scope="module")

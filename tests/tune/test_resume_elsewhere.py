@@ -9,11 +9,12 @@ from tune.fakes import FakeMeasurer, FakeSchedule, FakeToolbox, tasks
 from tune.states import state_of
 
 from workbench.errors import RunError, UsageError
-from workbench.tune.lines import Command
-from workbench.tune.log import Header, load_log, write_log
-from workbench.tune.log_writer import LogWriter
-from workbench.tune.options import TuneOptions
-from workbench.tune.session import TuningSession
+from workbench.log.lines import Command
+from workbench.log.reader import Header, load_log, write_log
+from workbench.log.writer import LogWriter
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.plan import RunPlan
+from workbench.tune.run.session import TuningSession
 
 HERE, THERE = "llvm -mcpu=a -threads=1", "llvm -mcpu=a -threads=2"
 
@@ -31,7 +32,7 @@ def make(log, *, origin="fake", measurer=None, trials=40, **kwargs):
     told = []
     measurer = measurer or FakeMeasurer()
     session = TuningSession(
-        tasks(2), toolbox=Elsewhere(origin), measurer=measurer, log=log, trials=trials, resume=True, **kwargs
+        RunPlan(tasks(2), toolbox=Elsewhere(origin), measurer=measurer, log=log, trials=trials, resume=True, **kwargs)
     )
     session.events.subscribe(lambda e: told.append(e.message) if e.kind == "warning" else None)
     return session, told
@@ -131,7 +132,7 @@ class Unsteady(FakeMeasurer):
 
 def test_after_a_comparison_that_failed_the_best_still_has_to_win_one():
     measurer, events = Unsteady(), []
-    session = TuningSession(tasks(1), toolbox=FakeToolbox(), measurer=measurer, trials=60)
+    session = TuningSession(RunPlan(tasks(1), toolbox=FakeToolbox(), measurer=measurer, trials=60))
     session.events.subscribe(events.append)
     session.start().wait(60)
     best = [e.record.trial for e in events if e.kind == "best"]
@@ -145,7 +146,9 @@ def test_after_a_comparison_that_failed_the_best_still_has_to_win_one():
 def test_where_no_comparison_works_the_best_is_told_to_be_timed_once():
     measurer = Unsteady()
     measurer.failing = 10**6
-    session = TuningSession(tasks(1), toolbox=FakeToolbox(), measurer=measurer, trials=60, options=TuneOptions(batch=6))
+    session = TuningSession(
+        RunPlan(tasks(1), toolbox=FakeToolbox(), measurer=measurer, trials=60, options=TuneOptions(batch=6))
+    )
     session.start().wait(60)
     assert session.snapshot().rows[0].latency_ms < 2.0
     assert session.snapshot().rows[0].sure == "once"
@@ -214,7 +217,7 @@ def test_of_several_pins_those_hold_that_the_space_still_has(tmp_path):
         for args in said:
             writer.append(Command(name="pin", args=args))
     session, told = make(log, only_tasks=[0])
-    search_of = session._toolbox.search
+    search_of = session._plan.toolbox.search
 
     def search(task, space, seed):
         made = search_of(task, space, seed)
@@ -228,7 +231,7 @@ def test_of_several_pins_those_hold_that_the_space_still_has(tmp_path):
         made.restrict = restrict
         return made
 
-    session._toolbox.search = search
+    session._plan.toolbox.search = search
     session.start().wait(30)
     assert [r.row["x"] for r in session.records if r.row] == [7]
     assert len([text for text in told if "does not hold" in text and "'gone'" in text]) == 1
@@ -241,6 +244,6 @@ def test_programs_of_another_space_are_known_to_the_search(tmp_path):
     moved = [dataclasses.replace(x, space="another") if x.kind == "trial" else x for x in old.lines]
     write_log(log, old.header, moved)
     again, _ = run(log, trials=60)
-    shop = again._loop.workshops.of(0)
+    shop = again._loop.searches.of(0)
     assert {r.row["x"] for r in first.records if r.task_key == "key0" and r.row} <= shop.search.known
     assert len({(r.task_key, r.key) for r in again.records}) == 60

@@ -6,10 +6,11 @@ from typing import ClassVar
 from tune.fakes import FakeMeasurer, FakeSchedule, FakeSearch, FakeSpace, FakeToolbox, tasks
 
 from workbench.errors import ScheduleError
-from workbench.runtime.contest import BRIEF, ContestRules
-from workbench.tune.options import TuneOptions
-from workbench.tune.session import TuningSession
-from workbench.tune.task_state import PLAY_OFF
+from workbench.runtime.measuring.contest import BRIEF, ContestRules
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.plan import RunPlan
+from workbench.tune.run.session import TuningSession
+from workbench.tune.run.task_state import PLAY_OFF
 
 
 class Picky(FakeSpace):
@@ -61,7 +62,9 @@ class Lazy(FakeMeasurer):
 
 def run(measurer, toolbox=None, trials=60):
     session = TuningSession(
-        tasks(2), toolbox=toolbox or FakeToolbox(), measurer=measurer, trials=trials, options=TuneOptions(batch=8)
+        RunPlan(
+            tasks(2), toolbox=toolbox or FakeToolbox(), measurer=measurer, trials=trials, options=TuneOptions(batch=8)
+        )
     )
     session.start().wait(60)
     return session
@@ -115,7 +118,7 @@ def test_only_challengers_near_the_fastest_one_take_part(monkeypatch):
     measurer = Lazy()
     state = SimpleNamespace(pending={3: 1.0, 5: 1.04, 7: 1.2}, champion=0)
     state.challengers = lambda most: sorted(state.pending, key=state.pending.get)[:most]
-    session = TuningSession(tasks(1), toolbox=FakeToolbox(), measurer=measurer, trials=4)
+    session = TuningSession(RunPlan(tasks(1), toolbox=FakeToolbox(), measurer=measurer, trials=4))
     rounds, asked = session._loop.rounds, []
     monkeypatch.setattr(rounds, "_scheduler", SimpleNamespace(states=[state]))
     monkeypatch.setattr(rounds, "_contest", lambda index, trials, reason, rules: asked.append((trials, rules)))

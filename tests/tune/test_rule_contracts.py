@@ -8,13 +8,13 @@ from tune.test_space_kinds import agree
 
 from workbench import workloads
 from workbench.codegen import build_func
-from workbench.ir import interp
-from workbench.ir.reference import evaluate
+from workbench.ir.interpreter import interp
+from workbench.ir.numpy_reference.evaluate import evaluate
 from workbench.ir.verify import verify
 from workbench.runtime.kernel import Kernel
+from workbench.space.sketch import RULES
+from workbench.space.space import make_space
 from workbench.target import Target
-from workbench.tune.sketch import RULES
-from workbench.tune.space import make_space
 
 V4 = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2"
 VNNI = V4.replace("x86-64-v4", "icelake-server")

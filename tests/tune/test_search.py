@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from workbench import workloads
-from workbench.target import Target
-from workbench.tune.cost_model import (
+from workbench.cost_model import (
     AnalyticModel,
     XGBoostModel,
 )  # fmt: skip
-from workbench.tune.search import EvolutionarySearch
-from workbench.tune.space import make_space
+from workbench.search import EvolutionarySearch
+from workbench.space.space import make_space
+from workbench.target import Target
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 FUNC = workloads.conv2d_nhwc(14, 14, 64, 64, bias=True, relu=True)
@@ -139,8 +139,8 @@ def test_a_model_trained_on_one_task_helps_another(space):
 
 
 def test_a_winner_stays_behind_what_beat_it_before():
-    from workbench.tune.search import RandomSearch
-    from workbench.tune.search.history import History
+    from workbench.search import RandomSearch
+    from workbench.search.history import History
 
     search = RandomSearch.__new__(RandomSearch)
     search.history = History()

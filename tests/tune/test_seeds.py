@@ -10,19 +10,20 @@ import numpy as np
 import pytest
 
 from workbench import workloads
+from workbench.cost_model import AnalyticModel
 from workbench.errors import UsageError
 from workbench.ir.func import Constraint
 from workbench.ir.poly import hole
+from workbench.log.record import Record
 from workbench.schedule import Hole, Schedule
+from workbench.search import SEARCHES, SearchOptions, make_search
+from workbench.search.seeds import adapt
+from workbench.search.transfer import facts
+from workbench.space.alignment import alike, unify, wanted
+from workbench.space.space import Variant, make_space, space_from_schedule
 from workbench.target import Target
-from workbench.tune.alignment import alike, unify, wanted
-from workbench.tune.cost_model import AnalyticModel
-from workbench.tune.record import Record
-from workbench.tune.search import SEARCHES, SearchOptions, make_search
-from workbench.tune.seeds import adapt
-from workbench.tune.space import Variant, make_space, space_from_schedule
-from workbench.tune.toolbox import LocalToolbox
-from workbench.tune.transfer import facts
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.toolbox import Toolbox
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 HERE = f"{platform.node()} {platform.machine()}"
@@ -414,5 +415,5 @@ def test_a_session_with_seeds_starts_with_what_they_measured(space):
         for k, row in enumerate(rows)
     ]
     task = SimpleNamespace(key="m", name="matmul 64", func=MATMUL, flops=10**6)
-    assert LocalToolbox(TARGET, "xgboost", 0, {}, seeds=records).search(task, space, 0).model.trained
-    assert not LocalToolbox(TARGET, "xgboost", 0, {}).search(task, space, 0).model.trained
+    assert Toolbox(TARGET, TuneOptions(model="xgboost"), seeds=records).search(task, space, 0).model.trained
+    assert not Toolbox(TARGET, TuneOptions(model="xgboost")).search(task, space, 0).model.trained

@@ -5,21 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from workbench import workloads
+from workbench import te, workloads
 from workbench.codegen import emit_module
 from workbench.graph.tasks import Task
-from workbench.ir import te
 from workbench.ir.expr import measure
 from workbench.ir.stmt import blocks
-from workbench.schedule.primitives import ComputeInline
+from workbench.machine_model.features import INDEX
+from workbench.machine_model.parameters import Machine
+from workbench.schedule.primitives.inline import ComputeInline
+from workbench.space.default_schedule import default_schedule
+from workbench.space.sketch.stages import MOST_PARTS
+from workbench.space.space import make_space
+from workbench.space.steps.tiling import best_rows, best_width, vector_choices
 from workbench.target import Target
-from workbench.tune.default import default_schedule
-from workbench.tune.features import INDEX
-from workbench.tune.machine import Machine
-from workbench.tune.sketch.fusing import MOST_PARTS
-from workbench.tune.sketch.lengthening import best_rows, best_width
-from workbench.tune.sketch.tiling import vector_choices
-from workbench.tune.space import make_space
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 

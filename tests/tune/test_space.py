@@ -12,19 +12,19 @@ from workbench import workloads
 from workbench.errors import TuneError, UsageError
 from workbench.graph.tasks import Task
 from workbench.ir.compact import compact
-from workbench.ir.interp import random_inputs
-from workbench.ir.printer import to_text
-from workbench.ir.reference import evaluate
+from workbench.ir.interpreter.interp import random_inputs
+from workbench.ir.numpy_reference.evaluate import evaluate
+from workbench.ir.text.printer import to_text
 from workbench.ir.units import drop_unit_loops
 from workbench.ir.verify import verify
+from workbench.machine_model.parameters import Machine
 from workbench.schedule import Hole, Schedule
+from workbench.space.default_schedule import default_schedule
+from workbench.space.sampling import Sampler, neighbours
+from workbench.space.sketch.base import RULES, sketch_rule
+from workbench.space.space import make_space, space_from_schedule
+from workbench.space.steps.tiling import vector_choices
 from workbench.target import Target
-from workbench.tune.default import default_schedule
-from workbench.tune.machine import Machine
-from workbench.tune.sample import Sampler, neighbours
-from workbench.tune.sketch.base import RULES, sketch_rule
-from workbench.tune.sketch.tiling import vector_choices
-from workbench.tune.space import make_space, space_from_schedule
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 ODD = {

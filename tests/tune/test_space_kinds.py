@@ -7,14 +7,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from workbench import workloads
+from workbench import te, workloads
 from workbench.codegen import build_func
-from workbench.ir import interp, te
-from workbench.ir.reference import evaluate
+from workbench.ir.interpreter import interp
+from workbench.ir.numpy_reference.evaluate import evaluate
 from workbench.ir.verify import verify
 from workbench.runtime.kernel import Kernel
+from workbench.space.space import make_space
 from workbench.target import Target
-from workbench.tune.space import make_space
 
 
 def total(shape, result):

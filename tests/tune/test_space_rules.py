@@ -14,21 +14,22 @@ import pytest
 
 import workbench
 from workbench import workloads
+from workbench.cost_model import RandomModel
 from workbench.errors import ScheduleError, UsageError
 from workbench.graph.tasks import Task
 from workbench.ir.poly import hole
-from workbench.ir.printer import to_text
 from workbench.ir.stmt import blocks
+from workbench.ir.text.printer import to_text
 from workbench.ir.verify import verify
+from workbench.machine_model.parameters import Machine
 from workbench.schedule import Hole, Schedule
+from workbench.search import EvolutionarySearch
+from workbench.space.sketch import RULES, Structure, sketches
+from workbench.space.sketch.base import Rule, in_order
+from workbench.space.space import join_spaces, make_space, space_from_schedule
 from workbench.target import Target
-from workbench.tune.cost_model import RandomModel
-from workbench.tune.machine import Machine
-from workbench.tune.search import EvolutionarySearch
-from workbench.tune.sketch import RULES, Structure, sketches
-from workbench.tune.sketch.base import Rule, in_order
-from workbench.tune.space import join_spaces, make_space, space_from_schedule
-from workbench.tune.toolbox import LocalToolbox
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.toolbox import Toolbox
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 
@@ -326,7 +327,7 @@ def test_a_rule_that_fails_is_told_in_a_warning_and_by_a_session():
         with pytest.warns(RuntimeWarning, match="the sketch rule 'mine' fails: KeyError: 'wide'") as seen:
             make_space(func, TARGET)
         assert seen[0].filename == __file__
-        toolbox = LocalToolbox(TARGET, "random", 0, {})
+        toolbox = Toolbox(TARGET, TuneOptions(model="random"))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert toolbox.space(task).variants

@@ -10,12 +10,13 @@ from tune.fakes import FakeMeasurer, FakeToolbox, latency, tasks
 from tune.states import state_of
 
 from workbench.errors import UsageError
-from workbench.tune.journal import Journal
-from workbench.tune.lines import Command, Comparison
-from workbench.tune.log import load_log
-from workbench.tune.options import TuneOptions
-from workbench.tune.record import Record
-from workbench.tune.session import TuningSession
+from workbench.log.lines import Command, Comparison
+from workbench.log.reader import load_log
+from workbench.log.record import Record
+from workbench.tune.run.journal import Journal
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.plan import RunPlan
+from workbench.tune.run.session import TuningSession
 
 
 def steer_at_random(session, rng):
@@ -52,7 +53,7 @@ def test_a_resumed_run_stands_where_the_living_one_stood(tmp_path, monkeypatch, 
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "write", noted)
         session = TuningSession(
-            tasks(3), toolbox=FakeToolbox(), measurer=measurer, log=log, trials=100, seed=seed, options=options
+            RunPlan(tasks(3), toolbox=FakeToolbox(), measurer=measurer, log=log, trials=100, seed=seed, options=options)
         )
         due = lambda event: event.kind == "trial" and not rng.randrange(6)  # noqa: E731
         session.events.subscribe(lambda event: steer_at_random(session, rng) if due(event) else None)
@@ -65,10 +66,10 @@ def test_a_resumed_run_stands_where_the_living_one_stood(tmp_path, monkeypatch, 
         part = tmp_path / f"{cut}.jsonl"
         torn = raw[cut][: rng.randrange(1, len(raw[cut]) - 1)] if cut < len(raw) else b""  # more than its newline lacks
         part.write_bytes(b"".join(raw[:cut]) + torn)
-        again = TuningSession(
+        again = TuningSession(RunPlan(
             tasks(3), toolbox=FakeToolbox(), measurer=measurer, log=part, trials=100, seed=seed, options=options,
             resume=True,
-        )  # fmt: skip
+        ))  # fmt: skip
         expected, found = living[cut - 2], state_of(again._loop.standing)
         expected = {**expected, "lines": (*expected["lines"][:3], expected["lines"][3] + 1)}  # its own start
         assert found == expected
@@ -82,7 +83,7 @@ def run(n=1, **kwargs):
     measurer = kwargs.pop("measurer", None) or FakeMeasurer()
     events = []
     kwargs.setdefault("trials", 60)
-    session = TuningSession(tasks(n), toolbox=FakeToolbox(), measurer=measurer, **kwargs)
+    session = TuningSession(RunPlan(tasks(n), toolbox=FakeToolbox(), measurer=measurer, **kwargs))
     session.events.subscribe(events.append)
     session.start().wait(60)
     return session, events, measurer
@@ -152,7 +153,7 @@ def test_a_play_off_ends_a_task_once():
 
 def test_a_stopped_run_has_no_play_off():
     measurer = FakeMeasurer(delay=0.002)
-    session = TuningSession(tasks(1), toolbox=FakeToolbox(), measurer=measurer, trials=100_000)
+    session = TuningSession(RunPlan(tasks(1), toolbox=FakeToolbox(), measurer=measurer, trials=100_000))
     session.events.subscribe(lambda e: session.stop() if e.kind == "round" else None)
     session.start().wait(60)
     assert not [c for c in session.comparisons if c.reason == "play-off"]

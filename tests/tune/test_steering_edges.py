@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 
 import numpy
 import pytest
 from tune.fakes import FakeMeasurer, FakeToolbox, measurement, tasks
+from waiting import until
 
 from workbench.errors import TuneError, WorkbenchError
-from workbench.tune import control
-from workbench.tune.control import Mailbox, control_path, distrust, send
-from workbench.tune.options import TuneOptions
-from workbench.tune.session import TuningSession
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.plan import RunPlan
+from workbench.tune.run.session import TuningSession
+from workbench.tune.steer import control
+from workbench.tune.steer.control import Mailbox, control_path, distrust, send
 
 
-def make(log=None, *, delay=0.002, **kwargs):
+def make(log=None, *, delay=0.01, **kwargs):
     kwargs.setdefault("trials", 400)
     measurer = kwargs.pop("measurer", None) or FakeMeasurer(delay=delay)
-    return TuningSession(tasks(3), toolbox=FakeToolbox(), measurer=measurer, log=log, **kwargs)
-
-
-def until(condition, seconds=30.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.005)
+    return TuningSession(RunPlan(tasks(3), toolbox=FakeToolbox(), measurer=measurer, log=log, **kwargs))
 
 
 # ---- where the control file lies, and what lies there ----
@@ -135,7 +129,7 @@ def test_a_pause_that_comes_during_a_measurement_by_hand_outlasts_it():
 
 
 def test_whatever_threads_pause_and_go_on_the_runner_is_held_as_the_state_says():
-    session = make(trials=10**6, delay=0.0).start()
+    session = make(trials=10**6).start()
 
     def push(hold):
         for k in range(60):
@@ -145,10 +139,10 @@ def test_whatever_threads_pause_and_go_on_the_runner_is_held_as_the_state_says()
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
-    assert session._measurer.held == (session.state == "paused")
+        thread.join(100)
+    assert session._plan.measurer.held == (session.state == "paused")
     session.resume()
-    assert not session._measurer.held
+    assert not session._plan.measurer.held
     session.cancel()
 
 
@@ -167,10 +161,10 @@ def test_commands_of_many_threads_all_hold(tmp_path):
     for n in range(10):
         send(log, "forbid", {"task": "0", "hole": "x", "values": [100 + n]})
     for thread in threads:
-        thread.join(30)
+        thread.join(100)
     until(lambda: len(session.held(0).forbids["x"]) == 50)
     assert session._loop.standing.budget.trials == 10**6 + 40
-    session.cancel().join(30)
+    session.cancel().join(100)
     again = make(log, trials=10**6, resume=True)
     assert again.held(0).forbids == {"x": {*range(40), *range(100, 110)}}
     again.cancel()

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from workbench import workloads
+from workbench.cost_model import AnalyticModel, XGBoostModel
 from workbench.errors import UsageError
 from workbench.ir.func import Constraint
+from workbench.registry import summary
 from workbench.schedule import Hole, Schedule
+from workbench.search import SEARCHES, Search, SearchOptions, make_search, strategy
+from workbench.search.choice import MOST_DOUBT, doubt_of, drift
+from workbench.space.space import Variant, make_space, space_from_schedule
 from workbench.target import Target
-from workbench.tune.cost_model import AnalyticModel, XGBoostModel
-from workbench.tune.search import SEARCHES, Search, SearchOptions, make_search, strategy
-from workbench.tune.search.choice import MOST_DOUBT, doubt_of, drift
-from workbench.tune.space import Variant, make_space, space_from_schedule
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 TASK = SimpleNamespace(key="task", flops=10**8)
@@ -88,8 +89,8 @@ def legal(space, candidate) -> bool:
 def test_strategies_are_declared():
     assert {"evolutionary", "random", "descent"} <= set(SEARCHES)
     for name, found in SEARCHES.items():
-        assert found.name == found.make.name == name
-        assert found.doc.endswith(".")
+        assert found.name == name
+        assert summary(found).endswith(".")
 
 
 def test_a_new_strategy_is_one_declaration(conv):

@@ -4,8 +4,8 @@ import io
 import re
 from dataclasses import replace
 
-from workbench.tune.events import Progress, Snapshot, TaskRow
-from workbench.tune.table import TableDisplay, render_table, round_line
+from workbench.tune.display.terminal_table import TableDisplay, render_table, round_line
+from workbench.tune.run.events import Progress, Snapshot, TaskRow
 
 
 def snapshot(state="running", **kwargs):

@@ -8,10 +8,10 @@ import pytest
 from tune.fakes import FakeTask
 
 from workbench.errors import UsageError
-from workbench.tune.lines import Comparison, Round
-from workbench.tune.record import Record
-from workbench.tune.task_scheduler import STRATEGIES, GradientScheduler, RoundRobin, kind_of
-from workbench.tune.task_state import PATIENCE, PLAY_OFF
+from workbench.log.lines import Comparison, Round
+from workbench.log.record import Record
+from workbench.tune.run.task_scheduler import SCHEDULERS, GradientScheduler, RoundRobin, kind_of
+from workbench.tune.run.task_state import PATIENCE, PLAY_OFF
 
 
 def record(task, round_, trial, ms):
@@ -44,9 +44,9 @@ def tasks(weights=(1, 1, 1, 1), flops=10**8):
     return [FakeTask(f"k{i}", f"conv{i}", weight=w, flops=flops) for i, w in enumerate(weights)]
 
 
-@pytest.mark.parametrize("name", sorted(STRATEGIES))
+@pytest.mark.parametrize("name", sorted(SCHEDULERS))
 def test_warm_up_gives_every_task_one_round_the_heaviest_first(name):
-    scheduler = STRATEGIES[name](tasks((1, 5, 3, 5)))
+    scheduler = SCHEDULERS[name](tasks((1, 5, 3, 5)))
     _, order = drive(scheduler, lambda i, n: 1.0, 4)
     assert order == [1, 3, 2, 0]
 
@@ -88,12 +88,12 @@ def test_all_tasks_failing_is_survived():
     assert min(order.count(i) for i in range(4)) >= 8
 
 
-@pytest.mark.parametrize("name", sorted(STRATEGIES))
+@pytest.mark.parametrize("name", sorted(SCHEDULERS))
 def test_the_state_follows_from_the_records_alone(name):
     rng = random.Random(3)
-    first = STRATEGIES[name](tasks((1, 2, 3, 4)))
+    first = SCHEDULERS[name](tasks((1, 2, 3, 4)))
     records, _ = drive(first, lambda i, n: rng.choice([None, 1.0, 2.0, 3.0]), 50)
-    again = STRATEGIES[name](tasks((1, 2, 3, 4)))
+    again = SCHEDULERS[name](tasks((1, 2, 3, 4)))
     for item in records:
         again.observe(item)
     assert again.states == first.states
@@ -386,9 +386,9 @@ def test_a_task_that_fails_rests_and_wakes_too():
     assert order.count(0) >= 5
 
 
-@pytest.mark.parametrize("name", sorted(STRATEGIES))
+@pytest.mark.parametrize("name", sorted(SCHEDULERS))
 def test_what_was_timed_by_hand_before_a_run_is_no_round_of_it(name):
-    scheduler = STRATEGIES[name](tasks((1, 5, 3, 1)))
+    scheduler = SCHEDULERS[name](tasks((1, 5, 3, 1)))
     for trial, origin in enumerate(("default", "manual")):
         scheduler.observe(replace(record(scheduler.tasks[1], 0, trial, 2.0 - trial), origin=origin))
     assert (scheduler.states[1].rounds, scheduler.states[1].best_ms) == (0, 1.0)

@@ -12,20 +12,20 @@ from workbench import workloads
 from workbench.codegen import build_func
 from workbench.errors import TemplateError
 from workbench.graph.tasks import Task
-from workbench.ir import interp
-from workbench.ir.printer import to_text
-from workbench.ir.reference import evaluate
+from workbench.ir.interpreter import interp
+from workbench.ir.numpy_reference.evaluate import evaluate
 from workbench.ir.stmt import loops
+from workbench.ir.text.printer import to_text
 from workbench.ir.units import drop_unit_loops
 from workbench.ir.verify import verify
+from workbench.log.reader import load_log
 from workbench.runtime.kernel import Kernel
 from workbench.schedule import Schedule
+from workbench.space.space import join_spaces, make_space
+from workbench.space.template import TEMPLATES, Config, template
 from workbench.target import Target
-from workbench.tune.log import load_log
-from workbench.tune.options import TuneOptions
-from workbench.tune.space import join_spaces, make_space
-from workbench.tune.template import TEMPLATES, Config, template
-from workbench.tune.toolbox import LocalToolbox
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.toolbox import Toolbox
 
 AVX512 = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2"
 AVX2 = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v3 -l1=32K -l2=1M -l3=32M -threads=1"
@@ -133,9 +133,9 @@ def test_large_weights_for_few_rows_are_fetched_ahead():
 
 
 def test_every_shipped_template_is_tested():
-    shipped = {t.name for t in TEMPLATES if t.function.__module__.startswith("workbench.")}
+    shipped = {t.name for t in TEMPLATES.values() if t.function.__module__.startswith("workbench.")}
     assert shipped == set(SHAPES)
-    assert all(t.doc for t in TEMPLATES)
+    assert all(t.doc for t in TEMPLATES.values())
 
 
 @pytest.mark.parametrize(("name", "shape"), CASES)
@@ -178,7 +178,7 @@ def test_a_pattern_that_raises_says_no_for_its_template_alone(pattern, code, rea
             make_space(func, Target(AVX512), template="picky")
         assert e.value.code == code
     finally:
-        TEMPLATES.forget("picky")
+        del TEMPLATES["picky"]
 
 
 def test_networks_tasks_are_recognised():
@@ -232,7 +232,7 @@ def test_labels_and_explanation_name_the_choices():
     labels = [v.label for v in space.variants]
     assert len(set(labels)) == len(labels)
     assert "conv2d_nhwc · winograd=0 · pad=inline" in labels
-    assert "the register tile fits the registers" in space.explain()
+    assert "the register tile and its operands fit the registers" in space.explain()
     assert "tile_data" in space._repr_html_()
 
 
@@ -316,15 +316,15 @@ def test_tasks_that_a_template_makes_nothing_of_get_the_sketch_rules():
     template("broken", matches="matmul")(broken)
     try:
         ten, twelve = (Task.of_func(workloads.dense(4, 16, k), Target(AVX512)) for k in (10, 12))
-        toolbox = LocalToolbox(Target(AVX512), "random", 0, {}, TuneOptions(space="template", template="picky"))
+        toolbox = Toolbox(Target(AVX512), TuneOptions(space="template", template="picky", model="random"))
         assert [v.origin for v in toolbox.space(ten).variants] == ["template"]
         assert toolbox.remark(ten) == ""
         assert {v.origin for v in toolbox.space(twelve).variants} == {"sketch"}
         assert "5 does not divide the extent 12" in toolbox.remark(twelve)
         assert "sketch rules" in toolbox.remark(twelve)
-        toolbox = LocalToolbox(Target(AVX512), "random", 0, {}, TuneOptions(space="both", template="broken"))
+        toolbox = Toolbox(Target(AVX512), TuneOptions(space="both", template="broken", model="random"))
         with pytest.raises(TemplateError, match="no axis 'rows'"):
             toolbox.space(ten)
     finally:
-        TEMPLATES.forget("picky")
-        TEMPLATES.forget("broken")
+        del TEMPLATES["picky"]
+        del TEMPLATES["broken"]

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from workbench.tune.template import TEMPLATES
+from workbench.space.template import TEMPLATES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "templates.md"
 
 
 @pytest.fixture
 def forgetting():
-    before = {t.name for t in TEMPLATES}
+    before = set(TEMPLATES)
     yield
-    for name in {t.name for t in TEMPLATES} - before:
-        TEMPLATES.forget(name)
+    for name in set(TEMPLATES) - before:
+        del TEMPLATES[name]
 
 
 def test_the_page(tmp_path, monkeypatch, capsys, forgetting):

@@ -8,9 +8,9 @@ import pytest
 from workbench import workloads
 from workbench.errors import ScheduleError, TemplateError, UsageError
 from workbench.schedule import Hole
+from workbench.space.space import make_space
+from workbench.space.template import TEMPLATES, Mismatch, template
 from workbench.target import Target
-from workbench.tune.space import make_space
-from workbench.tune.template import TEMPLATES, Mismatch, template
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 
@@ -27,7 +27,7 @@ def declare():
 
     yield declare_
     for name in dict.fromkeys(made):
-        TEMPLATES.forget(name)
+        del TEMPLATES[name]
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from workbench import workloads
+from workbench.ir.numpy_reference.evaluate import evaluate
 from workbench.ir.poly import holes_of
-from workbench.ir.reference import evaluate
 from workbench.ir.stmt import loops
 from workbench.ir.verify import verify
-from workbench.runtime.drawing import draw
+from workbench.runtime.measuring.random_inputs import draw
+from workbench.space.space import make_space
 from workbench.target import Target
-from workbench.tune.space import make_space
 
 RAPIDS = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=sapphirerapids -l1=48K -l2=2M -l3=32M -threads=2")
 AVX512 = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=icelake-server -l1=48K -l2=1M -l3=32M -threads=2")

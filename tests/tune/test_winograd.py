@@ -14,21 +14,21 @@ from errors import models
 from workbench import workloads
 from workbench.graph import extract_tasks, load_onnx, run_reference
 from workbench.ir.flops import count_flops
-from workbench.ir.interp import random_inputs
-from workbench.ir.parser import parse
-from workbench.ir.printer import to_text
-from workbench.ir.reference import evaluate
+from workbench.ir.interpreter.interp import random_inputs
+from workbench.ir.numpy_reference.evaluate import evaluate
+from workbench.ir.text.parser import parse
+from workbench.ir.text.printer import to_text
 from workbench.ir.verify import verify
-from workbench.runtime.measure import measure_func
-from workbench.runtime.results import MeasureOptions
+from workbench.log.database import Database
+from workbench.log.record import Record
+from workbench.machine_model.features import INDEX
+from workbench.network.compile import compile
+from workbench.runtime.measuring.measure import measure_func
+from workbench.runtime.measuring.results import MeasureOptions
 from workbench.schedule import Schedule
+from workbench.space.default_schedule import default_schedule
+from workbench.space.space import make_space
 from workbench.target import Target
-from workbench.tune.compile import compile
-from workbench.tune.database import Database
-from workbench.tune.default import default_schedule
-from workbench.tune.features import INDEX
-from workbench.tune.record import Record
-from workbench.tune.space import make_space
 
 TARGET = Target.host(threads=2)
 DATA = Path(__file__).parent.parent / "data" / "tvm-tutorial-resnet50-tasks.txt"

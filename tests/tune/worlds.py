@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.tune.cost_model import HeldOut, XGBoostModel
-from workbench.tune.features import COLUMNS, INDEX
+from workbench.cost_model import HeldOut, XGBoostModel
+from workbench.machine_model.features import COLUMNS, INDEX
 
 
 def rows(n=400, seed=0):

@@ -13,10 +13,10 @@ from types import SimpleNamespace
 import pytest
 
 from workbench import Hole, Schedule, Session, Target, Task, Workbench, workloads
-from workbench.analysis.drawing import draw
 from workbench.errors import UsageError
-from workbench.session.exporting import slug
-from workbench.tune.record import Record
+from workbench.log.record import Record
+from workbench.session.export.drawings import draw
+from workbench.session.export.exporters import slug
 from workbench.widgets.export import made
 
 TARGET = Target("llvm", cpu="x86-64-v3", triple="x86_64-unknown-linux-gnu", threads=2)
@@ -65,10 +65,10 @@ def test_names_and_stars_are_in_the_steps(session):
 
 
 def test_a_script_says_what_was_measured_and_how(session):
-    from workbench.session.measuring import Result
+    from workbench.session.measurement.results import Result
 
-    key = session.desk.variant().key
-    session.run(lambda: session.desk.history.results.update({key: Result("ok", 0.5123, 0.01, 1.0)}))
+    key = session.state.variant().key
+    session.run(lambda: session.state.history.results.update({key: Result("ok", 0.5123, 0.01, 1.0)}))
     text = made(session, {"what": "script"}).text
     assert "# Measured there: 0.5123 ms, spread 1 %." in text
     session.run("name", node=None, text="as a friend wrote it")
@@ -77,7 +77,7 @@ def test_a_script_says_what_was_measured_and_how(session):
     assert "constants='near', " in text
     assert "seed=0" in text
     failed = Result("wrong_answer", error="42")
-    session.run(lambda: session.desk.history.results.update({key: failed}))
+    session.run(lambda: session.state.history.results.update({key: failed}))
     assert "# Measuring it there failed: wrong answer." in made(session, {"what": "script"}).text
 
 
@@ -92,16 +92,16 @@ def test_a_script_says_what_was_measured_and_how(session):
     ],
 )
 def test_a_script_says_whether_its_number_came_out_again(session, capsys, monkeypatch, ms, spread, said, code):
-    from workbench.runtime.reproduction import reproduce
-    from workbench.runtime.results import Measurement
-    from workbench.session.measuring import Result
+    from workbench.runtime.measuring.reproduction import reproduce
+    from workbench.runtime.measuring.results import Measurement
+    from workbench.session.measurement.results import Result
 
-    key = session.desk.variant().key
-    session.run(lambda: session.desk.history.results.update({key: Result("ok", 0.5123, spread, 1.0)}))
+    key = session.state.variant().key
+    session.run(lambda: session.state.history.results.update({key: Result("ok", 0.5123, spread, 1.0)}))
     _, _, last = made(session, {"what": "script"}).text.partition('if __name__ == "__main__":')
     found = Measurement(status="ok", costs_ms=(ms,) * 5 + (1.01 * ms,) * 2)
     s = SimpleNamespace(reproduce=lambda ms, spread, **options: reproduce(lambda: found, ms, spread))
-    monkeypatch.setattr("workbench.runtime.reproduction._load", lambda: 0.0)
+    monkeypatch.setattr("workbench.runtime.measuring.reproduction._load", lambda: 0.0)
     with pytest.raises(SystemExit) as ended:
         exec(f"if True:{last}", {"s": s})
     assert said in capsys.readouterr().out
@@ -109,12 +109,12 @@ def test_a_script_says_whether_its_number_came_out_again(session, capsys, monkey
 
 
 def test_a_script_of_a_trial_measures_as_the_tuner_did(session, schedule):
-    key, other = session.desk.infos[0].key, schedule.copy().parallel("i")
+    key, other = session.state.infos[0].key, schedule.copy().parallel("i")
     record = Record(
         task_key=key, task="matmul", trial=7, status="ok", target=str(TARGET), trace=tuple(other.to_json()),
         latency_ms=0.25, seed=3, caches="constants in memory", timestamp=1.0, costs_ms=(0.25, 0.26),
     )  # fmt: skip
-    session.run(lambda: session.desk.stats.add([record]))
+    session.run(lambda: session.state.stats.add([record]))
     session.run("open_trial", trial=7)
     text = made(session, {"what": "script"}).text
     assert "constants='memory'" in text
@@ -203,7 +203,7 @@ def test_what_cannot_be_exported_says_why(session):
 
 
 def test_of_a_log_there_are_tables_but_no_script(tmp_path):
-    from workbench.tune.log import Header
+    from workbench.log.reader import Header
 
     path = tmp_path / "x.jsonl"
     path.write_text(json.dumps(Header(tasks=(("k", "a task"),)).to_json()) + "\n")

@@ -7,16 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from ipywidgets.widgets.widget import _instances
-from session.conftest import matmul, split, until
+from session.conftest import matmul, split
 from session.fakes import FakeTuning
+from waiting import until
 
 from workbench import Target
 from workbench.analysis import best_so_far, estimate
-from workbench.session import charts, measuring, trials
-from workbench.session.charts import LIVE_POINTS
-from workbench.session.measuring import Result
-from workbench.tune.record import Record
-from workbench.tune.replay import schedule_of
+from workbench.log.record import Record
+from workbench.log.replay import schedule_of
+from workbench.session.measurement import results as measuring
+from workbench.session.measurement.results import Result
+from workbench.session.tuning_run import charts
+from workbench.session.tuning_run import roofline_points as trials
+from workbench.session.tuning_run.charts import LIVE_POINTS
 from workbench.widgets import Workbench, figure
 
 
@@ -40,8 +43,8 @@ def run(comms, quick):
         w.comm.receive({"t": "hello"})
         w.comm.receive({"t": "do", "id": "f", "cmd": "figure", "args": {}})
         until(lambda: w.figure)
-        until(lambda: w.session.desk.peak)
-        assert w.session.flush(10)
+        until(lambda: w.session.state.peak)
+        assert w.session.flush(100)
         return w, fake, w._figure._widget
 
     yield start
@@ -64,7 +67,7 @@ def trace(widget, name):
 
 
 def settled(w):
-    assert w.session.flush(10)
+    assert w.session.flush(100)
 
 
 def test_more_trials_are_one_small_update(comms, run):
@@ -81,7 +84,7 @@ def test_more_trials_are_one_small_update(comms, run):
 def test_a_trial_that_was_disturbed_is_hollow_as_it_comes(comms, run):
     w, fake, widget = run()
     assert trace(widget, "measured").marker.symbol is None
-    key = w.session.desk.infos[w.session.desk.index].key
+    key = w.session.state.infos[w.session.state.index].key
     valid = [r for r in fake.records if r.task_key == key and r.ok]
     fresh = replace(valid[-1], trial=9_999, key="disturbed", clean=False, why_not="the thread had 40 % of a core")
     fake._lines.append(fresh)
@@ -106,7 +109,7 @@ def test_a_measurement_of_the_network_is_a_point_as_it_comes(comms, run):
 
 def test_ten_thousand_trials_are_thinned_while_they_come_and_complete_at_the_end(comms, run):
     w, fake, widget = run(trials=10_000, n=3)
-    key = w.session.desk.infos[w.session.desk.index].key
+    key = w.session.state.infos[w.session.state.index].key
     curve = best_so_far(fake, key)
     assert len(trace(widget, "measured").x) <= LIVE_POINTS < len(curve.trials)
     assert any("1 of" in (a.text or "") for a in widget.layout.annotations)
@@ -157,7 +160,7 @@ def test_a_figure_that_began_as_the_roofline_becomes_any_other(comms, quick):
         w.comm.receive({"t": "do", "id": "t", "cmd": "theme", "args": {"theme": theme}})
         settled(w)
         state = [data["state"] for kind, to, data, _ in comms if kind == "comm_msg" and to == widget.comm.comm_id][-1]
-        fresh = charts.figure(w.session.desk, theme)
+        fresh = charts.figure(w.session.state, theme)
         assert [t["name"] for t in state["_widget_data"]] == [t.name for t in fresh.data]
         assert state["_widget_layout"]["annotations"] == fresh.layout.to_plotly_json()["annotations"]
         assert {k for k in state["_widget_layout"] if "axis" in k} == {k for k in fresh._layout if "axis" in k}
@@ -228,8 +231,8 @@ def test_what_was_found_by_hand_is_a_line(comms, run):
 
 def test_the_roofline_has_the_trials_as_soon_as_it_is_on_show(comms, run):
     w, fake, widget = run()
-    desk = w.session.desk
-    key = desk.infos[desk.index].key
+    state = w.session.state
+    key = state.infos[state.index].key
     assert "trials" not in w.session.snapshot().slices["chart"]  # nothing is worked out that nobody looks at
     w.session.run("chart", name="roofline")
     mine = {r.trial: r for r in fake.records if r.ok and r.task_key == key}
@@ -237,7 +240,7 @@ def test_the_roofline_has_the_trials_as_soon_as_it_is_on_show(comms, run):
     until(lambda: set(trace(widget, "trials").customdata) == mine.keys())
     spots = trace(widget, "trials")
     for x, y, trial in zip(spots.x, spots.y, spots.customdata, strict=True):
-        guess = estimate(schedule_of(desk.task, mine[trial]), desk.target)
+        guess = estimate(schedule_of(state.task, mine[trial]), state.target)
         assert x == guess.intensity
         assert y >= 0.999 * mine[trial].gflops  # or faster, in a comparison
     opened_trial = int(spots.customdata[0])

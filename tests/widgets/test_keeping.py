@@ -6,13 +6,13 @@ import json
 import shutil
 
 import pytest
-from session.conftest import until
+from waiting import until
 
 from workbench import Schedule, Target, Task, workloads
 from workbench.errors import UsageError
 from workbench.schedule import Hole
-from workbench.session import measuring
-from workbench.session.measuring import Result
+from workbench.session.measurement import results as measuring
+from workbench.session.measurement.results import Result
 from workbench.widgets import Workbench
 
 HERE = Target.host(threads=1)
@@ -68,7 +68,7 @@ def test_everything_comes_back_after_the_kernel_was_restarted(opened, tmp_path):
     before = seen(first)
     assert [len(rows) for rows, _, _ in before] == [4, 3]
     assert before[0][0][1]["ms"] == 2.0
-    first.session.flush(10)
+    first.session.flush(100)
     text = path.read_text()
     first.close()
     assert path.read_text() == text, "it is written as it goes, not at the end: a kernel that dies has no end"
@@ -153,7 +153,7 @@ def test_a_file_that_cannot_be_written_any_more_is_told_and_ends_nothing(opened,
     folder.mkdir()
     w = opened(tasks()[0], variants=folder / "mine.json")
     w.schedule.split("j", [None, 16])
-    w.session.flush(10)
+    w.session.flush(100)
     shutil.rmtree(folder)
     w.schedule.unroll("j.1")
     until(lambda: (w.session.snapshot().slices["status"]["note"] or {}).get("code") == "variants.unwritable")

@@ -7,10 +7,11 @@ import time
 
 import pytest
 from session.fakes import FakeTuning
+from waiting import until
 
 from workbench import Schedule, Target, Task, workloads
 from workbench.errors import WorkbenchError
-from workbench.runtime.load import Load, LoadWatch
+from workbench.runtime.machine.load import Load, LoadWatch
 from workbench.widgets import Workbench
 
 
@@ -23,15 +24,8 @@ def opened(task, **options):
     """A workbench that a browser has greeted."""
     w = Workbench(task, **options)
     w.comm.receive({"t": "hello", "v": 2, "theme": "light"})
-    assert w.session.flush(30)
+    assert w.session.flush(100)
     return w
-
-
-def wait_until(condition, seconds=30.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def size_since(comms, n):
@@ -59,40 +53,48 @@ def test_opening_stays_under_250_kilobytes(comms):
 def test_one_primitive_is_two_messages_and_four_kilobytes(comms, sent, factors):
     w = opened(convolution())
     w.comm.receive({"t": "do", "id": "a", "cmd": "select", "args": {"id": "relu_h"}})
-    w.session.flush(30)
+    w.session.flush(100)
     n = len(comms)
     step = {"primitive": "split", "args": {"loop": "o", "factors": factors}}
     w.comm.receive({"t": "do", "id": "b", "cmd": "apply", "args": {"step": step}})
-    wait_until(lambda: any(r["status"] == "ok" for r in w.session.snapshot().slices["history"]["rows"][1:]))
-    w.session.flush(30)
-    time.sleep(0.3)
+    until(lambda: any(r["status"] == "ok" for r in w.session.snapshot().slices["history"]["rows"][1:]))
+    w.session.flush(100)
     count, size = size_since(comms, n)
     assert count <= 2
     assert size <= 4_096, {k: len(json.dumps(v)) for m in sent(w)[-2:] for k, v in m["ops"].items()}
     assert sent(w)[-2]["done"] == ["b"]
 
 
-@pytest.mark.parametrize("seconds", [4.0, pytest.param(60.0, marks=pytest.mark.slow)])
-def test_a_minute_of_tuning_is_500_messages(comms, monkeypatch, seconds):
-    """With all charts on show, a hundred trials a second on four tasks, and steering."""
+def tuned(monkeypatch, trials):
+    """A workbench with all charts on show, which has followed a run on four tasks: a hundred trials a second."""
     monkeypatch.setattr(Target, "peak_gflops", lambda self, remeasure=False: 100.0)
     tasks = [Task.of_func(workloads.matmul(64, 64, 16 * k), Target.host(threads=1)) for k in (1, 2, 3, 4)]
     tuning = FakeTuning(tasks, rate=100.0)
     w = opened(tuning, auto_measure=False)
     w.comm.receive({"t": "do", "id": "f", "cmd": "figure", "args": {}})
-    w.session.flush(30)
-    n, began = len(comms), time.monotonic()
+    w.session.flush(100)
     tuning.start()
     w.comm.receive({"t": "do", "id": "s", "cmd": "steer", "args": {"name": "epsilon", "args": {"value": 0.2}}})
-    while time.monotonic() - began < seconds:
-        time.sleep(0.1)
+    until(lambda: tuning.new_trials > trials)
     tuning.stop()
-    w.session.flush(30)
-    minutes = (time.monotonic() - began) / 60
-    count, size = size_since(comms, n)
+    w.session.flush(100)
+    return w, tuning
+
+
+def test_of_a_run_nothing_is_missing_at_the_end(comms, monkeypatch):
+    w, tuning = tuned(monkeypatch, 100)
     rows = w.session.snapshot().slices["tasks"]["rows"]
-    assert tuning.new_trials > 100
-    assert sum(row["trials"] for row in rows) == tuning.new_trials, "nothing is missing at the end"
+    assert sum(row["trials"] for row in rows) == tuning.new_trials
+    w.close()
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("seconds", [4, 60])
+def test_a_minute_of_tuning_is_500_messages(comms, monkeypatch, seconds):
+    began = time.monotonic()
+    w, _ = tuned(monkeypatch, 100 * seconds)
+    minutes = (time.monotonic() - began) / 60
+    count, size = size_since(comms, 0)
     assert count <= 500 * minutes
     assert size < 12_000_000 * minutes
     w.close()
@@ -102,9 +104,9 @@ def test_what_a_cell_does_to_the_schedule_is_shown(comms, sent):
     s = Schedule(workloads.matmul(64, 64, 64), Target.host(threads=1))
     w = Workbench(s, auto_measure=False)
     w.comm.receive({"t": "hello", "v": 2, "theme": "light"})
-    w.session.flush(30)
+    w.session.flush(100)
     s.split("i", [None, 8])
-    w.session.flush(30)
+    w.session.flush(100)
     rows = w.session.snapshot().slices["nest"]["rows"]
     assert {"i.0", "i.1"} <= {r["id"] for r in rows}
     assert sent(w)[-1]["t"] == "patch"
@@ -115,13 +117,10 @@ def test_the_machine_is_watched_while_a_browser_says_that_it_is_there(comms, sen
     monkeypatch.setattr(LoadWatch, "look", lambda self: busy)
     w = Workbench(Schedule(workloads.matmul(64, 64, 64), Target.host(threads=1)), auto_measure=False)
     w.comm.receive({"t": "hello", "v": 2, "theme": "light"})
-    w.session.flush(30)
+    w.session.flush(100)
     assert w.session.snapshot().slices["status"]["load"] is None
     w.comm.receive({"t": "here"})
-    end = time.monotonic() + 20
-    while w.session.snapshot().slices["status"]["load"] is None:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    until(lambda: w.session.snapshot().slices["status"]["load"] is not None)
     assert w.session.snapshot().slices["status"]["load"]["whose"] == ": browser"
     w.close()
 
@@ -145,10 +144,10 @@ def test_the_machine_is_watched_while_a_browser_says_that_it_is_there(comms, sen
 def test_odd_messages_do_no_harm(comms, sent, caplog, content):
     w = opened(convolution(), auto_measure=False)
     w.comm.receive(content)
-    w.session.flush(30)
+    w.session.flush(100)
     assert "Traceback" not in caplog.text
     w.comm.receive({"t": "do", "id": "ok", "cmd": "select", "args": {"id": "o"}})
-    w.session.flush(30)
+    w.session.flush(100)
     assert any("ok" in m.get("done", []) for m in sent(w))
 
 
@@ -156,7 +155,7 @@ def test_a_failed_command_says_why(comms, sent):
     w = opened(convolution(), auto_measure=False)
     step = {"primitive": "parallel", "args": {"loops": ["kh"]}}
     w.comm.receive({"t": "do", "id": "p", "cmd": "apply", "args": {"step": step}})
-    w.session.flush(30)
+    w.session.flush(100)
     failed = [f for m in sent(w) for f in m.get("failed", [])]
     assert [f["id"] for f in failed] == ["p"]
     assert failed[0]["error"]["code"].startswith("parallel.")
@@ -166,11 +165,11 @@ def test_a_failed_command_says_why(comms, sent):
 def test_selection_is_a_trait_both_ways(comms):
     w = opened(convolution(), auto_measure=False)
     w.selection = "kh"
-    w.session.flush(30)
+    w.session.flush(100)
     assert w.session.snapshot().slices["selection"]["id"] == "kh"
     w.comm.receive({"t": "do", "id": "s", "cmd": "select", "args": {"id": "o"}})
-    w.session.flush(30)
-    wait_until(lambda: w.selection == "o")
+    w.session.flush(100)
+    until(lambda: w.selection == "o")
 
 
 def test_a_step_that_is_none_is_refused_in_words(comms):

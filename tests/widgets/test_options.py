@@ -10,8 +10,8 @@ import workbench as wb
 from workbench.cli import main
 from workbench.errors import UsageError, WorkbenchError
 from workbench.graph.graph import Source
-from workbench.session import networks
-from workbench.tune.filled import load_filled
+from workbench.network.filled import load_filled
+from workbench.session.export import network as networks
 from workbench.widgets.export import made
 
 
@@ -48,7 +48,7 @@ def test_shapes_reach_the_model(open_model):
     (name,) = error.where[:1]
     for opened in (wb.Session(open_model, shapes={name: (5, 3)}), wb.Workbench(open_model, shapes={name: (5, 3)})):
         session = getattr(opened, "session", opened)
-        assert session.desk.opened.graph.input_types()[name].shape == (5, 3)
+        assert session.state.opened.graph.input_types()[name].shape == (5, 3)
         assert f"{{'{name}': (5, 3)}}" in made(session, {"what": "network"}).text
         session.close()
 
@@ -59,10 +59,10 @@ def test_weights_are_made_up_by_a_seed(stub):
     assert "fill_weights=SEED" in error.hint
     assert "--" not in error.hint
     w = wb.Workbench(stub, fill_weights=3)
-    graph, same, other = w.session.desk.opened.graph, load_filled(stub, 3).optimize(), load_filled(stub, 4).optimize()
+    graph, same, other = w.session.state.opened.graph, load_filled(stub, 3).optimize(), load_filled(stub, 4).optimize()
     assert all(np.array_equal(graph.constants[n], same.constants[n]) for n in same.constants)
     assert not all(np.array_equal(graph.constants[n], other.constants[n]) for n in other.constants)
-    assert networks._source(w.session.desk) == Source(str(stub), 3)
+    assert networks._source(w.session.state) == Source(str(stub), 3)
     w.session.close()
     assert refused(wb.Workbench, stub, fill_weights="a").code == "usage.number"
 

@@ -11,9 +11,9 @@ import pytest
 
 import workbench as wb
 from workbench import Session, Target, Workbench, analysis
+from workbench.log.record import Record
 from workbench.session import readable
-from workbench.session.parts.meta import PANELS
-from workbench.tune.record import Record
+from workbench.session.core.registry import PANELS
 
 TARGET = Target("llvm", cpu="x86-64-v3", triple="x86_64-unknown-linux-gnu", threads=2)
 
@@ -36,7 +36,7 @@ class Seen:
 
 
 def records(session: Session) -> list[Record]:
-    info = session.desk.infos[session.desk.index or 0]
+    info = session.state.infos[session.state.index or 0]
     common: dict[str, Any] = {"task_key": info.key, "task": info.name, "status": "ok", "target": str(TARGET)}
     return [Record(**common, trial=k, latency_ms=1.0 / (k + 1), round=k // 2, timestamp=k) for k in range(6)]
 
@@ -51,13 +51,13 @@ def seen(comms: Any, tmp_path: Any) -> Any:
     w.schedule.compute_inline("pad")
     w.schedule.split("o", [None, 8])
     w.session.run("select", id="c")
-    w.session.run(lambda: w.session.desk.stats.add(records(w.session)))
+    w.session.run(lambda: w.session.state.stats.add(records(w.session)))
     yield Seen(w)
     w.close()
 
 
 def graph(seen: Seen) -> None:
-    model = seen.session.desk.opened.graph
+    model = seen.session.state.opened.graph
     assert analysis.network(model, list(seen.w.tasks)).columns() == seen.ask("graph", level="kernels", expanded=[])
 
 

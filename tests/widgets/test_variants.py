@@ -7,12 +7,12 @@ from session.fakes import FakeTuning
 
 from workbench import Target, Task, workloads
 from workbench.errors import RunError, ScheduleError, UsageError
-from workbench.runtime.contest import Contest
-from workbench.runtime.results import Measurement
+from workbench.runtime.measuring.contest import Contest
+from workbench.runtime.measuring.results import Measurement
 from workbench.schedule import Hole
-from workbench.session import contests
-from workbench.session.measuring import Result
-from workbench.tune.default import default_schedule
+from workbench.session.measurement import comparisons as contests
+from workbench.session.measurement.results import Result
+from workbench.space.default_schedule import default_schedule
 from workbench.widgets import Workbench
 
 
@@ -55,7 +55,7 @@ def test_replay_onto_another_shape_shows_it_as_a_branch(w):
     there = w.replay(2, workloads.matmul(32, 48, 64))
     assert there.ok
     assert "j.0" in repr(w.schedule)
-    assert w.task.key == Task.of_func(workloads.matmul(32, 48, 64), w.session.desk.target).key
+    assert w.task.key == Task.of_func(workloads.matmul(32, 48, 64), w.session.state.target).key
     assert len(w.tasks) == 2, "it is a row of the table from now on"
     row = w.variants.frame().loc[1]
     assert (row.edge, row.text) == ("replay", f"v2 of {w.tasks[0].name}")
@@ -107,10 +107,10 @@ def test_a_contest_is_waited_for_and_kept(w, monkeypatch):
 
 def test_one_verdict_in_header_and_tree(w, monkeypatch):
     """What a contest says goes before the times that each took by itself; these count beyond their spreads."""
-    desk = w.session.desk
+    state = w.session.state
     history = lambda: w.session.shown()["history"]  # noqa: E731
-    take = lambda ms, spread, node: desk.history.results.__setitem__(  # noqa: E731
-        desk.tree.node(node).key, Result("ok", ms, spread)
+    take = lambda ms, spread, node: state.history.results.__setitem__(  # noqa: E731
+        state.tree.node(node).key, Result("ok", ms, spread)
     )
     w.goto(2)
     for then, now, told in (
@@ -141,11 +141,11 @@ def test_what_is_known_of_a_pair_can_be_seen_from_both_sides(w, monkeypatch):
     measured = Contest(measurements=tuple(Measurement(status="ok", costs_ms=(ms,) * 9) for ms in (2.0, 1.0)))
     monkeypatch.setattr(contests.services, "contest", lambda *_, **_how: measured)
     w.contest(1, 2)
-    desk = w.session.desk
-    there, back = (w._ask(lambda a=a, b=b: contests.info(desk.history, desk.tree, a, b)) for a, b in ((1, 2), (2, 1)))
+    state = w.session.state
+    there, back = (w._ask(lambda a=a, b=b: contests.info(state.history, state.tree, a, b)) for a, b in ((1, 2), (2, 1)))
     assert (there["ratio"], back["ratio"]) == (0.5, 2.0)
     assert there["confidence"] == back["confidence"] > 0.99, "how sure it is that the faster one is faster"
-    assert w._ask(lambda: contests.info(desk.history, desk.tree, 0, 1)) is None
+    assert w._ask(lambda: contests.info(state.history, state.tree, 0, 1)) is None
 
 
 @pytest.mark.parametrize("turn", [False, True])
@@ -244,7 +244,7 @@ def test_the_schedule_without_tuning_opens_as_a_branch(w):
     there = w.variants.at
     row = w.variants.frame().loc[there]
     assert (row.parent, row.edge, row.text) == (0, "steps", "default schedule")
-    assert w.schedule.to_json() == default_schedule(w.task, w.session.desk.target).to_json()
+    assert w.schedule.to_json() == default_schedule(w.task, w.session.state.target).to_json()
     w.goto(2).open_default(0)
     assert w.variants.at == there, "it is opened once"
     run = FakeTuning([w.task])

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 from ipywidgets.widgets.widget import _instances
+from waiting import until
 
 from workbench import Target, Task, workloads
 from workbench.errors import UsageError
-from workbench.session import charts, measuring
-from workbench.session.measuring import Result
+from workbench.session.measurement import results as measuring
+from workbench.session.measurement.results import Result
+from workbench.session.tuning_run import charts
 from workbench.widgets import Workbench
 
 
@@ -21,7 +22,7 @@ def gate(monkeypatch):
     out = threading.Event()
 
     def measure(view, target, *_):
-        assert out.wait(20)
+        assert out.wait(100)
         return Result("ok", 1.5, 0.02, 3.0)
 
     monkeypatch.setattr(measuring, "measure", measure)
@@ -32,13 +33,6 @@ def gate(monkeypatch):
 
 def matmul() -> Workbench:
     return Workbench(Task.of_func(workloads.matmul(64, 64, 64), Target.host(threads=1)), auto_measure=False)
-
-
-def wait_until(condition, seconds=20.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
 
 
 def test_closing_during_measure_ends_the_wait(comms, gate):
@@ -52,9 +46,9 @@ def test_closing_during_measure_ends_the_wait(comms, gate):
 
     waiting = threading.Thread(target=measure, daemon=True)
     waiting.start()
-    wait_until(lambda: w._measuring())
+    until(lambda: w._measuring())
     w.close()
-    waiting.join(10)
+    waiting.join(100)
     assert codes == ["session.closed"]
 
 
@@ -70,7 +64,7 @@ def test_measure_in_an_observer_says_that_it_cannot_wait(comms, gate):
 
     w.observe(observer, "selection")
     w.session.submit("select", {"id": "i"})
-    assert w.session.flush(10)
+    assert w.session.flush(100)
     assert codes == ["session.thread"]
 
 
@@ -88,4 +82,4 @@ def test_closing_while_the_figure_is_made_leaves_no_figure(comms, gate, monkeypa
     assert making.wait(20)
     threading.Timer(0.2, go_on.set).start()
     w.close()
-    wait_until(lambda: not [x for x in _instances.values() if "Figure" in type(x).__name__], 5)
+    until(lambda: not [x for x in _instances.values() if "Figure" in type(x).__name__], 5)

@@ -5,11 +5,6 @@ Nothing here schedules or measures anything.
 
 from __future__ import annotations
 
-from workbench.analysis.accesses import AccessRow, accesses
-from workbench.analysis.compare import Difference, DiffRow, difference
-from workbench.analysis.cures import Cure
-from workbench.analysis.curve import Curve, best_so_far, failures
-from workbench.analysis.estimate import Estimate, estimate
 from workbench.analysis.figures import (
     Spot,
     best_so_far_figure,
@@ -18,20 +13,22 @@ from workbench.analysis.figures import (
     timeline_figure,
     tuning_figure,
 )
-from workbench.analysis.frames import Drawing
-from workbench.analysis.layered import Box, Layout, layout
-from workbench.analysis.listing import Line, Listing, listing
-from workbench.analysis.nest import NestRow, NestView, nest_rows
-from workbench.analysis.networks import network, pass_network, stage_graph
-from workbench.analysis.repeats import Repeat, repeats
-from workbench.analysis.rounds import Turn, turns
-from workbench.analysis.tree import lay_out_tree
-from workbench.analysis.why import Reason, Why, why
+from workbench.analysis.graph_drawing.frames import Drawing
+from workbench.analysis.graph_drawing.layered import Box, Layout, layout
+from workbench.analysis.graph_drawing.networks import network, pass_network, stage_graph
+from workbench.analysis.graph_drawing.repeats import Repeat, repeats
+from workbench.analysis.graph_drawing.tree import lay_out_tree
+from workbench.analysis.loop_nest.accesses import AccessRow, accesses
+from workbench.analysis.loop_nest.compare import Difference, DiffRow, difference
+from workbench.analysis.loop_nest.estimate import Estimate, estimate
+from workbench.analysis.loop_nest.listing import Line, Listing, listing
+from workbench.analysis.loop_nest.rows import NestRow, NestView, nest_rows
+from workbench.analysis.trials.curve import Curve, best_so_far, failures
+from workbench.analysis.trials.rounds import Turn, turns
 
 __all__ = [
     "AccessRow",
     "Box",
-    "Cure",
     "Curve",
     "DiffRow",
     "Difference",
@@ -42,11 +39,9 @@ __all__ = [
     "Listing",
     "NestRow",
     "NestView",
-    "Reason",
     "Repeat",
     "Spot",
     "Turn",
-    "Why",
     "accesses",
     "best_so_far",
     "best_so_far_figure",
@@ -66,5 +61,4 @@ __all__ = [
     "timeline_figure",
     "tuning_figure",
     "turns",
-    "why",
 ]

@@ -15,24 +15,24 @@ MEASURED = ("peak-*.json", "roofs-*.json")
 def cache(options: Namespace, output: Output) -> int:
     """Say what is kept, or with ``--clear`` remove it."""
     from workbench.markup import plural, size
+    from workbench.network import code_cache
     from workbench.target import cache_dir
-    from workbench.tune import code_cache
 
     kept = code_cache.CodeCache(code_cache.folder())
     measured = [path for pattern in MEASURED for path in cache_dir().glob(pattern)]
-    found = kept.contents()
+    contents = kept.contents()
     data: dict[str, Any] = {
-        "folder": str(cache_dir()), "enabled": code_cache.enabled(), "kernels": found.entries, "bytes": found.nbytes,
-        "limit_bytes": kept.limit, "damaged": found.damaged, "measurements": len(measured),
+        "folder": str(cache_dir()), "enabled": code_cache.enabled(), "kernels": contents.entries,
+        "bytes": contents.nbytes, "limit_bytes": kept.limit, "damaged": contents.damaged, "measurements": len(measured),
     }  # fmt: skip
     lines = [
         f"Folder: {cache_dir()}",
-        f"Compiled kernels: {found.entries}, {size(found.nbytes)} (at most {size(kept.limit)})"
+        f"Compiled kernels: {contents.entries}, {size(contents.nbytes)} (at most {size(kept.limit)})"
         + ("" if data["enabled"] else ", switched off by WORKBENCH_CACHE"),
         f"Measurements of this machine: {len(measured)}",
     ]
-    if found.damaged:
-        lines.append(f"Damaged: {found.damaged}; they are built again when they are needed")
+    if contents.damaged:
+        lines.append(f"Damaged: {contents.damaged}; they are built again when they are needed")
     if options.clear:
         removed = kept.clear()
         for path in measured:

@@ -5,28 +5,20 @@ from __future__ import annotations
 from argparse import Namespace
 
 from workbench.cli.interrupt import load_heavy_modules
-from workbench.cli.model import check_model_options, load_graph, make_target, warn_untuned
+from workbench.cli.model import check_log, check_model_options, compiled, load_graph, make_target
 from workbench.cli.output import Output
 
 
 def export(options: Namespace, output: Output) -> int:
     """Run the command."""
-    from workbench.tune.log import open_for_reading
-
     check_model_options(options)
-    if options.log is not None:
-        open_for_reading(options.log).close()  # before the model is loaded
+    check_log(options)
     load_heavy_modules()
     from workbench.runtime.export.library import check_destination
 
     check_destination(options.output, options.name)
     target = make_target(options)
-    graph = load_graph(options, output, target)
-    from workbench.tune.compile import compile
-
-    executable = compile(graph, log=options.log, target=target, nearest=options.nearest)
-    if options.log is not None:
-        warn_untuned(executable, output)
+    executable = compiled(load_graph(options, output, target), options, output, target)
     made = executable.export(options.output, name=options.name)
     size = made.library.stat().st_size
     data = {

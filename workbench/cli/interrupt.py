@@ -14,10 +14,10 @@ from types import FrameType
 HEAVY = (
     "numpy",
     "onnx",
-    "workbench.codegen.llvm_bind",
-    "workbench.graph.fill",
-    "workbench.tune.compile",
-    "workbench.tune.start",
+    "workbench.codegen.llvm.llvm_bind",
+    "workbench.graph.seeded_weights",
+    "workbench.network.compile",
+    "workbench.tune.run.start",
 )
 """What the commands that work on a model load."""
 

@@ -105,10 +105,10 @@ def _digest(content: dict[str, Any]) -> str:
 
 def _copied_from(path: Path) -> str | None:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["metadata"][_META]["copy_of"]
+        digest = json.loads(path.read_text(encoding="utf-8"))["metadata"][_META]["copy_of"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return found if isinstance(found, str) else None
+    return digest if isinstance(digest, str) else None
 
 
 # --------------------------------------------------------------------------------------------------------- JupyterLab

@@ -9,12 +9,12 @@ from pathlib import Path
 from workbench.cli.log_summary import load, names, summary
 from workbench.cli.output import Output, columns, number
 from workbench.errors import LogError
-from workbench.tune.database import Database
-from workbench.tune.ledger import Best
-from workbench.tune.log import Log, is_there, write_log
-from workbench.tune.merge import merge_logs
-from workbench.tune.record import Record, speed
-from workbench.tune.table import latency_text
+from workbench.log.database import Database
+from workbench.log.ledger import Best
+from workbench.log.merge import merge_logs
+from workbench.log.reader import Log, is_there, write_log
+from workbench.log.record import Record, speed
+from workbench.tune.display.terminal_table import latency_text
 
 __all__ = ["best", "distill", "merge", "summary"]
 
@@ -41,11 +41,11 @@ def _row_text(record: Record) -> str:
 def _top(log: Log, k: int) -> list[Best]:
     database = Database(log.records, log.comparisons)
     targets = {key: {r.target for r in log.records if r.task_key == key} for key in database}
-    found: list[Best] = []
+    best: list[Best] = []
     for key in names(log):
         for target in sorted(targets.get(key, ())):
-            found += database.told(key, k, lambda r, t=target: r.target == t, target)  # type: ignore[misc]
-    return found
+            best += database.told(key, k, lambda r, t=target: r.target == t, target)  # type: ignore[misc]
+    return best
 
 
 def distill(options: Namespace, output: Output) -> int:
@@ -59,31 +59,33 @@ def distill(options: Namespace, output: Output) -> int:
         raise LogError("log.unwritable", "A log cannot be distilled into itself", [str(target)], hint)
     if there and not options.output:
         raise LogError("log.exists", "The file is already there", [str(target)], "name a file with -o to write over it")
-    found = [one.record for one in _top(log, options.k)]
-    programs = {(r.task_key, r.program): r.trial for r in found if r.program}
-    found += [r for r in log.records if r.ok and programs.get((r.task_key, r.program), r.trial) != r.trial]  # once more
-    kept = {(r.task_key, r.trial) for r in found}
+    records = [one.record for one in _top(log, options.k)]
+    programs = {(r.task_key, r.program): r.trial for r in records if r.program}
+    records += [
+        r for r in log.records if r.ok and programs.get((r.task_key, r.program), r.trial) != r.trial
+    ]  # once more
+    kept = {(r.task_key, r.trial) for r in records}
     compared = [c for c in log.comparisons if any((c.task_key, trial) in kept for trial in c.trials)]
-    write_log(target, log.header, [*found, *compared, *log.unknown])
+    write_log(target, log.header, [*records, *compared, *log.unknown])
     data = {
-        "log": str(source), "output": str(target), "trials": len(found), "of": len(log.records),
+        "log": str(source), "output": str(target), "trials": len(records), "of": len(log.records),
         "comparisons": len(compared),
     }  # fmt: skip
-    output.result(data, f"{len(found)} of {len(log.records)} trials are in {target}.")
+    output.result(data, f"{len(records)} of {len(log.records)} trials are in {target}.")
     return 0
 
 
 def merge(options: Namespace, output: Output) -> int:
     """Write the lines of several logs to a new one."""
-    found = merge_logs(options.logs, options.output, force=options.force)
-    for path in found.torn:
+    merged = merge_logs(options.logs, options.output, force=options.force)
+    for path in merged.torn:
         output.warn(f"the last line of {path} is not complete; it is left out")
-    if found.lost:
-        output.warn(f"{found.lost} comparisons are left out: the trials that they are about are in none of the logs")
+    if merged.lost:
+        output.warn(f"{merged.lost} comparisons are left out: the trials that they are about are in none of the logs")
     data = {
-        "logs": list(options.logs), "output": str(found.path), "trials": found.trials,
-        "duplicates": found.duplicates, "lost_comparisons": found.lost,
+        "logs": list(options.logs), "output": str(merged.path), "trials": merged.trials,
+        "duplicates": merged.duplicates, "lost_comparisons": merged.lost,
     }  # fmt: skip
-    twice = f"; {found.duplicates} were in more than one" if found.duplicates else ""
-    output.result(data, f"{found.trials} trials of {len(options.logs)} logs are in {found.path}{twice}.")
+    twice = f"; {merged.duplicates} were in more than one" if merged.duplicates else ""
+    output.result(data, f"{merged.trials} trials of {len(options.logs)} logs are in {merged.path}{twice}.")
     return 0

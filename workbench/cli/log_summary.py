@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.cli.output import Output, columns, network_fields, number
-from workbench.tune.conditions import mixed
-from workbench.tune.ledger import Ledger, TaskLedger
-from workbench.tune.lines import NetworkTime
-from workbench.tune.log import Log, load_log
-from workbench.tune.record import Record, speed
-from workbench.tune.table import latency_text, network_line
-from workbench.tune.weights import shares, total
+from workbench.log.conditions import mixed
+from workbench.log.ledger import Ledger, TaskLedger
+from workbench.log.lines import NetworkTime
+from workbench.log.reader import Log, load_log
+from workbench.log.record import Record, speed
+from workbench.log.weights import shares, total
+from workbench.tune.display.terminal_table import latency_text, network_line
 
 
 def load(options: Namespace, output: Output) -> Log:
@@ -27,10 +27,10 @@ def load(options: Namespace, output: Output) -> Log:
 
 def names(log: Log) -> dict[str, str]:
     """Return the tasks of a log in the model's order."""
-    found = dict(log.header.tasks) if log.header is not None else {}
+    tasks = dict(log.header.tasks) if log.header is not None else {}
     for record in log.records:
-        found.setdefault(record.task_key, record.task)
-    return found
+        tasks.setdefault(record.task_key, record.task)
+    return tasks
 
 
 def summary(options: Namespace, output: Output) -> int:
@@ -81,12 +81,12 @@ def _task(index: int, key: str, name: str, task: TaskLedger) -> dict[str, Any]:
 
 def _failures(records: Sequence[Record]) -> list[dict[str, Any]]:
     """Return each kind of failure with its number and the first line of its commonest error."""
-    found = []
+    failures = []
     for status, count in Counter(r.status for r in records if not r.ok).most_common():
         errors = Counter(_first_line(r.error) for r in records if r.status == status and not r.ok)
         text, times = errors.most_common(1)[0]
-        found.append({"status": status, "count": count, "error": text, "error_count": times})
-    return found
+        failures.append({"status": status, "count": count, "error": text, "error_count": times})
+    return failures
 
 
 def _first_line(error: str) -> str:

@@ -13,7 +13,7 @@ from workbench.errors import UsageError
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
-    from workbench.runtime.executable import Executable
+    from workbench.runtime.execution.executable import Executable
     from workbench.target import Target
 
 
@@ -60,6 +60,24 @@ def check_model_options(options: Namespace) -> None:
         raise UsageError("usage.save_filled", "--save-filled needs filled weights", (), hint)
 
 
+def check_log(options: Namespace) -> None:
+    """Raise what is wrong with the log, before the model is loaded."""
+    from workbench.log.reader import open_for_reading
+
+    if options.log is not None:
+        open_for_reading(options.log).close()
+
+
+def compiled(graph: Graph, options: Namespace, output: Output, target: Target) -> Executable:
+    """Compile a graph with the schedules of the log, and say which of its tasks the log does not know."""
+    from workbench.network.compile import compile
+
+    executable = compile(graph, log=options.log, target=target, nearest=options.nearest)
+    if options.log is not None:
+        warn_untuned(executable, output)
+    return executable
+
+
 def load_graph(options: Namespace, output: Output, target: Target) -> Graph:
     """Load, fill and optimise the model of a command line."""
     shapes = parse_shapes(options.shape) or None
@@ -88,8 +106,8 @@ def read_model(options: Namespace, output: Output, target: Target, shapes: dict[
 
     if options.fill_weights is None:
         return load_onnx(options.model, shapes)
-    from workbench.graph.fill import fill_weights, save_onnx
-    from workbench.tune.compile import execute
+    from workbench.graph.seeded_weights import fill_weights, save_onnx
+    from workbench.network.compile import execute
 
     output.say(f"Filling in weights (seed {options.fill_weights}) ...")
     model = fill_weights(options.model, options.fill_weights, partial(execute, target=target), shapes)
@@ -121,16 +139,16 @@ def tasks(options: Namespace, output: Output) -> int:
     graph = load_graph(options, output, target)
     from workbench.graph import extract_tasks, partition
 
-    found = extract_tasks(graph, target)
+    extracted = extract_tasks(graph, target)
     others = [g for g in partition(graph) if g.obstacle]
     rows = [
         [str(i), t.name, str(t.weight), f"{t.flops / 1e6:.2f}", f"{t.weight * t.flops / 1e9:.3f}", t.key[:12]]
-        for i, t in enumerate(found)
+        for i, t in enumerate(extracted)
     ]
-    total = sum(t.weight * t.flops for t in found)
-    kernels = sum(t.weight for t in found)
+    total = sum(t.weight * t.flops for t in extracted)
+    kernels = sum(t.weight for t in extracted)
     text = columns(["ID", "Task", "Weight", "MFLOP", "GFLOP in all", "Key"], rows, {0, 2, 3, 4})
-    counted = f"{len(found)} task{'s' * (len(found) != 1)} for {kernels} kernel{'s' * (kernels != 1)}"
+    counted = f"{len(extracted)} task{'s' * (len(extracted) != 1)} for {kernels} kernel{'s' * (kernels != 1)}"
     summary = f"{counted}, {total / 1e9:.2f} GFLOP; target: {target}"
     if others:
         lines = [f"  {g.name}: {g.description}, {g.obstacle}" for g in others]
@@ -142,7 +160,7 @@ def tasks(options: Namespace, output: Output) -> int:
         "not_tunable": [{"name": g.name, "operator": g.nodes[0].op, "reason": g.obstacle} for g in others],
         "tasks": [
             {"id": i, "key": t.key, "name": t.name, "description": t.description, "weight": t.weight, "flops": t.flops}
-            for i, t in enumerate(found)
+            for i, t in enumerate(extracted)
         ],
     }
     output.result(data, f"{text}\n\n{summary}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import sys
 from collections.abc import Mapping
@@ -12,10 +11,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from workbench.errors import RunFailure
+from workbench.forms import plain
 from workbench.legible import escaped, legible, legible_line
 
 if TYPE_CHECKING:
-    from workbench.tune.lines import NetworkTime
+    from workbench.log.lines import NetworkTime
 
 
 class Output:
@@ -92,19 +92,6 @@ class Output:
             line = line[os.write(self._saved, line) :]
 
 
-def plain(value: Any) -> Any:
-    """Return `value` with what JSON cannot hold replaced: NumPy numbers by numbers, NaN and infinity by null."""
-    if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
-    if hasattr(value, "item") and not isinstance(value, str | bytes):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, str | int | float | bool | type(None)) else str(value)
-
-
 def columns(head: list[str], rows: list[list[str]], right: set[int] = frozenset()) -> str:  # type: ignore[assignment]
     """Return a plain text table; the columns in `right` are aligned to the right."""
     rows = [[legible_line(cell) for cell in row] for row in rows]
@@ -116,10 +103,10 @@ def columns(head: list[str], rows: list[list[str]], right: set[int] = frozenset(
     return "\n".join(lines)
 
 
-def network_fields(found: NetworkTime | None) -> dict[str, Any]:
+def network_fields(network: NetworkTime | None) -> dict[str, Any]:
     """Return what ``--json`` says of the whole network, measured."""
     names = ("measured_ms", "untuned_ms", "sum_of_kernels_ms", "clean", "why_not")
-    return {name: None if found is None else getattr(found, name) for name in names}
+    return {name: None if network is None else getattr(network, name) for name in names}
 
 
 def number(value: float | None, digits: int = 4) -> str:

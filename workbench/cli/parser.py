@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -29,7 +29,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     UsageError
         ``usage.*`` with a proposal where a word was misspelt.
     """
-    parser, commands = _build()
+    parser, commands = _build(argv)
     if argv and not argv[0].startswith("-") and argv[0] not in commands:
         raise UsageError(
             "usage.command", f"There is no command '{argv[0]}'", (), did_you_mean(argv[0], commands, "commands")
@@ -52,41 +52,17 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _build() -> tuple[Parser, dict[str, Parser]]:
+def _build(argv: Sequence[str]) -> tuple[Parser, dict[str, Parser]]:
     parser = Parser(prog="workbench", description="From an ONNX file to measured, tuned, correct machine code.")
     parser.add_argument("--version", action="version", version=_version())
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    built = {
-        "lab": commands.add_parser("lab", help="copy the notebooks to a folder and open JupyterLab on the tour"),
-        "tasks": commands.add_parser("tasks", help="list the tasks that a model consists of"),
-        "tune": commands.add_parser("tune", help="search for fast schedules of a model's tasks"),
-        "steer": commands.add_parser("steer", help="tell a running tuning session what to do"),
-        "run": commands.add_parser("run", help="compile a model and run or time it"),
-        "export": commands.add_parser("export", help="compile a model to a shared library with a C header"),
-        "passes": commands.add_parser("passes", help="list the graph passes, or what they do to a model"),
-        "log": commands.add_parser("log", help="look at a tuning log"),
-        "cache": commands.add_parser("cache", help="show or clear what is kept on disk between runs"),
-        "doctor": commands.add_parser("doctor", help="check this machine and this installation"),
-    }
-    _lab(built["lab"])
-    _model(built["tasks"])
-    _target(built["tasks"])
-    built["tasks"].set_defaults(module="workbench.cli.model", function="tasks")
-    _tune(built["tune"])
-    _steer(built["steer"])
-    _run(built["run"])
-    _export(built["export"])
-    _log(built["log"])
-    built["cache"].add_argument("--clear", action="store_true", help="remove compiled kernels and measurements")
-    built["cache"].set_defaults(module="workbench.cli.cache", function="cache")
-    _target(built["doctor"])
-    built["doctor"].set_defaults(module="workbench.cli.doctor", function="doctor")
-    built["passes"].add_argument("model", metavar="MODEL", nargs="?", help="say what each pass does to this model")
-    _shape(built["passes"])
-    _without(built["passes"])
-    built["passes"].set_defaults(module="workbench.cli.passes", function="passes")
-    for name in ("tasks", "tune", "steer", "run", "export", "passes", "cache", "doctor"):
-        _json(built[name])
+    built = {}
+    for name, (text, fill) in _COMMANDS.items():
+        built[name] = commands.add_parser(name, help=text)
+        if name in argv:  # the arguments of the others would be declared for nobody
+            fill(built[name])
+            if name not in ("lab", "log"):
+                _json(built[name])
     return parser, built
 
 
@@ -97,6 +73,29 @@ def _version() -> str:
         return f"workbench {version('schedule-workbench')}"
     except PackageNotFoundError:
         return "workbench (from a source tree)"
+
+
+def _tasks(command: Parser) -> None:
+    _model(command)
+    _target(command)
+    command.set_defaults(module="workbench.cli.model", function="tasks")
+
+
+def _passes(command: Parser) -> None:
+    command.add_argument("model", metavar="MODEL", nargs="?", help="say what each pass does to this model")
+    _shape(command)
+    _without(command)
+    command.set_defaults(module="workbench.cli.passes", function="passes")
+
+
+def _cache(command: Parser) -> None:
+    command.add_argument("--clear", action="store_true", help="remove compiled kernels and measurements")
+    command.set_defaults(module="workbench.cli.cache", function="cache")
+
+
+def _doctor(command: Parser) -> None:
+    _target(command)
+    command.set_defaults(module="workbench.cli.doctor", function="doctor")
 
 
 def _json(command: Parser) -> None:
@@ -157,38 +156,6 @@ def _tune(command: Parser) -> None:
     command.add_argument("--tasks", metavar="LIST", help="only these tasks: numbers or names, separated by commas")
     command.add_argument("--seed", type=int, default=0, metavar="K", help="seed of the search (default 0)")
     command.add_argument("--resume", action="store_true", help="go on with an existing log")
-    command.add_argument("--repeat", type=positive, metavar="R", help="timed repeats of a trial (default: adaptive)")
-    command.add_argument("--min-repeat-ms", type=positive_number, metavar="MS", help="shortest duration of a repeat")
-    command.add_argument("--flush-cache", action="store_true", help="flush the caches before every repeat")
-    command.add_argument(
-        "--constants",
-        choices=("near", "shared", "memory"),
-        help="where timed candidates find their weights: the cores' own caches, the shared one, memory"
-        " (default: where a run of this network finds them)",
-    )
-    command.add_argument(
-        "--batch", type=positive, metavar="B", help="trials of one round (default: by budget and tasks)"
-    )
-    command.add_argument("--scheduler", default="gradient", metavar="NAME", help="gradient (default) or round-robin")
-    command.add_argument(
-        "--model", "--cost-model", dest="cost_model", default="xgboost", metavar="NAME",
-        help="cost model: xgboost (default), analytic, random, or the file (*.json) of a saved one",
-    )  # fmt: skip
-    _searching(command)
-    command.set_defaults(module="workbench.cli.tune", function="tune")
-
-
-def _searching(command: Parser) -> None:
-    command.add_argument(
-        "--search", default="evolutionary", metavar="NAME", help="evolutionary (default), random, descent"
-    )
-    command.add_argument(
-        "--epsilon", type=share, default=0.08, metavar="E", help="share of random candidates, 0 to 1 (default 0.08)"
-    )
-    command.add_argument(
-        "--early-stop", type=positive, metavar="R", help="let a task rest after so many rounds without a gain"
-    )
-    command.add_argument("--early-end", action="store_true", help="end the run when all tasks rest (with --early-stop)")
     command.add_argument(
         "--seed-log",
         action="append",
@@ -196,15 +163,8 @@ def _searching(command: Parser) -> None:
         metavar="F",
         help="start from the trials of this log; may be repeated",
     )
-    command.add_argument("--template", metavar="NAME", help="take the candidates from this template")
-    command.add_argument(
-        "--space", choices=("sketch", "template", "both"), default="sketch",
-        help="where candidates come from: the sketch rules (default), templates, or both",
-    )  # fmt: skip
-    command.add_argument("--structure", metavar="SSRSRS", help="loop structure of multi-level tiling")
-    command.add_argument(
-        "--no-confirm", action="store_true", help="call a trial the best without comparing it with the best before"
-    )
+    import_module("workbench.cli.tune_options").add_options(command)  # which are declared where the search is
+    command.set_defaults(module="workbench.cli.tune", function="tune")
 
 
 def _steer(command: Parser) -> None:
@@ -314,3 +274,18 @@ def share(text: str) -> float:
     if not 0.0 <= value <= 1.0:
         raise argparse.ArgumentTypeError(f"{text} is not from 0 to 1")
     return value
+
+
+_COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
+    "lab": ("copy the notebooks to a folder and open JupyterLab on the tour", _lab),
+    "tasks": ("list the tasks that a model consists of", _tasks),
+    "tune": ("search for fast schedules of a model's tasks", _tune),
+    "steer": ("tell a running tuning session what to do", _steer),
+    "run": ("compile a model and run or time it", _run),
+    "export": ("compile a model to a shared library with a C header", _export),
+    "passes": ("list the graph passes, or what they do to a model", _passes),
+    "log": ("look at a tuning log", _log),
+    "cache": ("show or clear what is kept on disk between runs", _cache),
+    "doctor": ("check this machine and this installation", _doctor),
+}
+"""Every command: what it does, and what declares its arguments."""

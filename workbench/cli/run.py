@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import path as as_path
 from workbench.cli.interrupt import load_heavy_modules
-from workbench.cli.model import check_model_options, load_graph, make_target, warn_untuned
+from workbench.cli.model import check_log, check_model_options, compiled, load_graph, make_target
 from workbench.cli.output import Output, columns
 from workbench.errors import InputError, ShapeError, did_you_mean
 
@@ -21,18 +21,15 @@ if TYPE_CHECKING:
 
     from workbench.graph import Graph
     from workbench.graph.graph import TensorType
-    from workbench.runtime.executable import Executable
+    from workbench.runtime.execution.executable import Executable
 
     Arrays = Mapping[str, np.ndarray[Any, Any]]
 
 
 def run(options: Namespace, output: Output) -> int:
     """Run the command."""
-    from workbench.tune.log import open_for_reading
-
     check_model_options(options)
-    if options.log is not None:
-        open_for_reading(options.log).close()  # before the model is loaded
+    check_log(options)
     load_heavy_modules()
     given = read_npz(options.inputs) if options.inputs is not None else {}
     for path in (options.outputs, options.trace):
@@ -40,15 +37,11 @@ def run(options: Namespace, output: Output) -> int:
             check_folder(path)
     target = make_target(options)
     graph = load_graph(options, output, target)
-    from workbench.graph.limits import check_memory
+    from workbench.graph.size_limits import check_memory
 
     check_memory(graph)  # before inputs are drawn
     inputs = complete_inputs(graph, given, options.seed)
-    from workbench.tune.compile import compile
-
-    executable = compile(graph, log=options.log, target=target, nearest=options.nearest)
-    if options.log is not None:
-        warn_untuned(executable, output)
+    executable = compiled(graph, options, output, target)
     data: dict[str, Any] = {"model": str(options.model), "threads": target.threads, "untuned": list(executable.untuned)}
     data["borrowed"] = executable.borrowed
     measured = _measured(executable, inputs, options, data)  # before any other run: the first one is told

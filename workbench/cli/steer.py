@@ -14,15 +14,15 @@ from workbench.cli.output import Output
 from workbench.errors import LogError, TuneError, UsageError
 
 if TYPE_CHECKING:
-    from workbench.tune.lines import Command
+    from workbench.log.lines import Command
 
 _POLL_S = 0.05
 
 
 def steer(options: Namespace, output: Output) -> int:
     """Run the command."""
-    from workbench.tune.control import send
-    from workbench.tune.steering import documentation, read_order
+    from workbench.tune.steer.commands import documentation, read_order
+    from workbench.tune.steer.control import send
 
     if options.list:
         known = documentation()
@@ -52,7 +52,7 @@ def arguments(name: str, words: Sequence[str]) -> dict[str, Any]:
 
     A value is JSON where it can be read as such, else text; ``@FILE`` stands for the JSON in a file.
     """
-    from workbench.tune.steering import documentation
+    from workbench.tune.steer.commands import documentation
 
     known = {c["name"]: [a["name"] for a in c["arguments"]] for c in documentation()}
     order = list(known.get(name, []))
@@ -82,7 +82,7 @@ def _value(text: str) -> Any:
 
 def _require_session(log: Path) -> None:
     """Raise ``steer.no_session`` unless somebody holds the log."""
-    from workbench.tune.log_writer import is_open
+    from workbench.log.writer import is_open
 
     if not os.path.exists(log):
         raise LogError("log.missing", "There is no such log file", [str(log)], "give the --log of a running session")
@@ -93,7 +93,7 @@ def _require_session(log: Path) -> None:
 
 def _wait(log: Path, begin: int, id: str, seconds: float) -> Command:
     """Wait for the answer of the session, a line of the log."""
-    from workbench.tune.log_writer import is_open
+    from workbench.log.writer import is_open
 
     end = time.monotonic() + seconds
     rest = b""
@@ -105,9 +105,9 @@ def _wait(log: Path, begin: int, id: str, seconds: float) -> Command:
         begin += len(data)
         *lines, rest = (rest + data).split(b"\n")
         for line in lines:
-            found = _answer(line, id)
-            if found is not None:
-                return found
+            answer = _answer(line, id)
+            if answer is not None:
+                return answer
         if not running:
             raise TuneError("steer.ended", "The session ended before it answered", [str(log)])
         if time.monotonic() > end:
@@ -117,7 +117,7 @@ def _wait(log: Path, begin: int, id: str, seconds: float) -> Command:
 
 
 def _answer(line: bytes, id: str) -> Command | None:
-    from workbench.tune.lines import Command, parse_line
+    from workbench.log.lines import Command, parse_line
 
     if id.encode() not in line:
         return None

@@ -14,9 +14,9 @@ from workbench.cli.output import Output, network_fields
 from workbench.errors import TuneError, UsageError
 
 if TYPE_CHECKING:
-    from workbench.tune.events import Event, Snapshot
-    from workbench.tune.lines import NetworkTime
-    from workbench.tune.session import TuningSession
+    from workbench.log.lines import NetworkTime
+    from workbench.tune.run.events import Event, Snapshot
+    from workbench.tune.run.session import TuningSession
 
 _POLL_S = 0.1
 
@@ -26,37 +26,21 @@ _TOLD = ("round", "warning", "seed", "command")
 
 def tune(options: Namespace, output: Output) -> int:
     """Run the command."""
-    from workbench.tune.log_writer import check_writable
-    from workbench.tune.options import TuneOptions, check_shipped
+    from workbench.log.writer import check_writable
+    from workbench.tune.run.options import TuneOptions, declared
 
     check_model_options(options)
     if options.trials is None and options.seconds is None:
         hint = "add --trials N or --seconds S, or both"
         raise UsageError("usage.budget", "The tuning needs a budget", (), hint)
-    tune_options = TuneOptions(
-        batch=options.batch,
-        scheduler=options.scheduler,
-        model=options.cost_model,
-        repeat=options.repeat,
-        min_repeat_ms=options.min_repeat_ms,
-        flush_cache=options.flush_cache,
-        constants=options.constants,
-        search=options.search,
-        epsilon=options.epsilon,
-        early_stop=options.early_stop,
-        early_end=options.early_end,
-        template=options.template,
-        space=options.space,
-        structure=options.structure,
-        confirm=not options.no_confirm,
-    )
-    check_shipped(tune_options)
+    with deferred_interrupts():  # a name that is not the default one is looked up where it is declared
+        tune_options = TuneOptions(**{f.name: getattr(options, f"tune_{f.name}") for f, flags in declared() if flags})
     check_writable(options.log, options.resume)
     load_heavy_modules()
     target = make_target(options)
     graph = load_graph(options, output, target)
     only = [item.strip() for item in options.tasks.split(",") if item.strip()] if options.tasks is not None else None
-    from workbench.tune.start import tune as start
+    from workbench.tune.run.start import tune as start
 
     session = start(
         graph,
@@ -77,8 +61,8 @@ def tune(options: Namespace, output: Output) -> int:
 
 def _drive(session: TuningSession, options: Namespace, output: Output) -> int:
     """Show the session until it ends; Ctrl-C ends it at once and keeps the log."""
-    from workbench.tune.ends import goes_first
-    from workbench.tune.table import TableDisplay
+    from workbench.tune.display.terminal_table import TableDisplay
+    from workbench.tune.run.ends import goes_first
 
     if session.repaired is not None:
         output.warn(f"the last line of {options.log} was not complete and has been removed (one unfinished trial)")
@@ -167,24 +151,24 @@ def _result(session: TuningSession, snapshot: Snapshot, options: Namespace) -> d
     }
 
 
-def _end_to_end(found: NetworkTime) -> str:
+def _end_to_end(network: NetworkTime) -> str:
     """Say what the network takes, and why its kernels take less."""
-    from workbench.runtime.verdicts import as_fast
-    from workbench.tune.table import latency_text
+    from workbench.runtime.measuring.comparison_words import as_fast
+    from workbench.tune.display.terminal_table import latency_text
 
-    untuned, tuned = (latency_text(ms, 3) for ms in (found.untuned_ms, found.measured_ms))
+    untuned, tuned = (latency_text(ms, 3) for ms in (network.untuned_ms, network.measured_ms))
     text = f"End to end, measured: {untuned} ms with default schedules, {tuned} ms tuned: "
-    text += f"{as_fast(found.measured_ms / found.untuned_ms)}."
-    if not found.clean:
-        text += f" Disturbed ({found.why_not}): the least times that were seen."
-    if found.sum_of_kernels_ms is not None:
-        text += f" Its kernels, timed one by one, add up to {latency_text(found.sum_of_kernels_ms, 3)} ms."
+    text += f"{as_fast(network.measured_ms / network.untuned_ms)}."
+    if not network.clean:
+        text += f" Disturbed ({network.why_not}): the least times that were seen."
+    if network.sum_of_kernels_ms is not None:
+        text += f" Its kernels, timed one by one, add up to {latency_text(network.sum_of_kernels_ms, 3)} ms."
     return text
 
 
 def _gain(snapshot: Snapshot, options: Namespace, network: NetworkTime | None) -> str:
-    from workbench.tune.ends import end_text, waiting_text
-    from workbench.tune.table import latency_text
+    from workbench.tune.display.terminal_table import latency_text
+    from workbench.tune.run.ends import end_text, waiting_text
 
     lines = []
     if snapshot.total_ms is None:

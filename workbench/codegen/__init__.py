@@ -9,11 +9,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .backend import Backend, backend_for, backends, backends_here, build_func, generate_func, require_runnable
-    from .lowering import ObjectCode, ParamInfo
-    from .module import emit_module
+    from workbench.codegen.backend import (
+        Backend,
+        backend_for,
+        backends,
+        backends_here,
+        build_func,
+        generate_func,
+        require_runnable,
+    )
+    from workbench.codegen.llvm.module import emit_module
+    from workbench.codegen.lowering import ObjectCode, ParamInfo
 
-_HOME = {"ObjectCode": "lowering", "ParamInfo": "lowering", "emit_module": "module"}
+_HOME = {"ObjectCode": "lowering", "ParamInfo": "lowering", "emit_module": "llvm.module"}
 
 __all__ = [
     "Backend",

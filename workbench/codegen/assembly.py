@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from difflib import SequenceMatcher
 
-from .lines import Named
-from .purposes import Told, settled
+from workbench.codegen.code_line import Named
+from workbench.codegen.llvm.attribution import Told, settled
 
 _LOC = re.compile(r"\s+\.loc\s+\d+\s+(\d+)")
 _LABEL = re.compile(r"([^\s:]+):")

@@ -17,22 +17,22 @@ and `build_func` follow from the declaration::
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import ClassVar, TypeVar
 
-from ..errors import BuildError, TargetError, WorkbenchError
-from ..ir.func import Func
-from ..target import Target
-from .assembly import instructions
-from .lines import Named
-from .lowering import ObjectCode, params_of
+from workbench.codegen.assembly import instructions
+from workbench.codegen.code_line import Named
+from workbench.codegen.lowering import ObjectCode, params_of
+from workbench.errors import BuildError, TargetError, WorkbenchError
+from workbench.ir.func import Func
+from workbench.locks import once
+from workbench.registry import Registry
+from workbench.target import Target
 
 #: A name that every assembler and language takes as it is.
 _SYMBOL = re.compile("[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-#: Modules of this package whose import declares a backend.
-_DECLARED = ("x86", "aarch64", "c")
 
 
 class Backend:
@@ -104,7 +104,7 @@ class Backend:
 
 
 _B = TypeVar("_B", bound=type[Backend])
-_registry: dict[str, Backend] = {}
+_registry: Registry[Backend] = Registry("backend", "backends", "backend.unknown", TargetError)
 
 
 def backend(cls: _B) -> _B:
@@ -114,24 +114,31 @@ def backend(cls: _B) -> _B:
     return cls
 
 
+@once
+def _declared() -> Registry[Backend]:
+    """All backends, loaded when somebody asks: they load LLVM."""
+    import_module(f"{__package__}.generators")
+    return _registry
+
+
 class _Backends:
     """All declared backends, by name."""
 
-    def _all(self) -> dict[str, Backend]:
-        for module in _DECLARED:
-            importlib.import_module(f"{__package__}.{module}")
-        return _registry
-
     def __iter__(self) -> Iterator[Backend]:
-        return iter(tuple(self._all().values()))
+        return iter(tuple(_declared().values()))
 
     def __getitem__(self, name: str) -> Backend:
-        return self._all()[name]
+        return _declared()[name]
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all backends."""
-        return tuple(self._all())
+        return tuple(_declared())
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of targets that some backend serves."""
+        return tuple(dict.fromkeys(b.kind for b in self))
 
 
 backends = _Backends()

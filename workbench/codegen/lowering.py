@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-from ..errors import BuildError
-from ..ir.compact import compact
-from ..ir.func import Func
-from ..ir.poly import concrete
-from ..ir.units import drop_unit_loops
+from workbench.errors import BuildError
+from workbench.ir.affine import Affine, Digit
+from workbench.ir.compact import compact
+from workbench.ir.expr import Bound
+from workbench.ir.func import Func
+from workbench.ir.poly import concrete
+from workbench.ir.stmt import Block, For, Stmt
+from workbench.ir.units import drop_unit_loops
 
 #: A parallel nest is cut into at most this many tasks per thread; fewer where many threads share it.
+#: Chosen, not measured.
 TASKS_PER_THREAD = 8
 #: All threads of a region draw their tasks from one word, and a draw costs about a tenth of a microsecond once they are
 #: many: up to this many tasks it is nothing, beyond it a thread gets three, so that one may still come late.
@@ -72,6 +78,38 @@ def lowered(func: Func) -> Func:
             "build.holes", f"The schedule still has open numbers: {names}.", (func.name,), "fill them: s.fill({...})"
         )
     return compact(drop_unit_loops(func))
+
+
+def reducing_loops(b: Block) -> frozenset[str]:
+    """Names of the loops over which a block of a lowered function reduces."""
+    return frozenset(it.name for it in b.iters if it.kind == "R")
+
+
+def init_nest(b: Block, path: tuple[For, ...], name: str) -> Stmt:
+    """Return the nest that writes the init of every element that the loops of `path` accumulate onto."""
+    assert b.init is not None
+    reduction = reducing_loops(b)
+    first: dict[str, Affine | Callable[[Digit], Affine]] = {loop: Affine() for loop in reduction}
+    kept = [k for k, it in enumerate(b.iters) if it.name not in reduction]
+    stmt: Stmt = replace(
+        b,
+        name=name,
+        iters=tuple(b.iters[k] for k in kept),
+        binds=tuple(b.binds[k] for k in kept),
+        value=b.init,
+        init=None,
+        guard=tuple(Bound(c.form.subst(first), c.lo, c.hi) for c in b.guard),
+    )
+    for inner in reversed(path):
+        if inner.name not in reduction:
+            stmt = For(inner.name, inner.extent, (stmt,), "vectorize" if inner.kind == "vectorize" else "serial")
+    return stmt
+
+
+def cut(chain: Sequence[For], threads: int) -> tuple[int, int]:
+    """Return the iterations of a parallel nest, and into how many tasks they are cut."""
+    total = math.prod(concrete(lp.extent) for lp in chain)
+    return total, min(total, task_limit(threads))
 
 
 def params_of(func: Func) -> tuple[ParamInfo, ...]:

@@ -1,11 +1,14 @@
 """Networks: import, passes, fusion and tasks."""
 
-from .graph import Graph, Node, TensorType
-from .group import Group
-from .onnx import load_onnx
-from .passes import explain, list_passes
-from .reference import run_reference
-from .tasks import Task, extract_tasks, partition
+import workbench.graph.html
+import workbench.graph.onnx.foreign
+import workbench.graph.ops  # noqa: F401 (they register what they declare)
+from workbench.graph.graph import Graph, Node, TensorType
+from workbench.graph.group import Group
+from workbench.graph.onnx import load_onnx
+from workbench.graph.passes import explain, list_passes
+from workbench.graph.reference import run_reference
+from workbench.graph.tasks import Task, extract_tasks, partition
 
 __all__ = [
     "Graph",

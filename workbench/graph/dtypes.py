@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import ModelError
+from workbench.errors import ModelError
 
 #: By their NumPy names.
 DTYPES = (

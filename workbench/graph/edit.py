@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .graph import Array, AttrValue, Graph, Node, TensorType
+from workbench.graph.graph import Array, AttrValue, Graph, Node
 
 
 def _whole_view(value: Array) -> bool:
@@ -97,22 +97,4 @@ class GraphEditor:
 
     def finish(self, note: str = "") -> Graph:
         """Checked graph without dead nodes and constants; `note` goes to its history."""
-        needed = set(self.outputs)
-        live: list[Node] = []
-        producer = {o: n for n in self.nodes for o in n.outputs if o}
-        stack, seen = [producer[o] for o in self.outputs if o in producer], set()
-        while stack:
-            n = stack.pop()
-            if n.name in seen:
-                continue
-            seen.add(n.name)
-            for i in n.inputs:
-                needed.add(i)
-                if i in producer:
-                    stack.append(producer[i])
-        live = [n for n in self.nodes if n.name in seen]
-        g = self.source
-        inputs: dict[str, TensorType] = g.input_types()
-        constants = {n: a for n, a in self.constants.items() if n in needed}
-        history = (*g.history, note) if note else g.history
-        return Graph.make(g.name, live, inputs, self.outputs, constants, history)
+        return self.source.rebuilt(self.nodes, self.constants, self.outputs, note)

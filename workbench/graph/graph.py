@@ -14,15 +14,23 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ModelError, did_you_mean
-from ..legible import shown_legibly
+from workbench.errors import ModelError, did_you_mean
+from workbench.legible import shown_legibly
+from workbench.markup import Drawn
+from workbench.provided import Provided
 
 if TYPE_CHECKING:
-    from .passes.explain import Report
-    from .program import Program
+    from workbench.graph.model import Program
+    from workbench.graph.passes.explain import Report
 
 Array: TypeAlias = NDArray[Any]
 AttrValue: TypeAlias = "int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array | Program"
+
+#: What methods of `Graph` leave to modules above: `infer`, `passes.order` and `passes.explain`.
+type_inference: Provided[[Iterable[Node], Mapping[str, TensorType], Mapping[str, Array]], dict[str, TensorType]]
+type_inference = Provided("inference of types")
+pass_runner: Provided[[Graph, Sequence[str] | None, Iterable[str] | str], Graph] = Provided("graph passes")
+pass_explainer: Provided[[Graph, Sequence[str] | None, Iterable[str] | str], Report] = Provided("reports of passes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +116,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Graph:
+class Graph(Drawn):
     """A typed network; make one with `load_onnx` or `Graph.make`.
 
     Attributes
@@ -161,11 +169,9 @@ class Graph:
             "model.duplicate_name", "model.cycle", "model.invalid_graph" (a tensor that nothing produces), or what
             inference finds: "model.unsupported_op", "model.shape_mismatch", "model.dynamic_value".
         """
-        from .infer import infer_types
-
         constants = dict(constants or {})
         order = topological(tuple(nodes), set(inputs) | set(constants), outputs)
-        types = infer_types(order, inputs, constants)
+        types = type_inference(order, inputs, constants)
         return Graph(name, order, tuple(inputs), tuple(outputs), constants, types, (), history)
 
     def type(self, tensor: str) -> TensorType:
@@ -211,13 +217,19 @@ class Graph:
 
     def with_outputs(self, outputs: Sequence[str]) -> Graph:
         """Same network with other outputs; what they do not need is dropped."""
-        from .edit import GraphEditor
-
         for o in outputs:
             self.type(o)
-        editor = GraphEditor(self)
-        editor.outputs = list(outputs)
-        return editor.finish()
+        return self.rebuilt(self.nodes, self.constants, outputs)
+
+    def rebuilt(
+        self, nodes: Sequence[Node], constants: Mapping[str, Array], outputs: Sequence[str], note: str = ""
+    ) -> Graph:
+        """Checked graph with the same inputs, of those nodes and constants that the outputs need."""
+        live = needed_nodes(nodes, outputs)
+        needed = {*outputs, *(i for n in live for i in n.inputs)}
+        kept = {n: a for n, a in constants.items() if n in needed}
+        history = (*self.history, note) if note else self.history
+        return Graph.make(self.name, live, self.input_types(), outputs, kept, history)
 
     def optimize(self, passes: Sequence[str] | None = None, without: Iterable[str] | str = ()) -> Graph:
         """Run passes; every output keeps its name, type and value.
@@ -236,15 +248,11 @@ class Graph:
             "usage.pass" for a name that is unknown, "usage.pass_order" where a pass stands before one that it
             requires.
         """
-        from .passes import run_passes
-
-        return run_passes(self, passes, without)
+        return pass_runner(self, passes, without)
 
     def explain(self, passes: Sequence[str] | None = None, without: Iterable[str] | str = ()) -> Report:
         """Optimise, and keep what every pass did to which node and why; see `workbench.graph.explain`."""
-        from .passes import explain
-
-        return explain(self, passes, without)
+        return pass_explainer(self, passes, without)
 
     def replace(self, **changes: Any) -> Graph:
         """Copy with some fields replaced; the copy is not what was read or optimised: no `origin`, no `source`."""
@@ -263,10 +271,17 @@ class Graph:
         ends = f"inputs {', '.join(self.inputs)}, outputs {', '.join(self.outputs)}"
         return f"<Graph {self.name}: {len(self.nodes)} nodes, {ends}>"
 
-    def _repr_html_(self) -> str:
-        from .html import graph_html
 
-        return graph_html(self)
+def needed_nodes(nodes: Sequence[Node], outputs: Sequence[str]) -> list[Node]:
+    """Those nodes on which some output depends, in their order."""
+    producer = {o: n for n in nodes for o in n.outputs if o}
+    stack, seen = [producer[o] for o in outputs if o in producer], set[str]()
+    while stack:
+        n = stack.pop()
+        if n.name not in seen:
+            seen.add(n.name)
+            stack += [producer[i] for i in n.inputs if i in producer]
+    return [n for n in nodes if n.name in seen]
 
 
 def topological(nodes: tuple[Node, ...], given: set[str], outputs: Sequence[str]) -> tuple[Node, ...]:

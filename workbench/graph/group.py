@@ -6,8 +6,8 @@ import itertools
 import math
 from dataclasses import dataclass, field
 
-from ..ir.func import Func
-from .graph import Node
+from workbench.graph.graph import Node
+from workbench.ir.func import Func
 
 
 @dataclass(frozen=True, slots=True)

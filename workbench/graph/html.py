@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from .. import markup as m
-from ..ir.printer import to_text
-from ..schedule.html import interface, machine
-from .describe import describe
-from .graph import Graph, TensorType
-from .passes.fuse import is_view
-
-if TYPE_CHECKING:
-    from .passes import PassReport, Report
-    from .passes.layout import LayoutReport
-    from .tasks import Task
+from workbench import markup as m
+from workbench.graph.graph import Graph, TensorType
+from workbench.graph.kernel_words import describe
+from workbench.graph.passes.explain import PassReport, Report
+from workbench.graph.passes.fuse import is_view
+from workbench.graph.passes.layout.record import LayoutReport
+from workbench.graph.tasks import Task
+from workbench.ir.text.printer import to_text
+from workbench.schedule.html import interface, machine
 
 ROWS = 30
 _OPERATORS = 12
 _GROUPS = 6
 
 
+@m.drawn.register(Graph)
 def graph_html(graph: Graph) -> str:
     """Return what a notebook shows of a network."""
     held = graph.constants.values()
@@ -93,6 +91,7 @@ def _nodes(graph: Graph) -> m.Html:
     return m.join(drawn, m.line(m.faint(words)) if others else "")
 
 
+@m.drawn.register(Task)
 def task_html(task: Task) -> str:
     """Return what a notebook shows of a task."""
     times = f"{m.counted(task.weight)} times in the model" if task.weight > 1 else ""
@@ -113,6 +112,7 @@ def task_html(task: Task) -> str:
     return m.page(*parts, m.code(to_text(task.func)))
 
 
+@m.drawn.register(Report)
 def report_html(report: Report) -> str:
     """Return what a notebook shows of what the passes did."""
     before, after = len(report.before.nodes), len(report.graph.nodes)
@@ -141,10 +141,11 @@ def _pass(report: PassReport) -> m.Html:
         rules = [[m.text(rule, 200)] for rule in report.rules]
         parts.append(m.table((m.Column(""),), m.cut(rules, ROWS, "rules")))
     if report.detail is not None:
-        parts.append(m.Html(report.detail._repr_html_()))
+        parts.append(m.Html(m.drawn(report.detail)))
     return m.fold(m.join(report.name, " ", m.faint(m.shortened(report.doc, 160))), *parts)
 
 
+@m.drawn.register(LayoutReport)
 def layout_html(found: LayoutReport) -> m.Html:
     """Layouts of a network: what runs how and why, and what is transposed."""
     nodes = [(n.node, n.op, n.order, f"{n.cost_ns / 1e3:.1f}", n.reason) for n in found.nodes]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from .graph import Array, Node, TensorType
-from .opdef import Call, evaluate, infer, opdef
+from workbench.graph.call import Call
+from workbench.graph.evaluation import evaluate, infer
+from workbench.graph.graph import Array, Node, TensorType, type_inference
+from workbench.graph.opdef import opdef
 
 #: Values are followed during inference up to this many elements: enough for any shape arithmetic, cheap for any weight.
 FOLLOW = 4096
@@ -33,6 +35,9 @@ def infer_types(
                 types[name] = t
         values.update(zip(node.outputs, follow(call, out), strict=False))
     return types
+
+
+type_inference.provide(infer_types)
 
 
 def make_call(node: Node, types: Mapping[str, TensorType], values: Mapping[str, Array]) -> Call:

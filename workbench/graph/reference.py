@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError, did_you_mean
-from .graph import Array, Graph, Node, TensorType
-from .opdef import Call, evaluate
+from workbench.errors import ShapeError, did_you_mean
+from workbench.graph.call import Call
+from workbench.graph.evaluation import evaluate
+from workbench.graph.graph import Array, Graph, Node, TensorType
 
 
 def run_reference(graph: Graph, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None) -> dict[str, Array]:

@@ -6,40 +6,32 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import is_a
-from ..ir import te
-from ..ir.flops import count_flops
-from ..ir.func import Func
-from ..legible import shown_legibly
-from .describe import describe, dims, word
-from .graph import FusedNodes, Graph, Node
-from .group import Group
-from .infer import make_call
-from .joins import join_in_place
-from .key import structural_key
-from .moved import MOVES, read_through, written_in_order
-from .opdef import Call, opdef
-from .ops.common import as_type
-from .passes import run_pass
-from .passes.fuse import is_view, why_not_compiled
+from workbench import te
+from workbench.arguments import is_a
+from workbench.graph.call import Call
+from workbench.graph.facts import dims
+from workbench.graph.graph import FusedNodes, Graph, Node
+from workbench.graph.group import Group
+from workbench.graph.infer import make_call
+from workbench.graph.kernel_words import describe, main_node
+from workbench.graph.memory.joins import join_in_place
+from workbench.graph.memory.operand_views import read_through, written_in_order
+from workbench.graph.opdef import opdef
+from workbench.graph.ops.common import as_type
+from workbench.graph.passes import run_pass
+from workbench.graph.passes.fuse import is_view, why_not_compiled
+from workbench.graph.structural_key import structural_key
+from workbench.ir.flops import count_flops
+from workbench.ir.func import Func
+from workbench.legible import shown_legibly
+from workbench.markup import Drawn
 
 if TYPE_CHECKING:
-    from ..target import Target
-
-
-#: What constant inputs are called, by operator; "C" elsewhere.
-_ROLES = {
-    **dict.fromkeys(("Conv", "ConvTranspose", "Gemm", "MatMul"), ("W", "W", "bias")),
-    **dict.fromkeys(("ConvInteger", "MatMulInteger"), ("W", "W", "zero", "zero")),
-    **dict.fromkeys(("QLinearConv", "QLinearMatMul"), ("X", "C", "C", "W", "C", "C", "C", "C", "bias")),
-    "BatchNormalization": ("X", "scale", "bias", "mean", "var"),
-    "Requantize": ("X", "factor", "zero"),
-}
-_COMMUTATIVE = ("Add", "Sum", "Mul", "Max", "Min")
+    from workbench.target import Target
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Task:
+class Task(Drawn):
     """A computation to tune: what several kernels of a network have in common.
 
     Attributes
@@ -73,11 +65,6 @@ class Task:
     def __repr__(self) -> str:
         often = f" ×{self.weight}" if self.weight > 1 else ""
         return f"<Task {self.name}{often}: {self.flops:,} operations>"
-
-    def _repr_html_(self) -> str:
-        from .html import task_html
-
-        return task_html(self)
 
     @staticmethod
     def of_func(func: Func, target: Target | None = None, name: str | None = None) -> Task:
@@ -185,18 +172,17 @@ class _Lowering:
             return Group(first.name, nodes, None, ends, first.inputs[:1], first.outputs[:1], text, fused.rules)
         if why := why_not_compiled(self.graph, first):
             inputs, outputs = tuple(i for i in first.inputs if i), tuple(o for o in first.outputs if o)
-            text = f"{word(first.op)} {dims(self.graph.types[outputs[0]].shape)}"
+            text = f"{opdef(first).word} {dims(self.graph.types[outputs[0]].shape)}"
             return Group(first.name, nodes, None, (), inputs, outputs, text, fused.rules, obstacle=why)
         names, tensors, order = _Names(), dict[str, te.Tensor](), list[str]()
         for k, n in enumerate(nodes):
             self._lower(n, names, tensors, order, nodes[k + 1 :])
         out = nodes[-1].outputs[0]
-        func = te.func(tensors[out], "_".join(word(n.op) for n in nodes))
+        func = te.func(tensors[out], "_".join(opdef(n).word for n in nodes))
         by_param = {tensors[t].name: t for t in [*order, out]}
         args = tuple((b.name, by_param[b.name]) for b in func.params)
-        main = next((n for n in nodes if opdef(n).fusion != "injective"), first)
         return Group(
-            main.name,
+            main_node(nodes).name,
             nodes,
             func,
             args,
@@ -212,9 +198,7 @@ class _Lowering:
         self, node: Node, names: _Names, tensors: dict[str, te.Tensor], order: list[str], later: tuple[Node, ...]
     ) -> None:
         op = opdef(node)
-        if (
-            node.op in _COMMUTATIVE
-        ):  # what the group computed comes first, so that both ways of writing it give one task
+        if op.commutative:  # what the group computed comes first, so that both ways of writing it give one task
             node = replace(node, inputs=tuple(sorted(node.inputs, key=lambda i: i in order or i not in tensors)))
         call = make_call(node, self.graph.types, self.graph.constants)
         call = Call(call.node, call.types, call.values, names)
@@ -228,8 +212,8 @@ class _Lowering:
                 order.append(x)
             args.append(tensors.get(x))
         source = args[0] if args else None
-        if node.op in MOVES and source is not None:
-            if node.op == "Transpose" and len(source.stages) == 1 and source.stages[0].reduce:
+        if op.moves and source is not None:
+            if op.transposes and len(source.stages) == 1 and source.stages[0].reduce:
                 tensors[node.outputs[0]] = written_in_order(call, source)
                 return
             if any(opdef(n).fusion == "complex" for n in later):
@@ -245,6 +229,6 @@ class _Lowering:
 
     def _role(self, node: Node, i: int, order: list[str]) -> str:
         if node.inputs[i] in self.graph.constants:
-            roles = _ROLES.get(node.op, ())
-            return roles[i] if i < len(roles) else "C"
+            inputs = opdef(node).inputs
+            return inputs[i].name if i < len(inputs) else "C"
         return "X" if not any(t not in self.graph.constants for t in order) else "R" if opdef(node).elementwise else "X"

@@ -1,27 +1,15 @@
 """Instructions that compute a small nest at once, each declared as description and implementation.
 
-A schedule calls one with ``tensorize(loop, name)``; the nest keeps the loops, which say what happens.
+A schedule calls one with ``tensorize(loop, name)``; the nest keeps the loops, which say what happens. A module that
+declares some is found by being here.
 """
 
 from __future__ import annotations
 
-from . import arm_dot, x86_amx, x86_vnni
-from .base import Emitter, Intrinsic, Machine, Place, Registry, registry, require
-from .match import Match, Mismatch, computes, match
+from workbench.intrinsics.base import Emitter, Intrinsic, Machine, Place, registry, require
+from workbench.intrinsics.match import Match, Mismatch, computes, match
+from workbench.provided import import_modules
 
-__all__ = [
-    "Emitter",
-    "Intrinsic",
-    "Machine",
-    "Match",
-    "Mismatch",
-    "Place",
-    "Registry",
-    "arm_dot",
-    "computes",
-    "match",
-    "registry",
-    "require",
-    "x86_amx",
-    "x86_vnni",
-]
+__all__ = ["Emitter", "Intrinsic", "Machine", "Match", "Mismatch", "Place", "computes", "match", "registry", "require"]
+
+import_modules(__name__)

@@ -7,16 +7,17 @@ know what an instruction means.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from ..errors import BuildError, ScheduleError, did_you_mean
-from ..ir.func import Func
-from ..ir.stmt import Block, For, Stmt, blocks, loops
+from workbench.errors import BuildError, ScheduleError
+from workbench.ir.func import Func
+from workbench.ir.stmt import Block, For, Stmt, blocks, loops
+from workbench.registry import Declarations
 
 if TYPE_CHECKING:
-    from ..target import Target
+    from workbench.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,32 +139,8 @@ class Intrinsic:
         return tuple(name for name in self.requires if name not in target.isa)
 
 
-class Registry:
+class Registry(Declarations[Intrinsic]):
     """All intrinsics by name, in the order of declaration."""
-
-    def __init__(self) -> None:
-        self._table: dict[str, Intrinsic] = {}
-
-    def __iter__(self) -> Iterator[Intrinsic]:
-        return iter(self._table.values())
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._table
-
-    def __getitem__(self, name: str) -> Intrinsic:
-        if name not in self._table:
-            raise ScheduleError(
-                "intrinsic.unknown",
-                f"There is no intrinsic {name!r}.",
-                (name,),
-                did_you_mean(name, self._table, "intrinsics"),
-            )
-        return self._table[name]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names in the order of declaration."""
-        return tuple(self._table)
 
     def add(self, intrinsic: Intrinsic) -> Intrinsic:
         """Add an intrinsic; returns it."""
@@ -172,7 +149,7 @@ class Registry:
         return intrinsic
 
 
-registry = Registry()
+registry = Registry("intrinsic", "intrinsics", "intrinsic.unknown", ScheduleError)
 
 
 def require(body: tuple[Stmt, ...], target: Target) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..ir import te
-from ..ir.func import Func
-from .base import Emitter, Place
+from workbench import te
+from workbench.intrinsics.base import Emitter, Place
+from workbench.ir.func import Func
 
 
 class Dots:

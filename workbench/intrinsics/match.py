@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..ir.affine import Affine
-from ..ir.expr import Binary, Cast, Const, Expr, Load
-from ..ir.func import Buffer, Func
-from ..ir.poly import Dim
-from ..ir.stmt import Block, For, as_marked
-from .base import Intrinsic
+from workbench.intrinsics.base import Intrinsic
+from workbench.ir.affine import Affine, flat_index
+from workbench.ir.expr import Binary, Cast, Const, Expr, Load, loads
+from workbench.ir.func import Buffer, Func
+from workbench.ir.poly import Dim
+from workbench.ir.stmt import Block, For, as_marked
 
 
 class Mismatch(Exception):
@@ -58,10 +58,10 @@ def match(intrinsic: Intrinsic, func: Func, loop: str) -> Match:
             (block.name,),
             "pad the loops to whole tiles and guard the copy of the result instead",
         )
-    found = computes(intrinsic, func, block)
+    loaded = computes(intrinsic, func, block)
     names = dict(zip((lp.name for lp in intrinsic.chain), (lp.name for lp in chain), strict=True))
     operands = {}
-    for name, load in found.items():
+    for name, load in loaded.items():
         buffer = func.buffer(load.buffer)
         row = _same_strides(intrinsic, name, load, buffer, block, names)
         operands[name] = (load.index, buffer, row)
@@ -105,7 +105,7 @@ def _check_loops(intrinsic: Intrinsic, chain: tuple[For, ...], block: Block) -> 
             "undo the mark first",
         )
     kinds = {it.name: it.kind for it in intrinsic.block.iters}
-    reducing = {v for it, b in zip(block.iters, block.binds, strict=True) if it.kind == "R" for v in b.vars}
+    reducing = block.driving("R")
     for lp, want in zip(chain, wanted, strict=True):
         if (lp.name in reducing) != (kinds[want.name] == "R"):
             is_, other = ("a reduction", "spatial") if lp.name in reducing else ("spatial", "a reduction")
@@ -145,15 +145,17 @@ def computes(intrinsic: Intrinsic, func: Func, block: Block) -> dict[str, Load]:
             "decompose_reduction gives it a block of its own",
         )
     (want_op, want), (op, term) = description.update(), block.update()
-    found = {description.buffer: block.own_load()}
-    if op != want_op or not (_same(want, term, found) or _same(want, _swapped(term), found := {**_own(found)})):
+    operands = {description.buffer: block.own_load()}
+    if op != want_op or not (
+        _same(want, term, operands) or _same(want, _swapped(term), operands := {**_own(operands)})
+    ):
         raise Mismatch(
             "compute",
             f"Block {block.name!r} does not compute what {intrinsic.name} does: {intrinsic.summary}",
             (block.name,),
             "the term has to be the product of the two operands, each cast to the type of the sum, and nothing else",
         )
-    for name, load in found.items():
+    for name, load in operands.items():
         have, need = func.buffer(load.buffer).dtype, intrinsic.func.buffer(name).dtype
         if have != need:
             raise Mismatch(
@@ -162,30 +164,30 @@ def computes(intrinsic: Intrinsic, func: Func, block: Block) -> dict[str, Load]:
                 (load.buffer,),
                 "choose an intrinsic for these types",
             )
-    return found
+    return operands
 
 
-def _own(found: Mapping[str, Load]) -> dict[str, Load]:
+def _own(operands: Mapping[str, Load]) -> dict[str, Load]:
     """The entry of the result alone: what a failed attempt has bound is dropped."""
-    return dict(list(found.items())[:1])
+    return dict(list(operands.items())[:1])
 
 
 def _swapped(e: Expr) -> Expr:
     return Binary(e.op, e.b, e.a) if isinstance(e, Binary) and e.op in ("mul", "add") else e
 
 
-def _same(want: Expr, have: Expr, found: dict[str, Load]) -> bool:
-    """Whether two expressions agree up to their loads, which are noted in `found`."""
+def _same(want: Expr, have: Expr, operands: dict[str, Load]) -> bool:
+    """Whether two expressions agree up to their loads, which are noted in `operands`."""
     match want, have:
         case Load(name, _), Load() if not have.at:
-            if name in found:
-                return found[name] == have
-            found[name] = have
+            if name in operands:
+                return operands[name] == have
+            operands[name] = have
             return True
         case Cast(dtype, a), Cast(other, b):
-            return dtype == other and _same(a, b, found)
+            return dtype == other and _same(a, b, operands)
         case Binary(op, a, b), Binary(other, c, d):
-            return op == other and _same(a, c, found) and _same(b, d, found)
+            return op == other and _same(a, c, operands) and _same(b, d, operands)
     return want == have
 
 
@@ -196,7 +198,7 @@ def _same_strides(
     described = intrinsic.func.buffer(name)
     index = _description_load(intrinsic, name).index
     fixed = described.strides()
-    moves = _flat(tuple(x.subst(block.env) for x in load.index), buffer.strides())
+    moves = flat_index([x.subst(block.env) for x in load.index], buffer.strides())
     row: Dim = fixed[0]
     free = name in intrinsic.rows
     for want_loop, loop in names.items():
@@ -232,13 +234,4 @@ def _stride(intrinsic: Intrinsic, name: str, buffer: str, loop: str, have: Dim, 
 
 
 def _description_load(intrinsic: Intrinsic, name: str) -> Load:
-    from ..ir.expr import loads
-
     return next(ld for ld in loads(intrinsic.block.value) if ld.buffer == name)
-
-
-def _flat(index: tuple[Affine, ...], strides: tuple[Dim, ...]) -> Affine:
-    out = Affine()
-    for x, s in zip(index, strides, strict=True):
-        out = out + x * s
-    return out

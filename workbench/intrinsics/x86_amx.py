@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..host import TILE_CONFIG
-from ..ir import te
-from ..ir.func import Func
-from .base import Emitter, Intrinsic, Place, registry
+from workbench import te
+from workbench.host import TILE_CONFIG
+from workbench.intrinsics.base import Emitter, Intrinsic, Place, registry
+from workbench.ir.func import Func
 
 TILES = 8
 ROWS, ROW_BYTES = 16, 64

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..errors import ScheduleError
-from .poly import Dim, Poly, Relation, equal, negative, normal, product
+from workbench.errors import ScheduleError
+from workbench.ir.poly import Dim, Poly, Relation, equal, negative, normal, product
 
 #: First letter of the variables that stand for numbers read at run time; no loop or axis has such a name.
 FREE = "@"
@@ -120,20 +120,20 @@ class Affine:
     def subst(self, env: Mapping[str, Affine | Callable[[Digit], Affine]]) -> Affine:
         """Replace variables by forms (plain digits only) or by a function of the digit."""
         kept: list[tuple[Digit, Dim]] = []
-        found: list[Affine] = []
+        new_forms: list[Affine] = []
         for digit, c in self.terms:
             new = env.get(digit.var)
             if new is None:
                 kept.append((digit, c))
                 continue
             form = new(digit) if not isinstance(new, Affine) else new if digit.plain else digit_of(new, digit)
-            found.append(form * c)
-        if not found:
+            new_forms.append(form * c)
+        if not new_forms:
             return self
-        if len(found) == 1 and not kept and self.const == 0:
-            return found[0]
+        if len(new_forms) == 1 and not kept and self.const == 0:
+            return new_forms[0]
         const = self.const
-        for form in found:
+        for form in new_forms:
             kept += form.terms
             const = const + form.const
         return Affine.make(kept, const)
@@ -254,16 +254,27 @@ def bijective(form: Affine, extents: Mapping[str, Dim], total: Dim, relations: S
     """Mixed-radix test: the form takes every value of ``[0, total)`` exactly once over the loops in `extents`."""
     if form.const != 0:
         return False
-    todo = [(d, c, digit_extent(d, extents)) for d, c in form.terms]
+    count = injective(form, extents, relations)
+    return count is not None and equal(count, total, relations)
+
+
+def injective(form: Affine, extents: Mapping[str, Dim], relations: Sequence[Relation]) -> Dim | None:
+    """Size of ``[0, n)`` that the form (its constant aside) takes exactly once, or None: the mixed-radix test."""
+    todo = [(c, digit_extent(d, extents)) for d, c in form.terms]
     weight: Dim = 1
     while todo:
-        unit = next((x for x in todo if equal(x[2], 1, relations)), None)
-        hit = unit or next((x for x in todo if equal(x[1], weight, relations)), None)
+        unit = next((x for x in todo if equal(x[1], 1, relations)), None)
+        hit = unit or next((x for x in todo if equal(x[0], weight, relations)), None)
         if hit is None:
-            return False
+            return None
         todo.remove(hit)
-        weight = weight if unit else normal(weight * hit[2], relations)
-    return equal(weight, total, relations)
+        weight = weight if unit else normal(weight * hit[1], relations)
+    return weight
+
+
+def flat_index(index: Sequence[Affine], strides: Sequence[Dim]) -> Affine:
+    """Offset of an element, from its index and the distances of neighbours along each dimension."""
+    return sum((form * stride for form, stride in zip(index, strides, strict=True)), Affine())
 
 
 def radix_boundaries(factors: Sequence[Dim], relations: Sequence[Relation]) -> list[Dim]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ..errors import ScheduleError
-from .affine import Affine
-from .expr import Load
-from .func import Func
-from .region import Span, spans_of, union
-from .remembered import Remembered
-from .stmt import (
+from workbench.errors import ScheduleError
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Load
+from workbench.ir.func import Func
+from workbench.ir.memo import remembered
+from workbench.ir.region import Span, spans_of, union
+from workbench.ir.stmt import (
     BLOCK_KINDS,
     THREAD_KINDS,
     Block,
@@ -27,6 +27,7 @@ from .stmt import (
     map_block,
     map_block_loads,
     rewrite,
+    shared_loops,
     touched,
 )
 
@@ -50,7 +51,7 @@ def scopes(func: Func) -> dict[str, Scope]:
     for block, path in blocks(func.body):
         for name in touched(block) & uses.keys():
             uses[name].append(path)
-    return {name: Scope(name, _common(paths)) for name, paths in uses.items()}
+    return {name: Scope(name, shared_loops(*paths)) for name, paths in uses.items()}
 
 
 def shared_by(func: Func, buffer: str) -> For | None:
@@ -72,25 +73,16 @@ def shared_by(func: Func, buffer: str) -> For | None:
 
 def loop_axes(func: Func) -> Func:
     """Rewrite every block so that its axes are the loops around it and every index is a form over loops."""
-    out: list[Stmt] = []
-    for s in func.body:
-        out.append(_loop_axes(s, ()))
-    return replace(func, body=tuple(out))
+    return replace(func, body=tuple(_loop_axes(s, ()) for s in func.body))
 
 
+@remembered(32)
 def compact(func: Func) -> Func:
     """Shrink temporaries to what is live under their scope (after `loop_axes`); shapes may depend on holes.
 
     A temporary whose accesses cannot be ordered for every filling keeps its full shape. The last few answers are
     remembered: a display asks for the nest, and then for its features.
     """
-    return _COMPACT.of((func,), lambda: _compact(func))
-
-
-_COMPACT: Remembered[Func] = Remembered(32)
-
-
-def _compact(func: Func) -> Func:
     func = loop_axes(func)
     live = _live(func)
     return _shift(func, live) if live else func
@@ -99,7 +91,7 @@ def _compact(func: Func) -> Func:
 def _live(func: Func) -> dict[str, tuple[Span, ...]]:
     """Part of each temporary that is live under its scope, in one pass over all accesses."""
     inside = {name: len(scope.path) for name, scope in scopes(func).items() if scope.path}
-    found: dict[str, tuple[Span, ...]] = {}
+    live: dict[str, tuple[Span, ...]] = {}
     for block, path in blocks(func.body):
         for acc in accesses(block) if touched(block) & inside.keys() else ():
             name = acc.buffer
@@ -107,18 +99,18 @@ def _live(func: Func) -> dict[str, tuple[Span, ...]]:
                 continue
             spans = spans_of(acc.index, {lp.name: lp.extent for lp in path[inside[name] :]}, func.relations)
             try:
-                found[name] = union(found[name], spans, func.relations) if name in found else spans
+                live[name] = union(live[name], spans, func.relations) if name in live else spans
             except ScheduleError:
                 del inside[name]
-                found.pop(name, None)
-    return found
+                live.pop(name, None)
+    return live
 
 
 def _loop_axes(s: Stmt, path: tuple[For, ...]) -> Stmt:
     if isinstance(s, For):
         return replace(s, body=tuple(_loop_axes(c, (*path, s)) for c in s.body))
     env = s.env
-    reducing = {v for it, b in zip(s.iters, s.binds, strict=True) if it.kind == "R" for v in b.vars}
+    reducing = s.driving("R")
     iters = tuple(Iter(lp.name, lp.extent, "R" if lp.name in reducing else "S") for lp in path)
     inlined = map_block(s, lambda a: a, lambda a: a.subst(env))
     return replace(inlined, iters=iters, binds=tuple(Affine.var(lp.name) for lp in path))
@@ -139,12 +131,3 @@ def _shift(func: Func, live: Mapping[str, tuple[Span, ...]]) -> Func:
 
     buffers = [replace(func.buffer(name), shape=tuple(sp.width for sp in spans)) for name, spans in live.items()]
     return replace(func.with_buffers(buffers), body=rewrite(func.body, fn))
-
-
-def _common(paths: list[tuple[For, ...]]) -> tuple[For, ...]:
-    out: list[For] = []
-    for level in zip(*paths, strict=False):
-        if any(lp.name != level[0].name for lp in level):
-            break
-        out.append(level[0])
-    return tuple(out)

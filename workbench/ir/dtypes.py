@@ -5,17 +5,18 @@ NumPy gives bfloat16 the kind "V" and no `finfo`, so questions about a dtype are
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import ml_dtypes  # registers the name "bfloat16" with NumPy
 import numpy as np
 
+from workbench.ir.memo import remembered_by_value
+
 #: The upper half of a float32: the same exponent, 8 bits of precision.
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
-@functools.lru_cache(maxsize=64)
+@remembered_by_value(64)
 def is_float(dtype: str | np.dtype[Any]) -> bool:
     """Whether the elements are floating-point numbers."""
     kind = np.dtype(dtype)
@@ -25,14 +26,14 @@ def is_float(dtype: str | np.dtype[Any]) -> bool:
 def element_type(name: object) -> str | None:
     """Full name of a type that elements may have: whole numbers, floats of up to 8 bytes, bool; None for others."""
     try:
-        found = np.dtype(name)  # type: ignore[call-overload]
+        kind = np.dtype(name)  # type: ignore[call-overload]
     except (TypeError, ValueError):  # ValueError: what is no text for any machine
         return None
-    known = found.kind in "iub" or is_float(found)
-    return str(found.name) if known and found.itemsize <= 8 else None
+    known = kind.kind in "iub" or is_float(kind)
+    return str(kind.name) if known and kind.itemsize <= 8 else None
 
 
-@functools.lru_cache(maxsize=64)
+@remembered_by_value(64)
 def itemsize(dtype: str) -> int:
     """Bytes of one element."""
     return int(np.dtype(dtype).itemsize)

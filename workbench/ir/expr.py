@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
-from .affine import FREE, Affine, Digit
-from .poly import Dim
+from workbench.ir.affine import FREE, Affine, Digit
+from workbench.ir.poly import Dim
 
 UNARY_OPS = ("neg", "abs", "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "floor", "ceil", "round", "not")
 COMPARE_OPS = ("lt", "le", "gt", "ge", "eq", "ne")
 BINARY_OPS = ("add", "sub", "mul", "div", "max", "min", "pow", "mod", "and", "or", *COMPARE_OPS)
-#: Largest expression of one block, and how deep it goes: what walks one takes a few frames of Python's stack per level.
-MOST_NODES, DEEPEST = 20_000, 150
 #: Reduction operators and their neutral element as a function of the dtype's range.
 REDUCE_OPS = ("add", "mul", "max", "min")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from .expr import COMPARE_OPS, Binary, Cast, Expr, Select, Unary, Where
-from .func import Func
-from .stmt import blocks
+from workbench.ir.expr import COMPARE_OPS, Binary, Expr, Load, Select, Unary, children
+from workbench.ir.func import Func
+from workbench.ir.stmt import blocks
 
 _FREE = (*COMPARE_OPS, "and", "or")
 
@@ -15,18 +15,9 @@ def expr_flops(e: Expr) -> int:
     """Arithmetic operations of one evaluation: every ``+ - * / max min pow`` and every math function counts once; of
     the two sides of an index condition, the longer one.
     """
-    match e:
-        case Select(_, a, b):
-            return max(expr_flops(a), expr_flops(b))
-        case Unary(_, a):
-            return 1 + expr_flops(a)
-        case Cast(_, a):
-            return expr_flops(a)
-        case Binary(op, a, b):
-            return int(op not in _FREE) + expr_flops(a) + expr_flops(b)
-        case Where(cond, a, b):
-            return expr_flops(cond) + expr_flops(a) + expr_flops(b)
-    return 0
+    parts = [0] if isinstance(e, Load) else [0, *map(expr_flops, children(e))]
+    own = isinstance(e, Unary) or (isinstance(e, Binary) and e.op not in _FREE)
+    return max(parts) if isinstance(e, Select) else own + sum(parts)
 
 
 def count_flops(func: Func) -> int:

@@ -9,12 +9,16 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ScheduleError, ShapeError, did_you_mean
-from .affine import Affine
-from .poly import Dim, Relation, product, substitute
-from .remembered import Remembered
-from .stmt import Block, For, Stmt, blocks, loops, map_block, rewrite, walk
-from .winograd import WinogradStep
+from workbench.errors import ScheduleError, ShapeError, did_you_mean
+from workbench.ir.affine import Affine
+from workbench.ir.memo import remembered
+from workbench.ir.poly import Dim, Relation, product, substitute
+from workbench.ir.stmt import Block, For, Stmt, blocks, loops, map_block, rewrite, walk
+from workbench.ir.winograd_weights import WinogradStep
+from workbench.provided import Provided
+
+#: Readable text of a function; `text.printer` provides it.
+func_text: Provided[[Func], str] = Provided("the text of functions")
 
 Role: TypeAlias = Literal["input", "const", "temp", "output"]
 #: Where a temporary lives. "auto": the code generator decides by size and use. "global": in the workspace of the call.
@@ -161,9 +165,7 @@ class Func:
         return str(self)  # at the end of a notebook's cell one wants the nest
 
     def __str__(self) -> str:
-        from .printer import to_text  # the printer is a client of this module
-
-        return to_text(self)
+        return func_text(self)
 
     @property
     def params(self) -> tuple[Buffer, ...]:
@@ -185,36 +187,21 @@ class Func:
         for b in self.buffers:
             if b.name == name:
                 return b
-        raise ScheduleError(
-            "buffer.unknown",
-            f"There is no buffer {name!r}.",
-            (name,),
-            did_you_mean(name, [b.name for b in self.buffers], "buffers"),
-        )
+        raise _unknown("buffer", name, [b.name for b in self.buffers])
 
     def loop(self, name: str) -> tuple[For, tuple[For, ...]]:
         """Loop by name with the loops around it; `ScheduleError` "loop.unknown" when there is none."""
-        found = _NAMED.about(self.body, _all_named)[0].get(name)
-        if found is not None:
-            return found
-        raise ScheduleError(
-            "loop.unknown",
-            f"There is no loop {name!r}.",
-            (name,),
-            did_you_mean(name, [lp.name for lp, _ in loops(self.body)], "loops"),
-        )
+        placed = _all_named(self.body)[0].get(name)
+        if placed is None:
+            raise _unknown("loop", name, [lp.name for lp, _ in loops(self.body)])
+        return placed
 
     def block(self, name: str) -> tuple[Block, tuple[For, ...]]:
         """Block by name with the loops around it; `ScheduleError` "block.unknown" when there is none."""
-        found = _NAMED.about(self.body, _all_named)[1].get(name)
-        if found is not None:
-            return found
-        raise ScheduleError(
-            "block.unknown",
-            f"There is no block {name!r}.",
-            (name,),
-            did_you_mean(name, [b.name for b, _ in blocks(self.body)], "blocks"),
-        )
+        placed = _all_named(self.body)[1].get(name)
+        if placed is None:
+            raise _unknown("block", name, [b.name for b, _ in blocks(self.body)])
+        return placed
 
     @property
     def is_concrete(self) -> bool:
@@ -234,7 +221,7 @@ class Func:
 
     def fresh_name(self, base: str) -> str:
         """Return `base`, or `base` with a number, such that no loop, block or buffer has that name yet."""
-        named = _NAMED.about(self.body, _all_named)
+        named = _all_named(self.body)
         name, k = base, 0
         while name in named[0] or name in named[1] or any(b.name == name for b in self.buffers):
             k += 1
@@ -243,19 +230,20 @@ class Func:
 
 
 _Named: TypeAlias = tuple[dict[str, tuple[For, tuple[For, ...]]], dict[str, tuple[Block, tuple[For, ...]]]]
-_NAMED: Remembered[_Named] = Remembered(1024)
 
 
+@remembered(512)
 def _all_named(body: tuple[Stmt, ...]) -> _Named:
     """Loops and blocks of all nests; most steps change one of them, and the others are the same objects as before."""
     out: _Named = ({}, {})
     for s in reversed(body):  # of two with one name the first counts
-        loops_of, blocks_of = _NAMED.about(s, _named)
+        loops_of, blocks_of = _named(s)
         out[0].update(loops_of)
         out[1].update(blocks_of)
     return out
 
 
+@remembered(512)
 def _named(nest: Stmt) -> _Named:
     """Loops and blocks of a nest by name, with the loops around them."""
     out: _Named = ({}, {})
@@ -265,6 +253,11 @@ def _named(nest: Stmt) -> _Named:
         else:
             out[1].setdefault(s.name, (s, path))
     return out
+
+
+def _unknown(kind: str, name: str, known: list[str]) -> ScheduleError:
+    hint = did_you_mean(name, known, f"{kind}s")
+    return ScheduleError(f"{kind}.unknown", f"There is no {kind} {name!r}.", (name,), hint)
 
 
 def map_layout(layout: Layout, dims: Callable[[Dim], Dim]) -> Layout:
@@ -309,7 +302,7 @@ def pack(buffer: Buffer, array: NDArray[np.generic]) -> NDArray[np.generic]:
         )
     for step in buffer.layout:
         array = step.apply(array)
-    return np.ascontiguousarray(array)
+    return np.asarray(array, order="C")  # of a scalar, too: `ascontiguousarray` gives it a dimension
 
 
 class Same:

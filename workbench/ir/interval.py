@@ -1,13 +1,13 @@
-"""What values an index form takes: limits that use known bounds, and whether it hits each value once."""
+"""What values an index form takes: limits that use known bounds, and whether it takes one twice."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .affine import Affine, Digit, digit_extent
-from .expr import Bound
-from .poly import Dim, Relation, divide, equal, nonneg, normal
+from workbench.ir.affine import Affine, Digit, digit_extent
+from workbench.ir.expr import Bound
+from workbench.ir.poly import Dim, Relation, divide, equal, nonneg, normal
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +129,6 @@ def within(iv: Interval, extent: Dim, relations: Sequence[Relation]) -> bool:
 def implies(known: Bound, bound: Bound, relations: Sequence[Relation] = ()) -> bool:
     """Whether it is proved that the second bound holds where the first one does."""
     return within(interval(bound.form - bound.lo, {}, (known,), relations), bound.hi - bound.lo, relations)
-
-
-def injective(form: Affine, extents: Mapping[str, Dim], relations: Sequence[Relation]) -> Dim | None:
-    """Size of ``[0, n)`` that the form (its constant aside) takes exactly once, or None: the mixed-radix test."""
-    todo = [(c, digit_extent(d, extents)) for d, c in form.terms]
-    weight: Dim = 1
-    while todo:
-        unit = next((x for x in todo if equal(x[1], 1, relations)), None)
-        hit = unit or next((x for x in todo if equal(x[0], weight, relations)), None)
-        if hit is None:
-            return None
-        todo.remove(hit)
-        weight = weight if unit else normal(weight * hit[1], relations)
-    return weight
 
 
 def overlaps(form: Affine, extents: Mapping[str, Dim], relations: Sequence[Relation]) -> bool:

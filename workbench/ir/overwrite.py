@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from math import prod
 
-from .affine import Affine, bijective
-from .compact import loop_axes
-from .func import Buffer, Func
-from .region import Span, spans_of
-from .stmt import Block, For, accesses, blocks
+from workbench.ir.affine import Affine, bijective, flat_index
+from workbench.ir.compact import loop_axes
+from workbench.ir.func import Buffer, Func
+from workbench.ir.region import Span, spans_of
+from workbench.ir.stmt import Block, For, accesses, blocks, shared_loops
 
 _Placed = tuple[Block, tuple[For, ...]]
 
@@ -39,16 +39,16 @@ def overwritable(func: Func) -> tuple[tuple[int, int], ...]:
         the place of one input only.
     """
     flat = loop_axes(func)
-    found = list(blocks(flat.body))
+    placed = list(blocks(flat.body))
     out: list[tuple[int, int]] = []
     for o, result in enumerate(func.params):
         if result.role != "output":
             continue
-        writers = [k for k, (b, _) in enumerate(found) if b.buffer == result.name]
-        if len(writers) != 1 or not _writes_each_once(flat, result, *found[writers[0]]):
+        writers = [k for k, (b, _) in enumerate(placed) if b.buffer == result.name]
+        if len(writers) != 1 or not _writes_each_once(flat, result, *placed[writers[0]]):
             continue
         for i, operand in enumerate(func.params):
-            if operand.role == "input" and _same_size(operand, result) and _read_in_time(flat, operand, result, found):
+            if operand.role == "input" and _same_size(operand, result) and _read_in_time(flat, operand, result, placed):
                 out.append((i, o))
     return tuple(out)
 
@@ -72,11 +72,11 @@ def _writes_each_once(func: Func, result: Buffer, block: Block, path: tuple[For,
     )
 
 
-def _read_in_time(func: Func, operand: Buffer, result: Buffer, found: list[_Placed]) -> bool:
+def _read_in_time(func: Func, operand: Buffer, result: Buffer, placed: list[_Placed]) -> bool:
     """Whether every element is read for the last time no later than the one at its place is written."""
-    last = next(k for k, (b, _) in enumerate(found) if b.buffer == result.name)
-    writer, around = found[last]
-    for k, (block, path) in enumerate(found):
+    last = next(k for k, (b, _) in enumerate(placed) if b.buffer == result.name)
+    writer, around = placed[last]
+    for k, (block, path) in enumerate(placed):
         for a in accesses(block):
             if a.buffer != operand.name:
                 continue
@@ -98,9 +98,7 @@ def _inside(
     write: tuple[tuple[Affine, ...], tuple[For, ...]],
 ) -> bool:
     """Whether all that is read lies in the box that is written while the shared loops stand still."""
-    shared = 0
-    while shared < min(len(read[1]), len(write[1])) and read[1][shared].name == write[1][shared].name:
-        shared += 1
+    shared = len(shared_loops(read[1], write[1]))
     alike = operand.shape == result.shape
     got = _box(func, read[0] if alike else (_flat(operand, read[0]),), read[1][shared:])
     own = _box(func, write[0] if alike else (_flat(result, write[0]),), write[1][shared:])
@@ -123,8 +121,4 @@ def _box(func: Func, index: tuple[Affine, ...], inner: tuple[For, ...]) -> tuple
 
 
 def _flat(buffer: Buffer, index: tuple[Affine, ...]) -> Affine:
-    """Offset of an element."""
-    out = Affine()
-    for form, stride in zip(index, buffer.strides(), strict=True):
-        out = out + form * stride
-    return out
+    return flat_index(index, buffer.strides())

@@ -16,11 +16,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-#: Extents of loops and dimensions are below it: no machine holds more elements.
-EXTENT_LIMIT = 1 << 40
-#: Dimensions of a tensor, at most: NumPy has no more either.
-MOST_DIMENSIONS = 64
-
 Mono: TypeAlias = tuple[tuple[str, int], ...]
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..errors import ScheduleError
-from .affine import Affine, split_base, width
-from .func import Func
-from .poly import Dim, Relation, nonneg, normal
-from .stmt import Stmt, accesses, blocks
+from workbench.errors import ScheduleError
+from workbench.ir.affine import Affine, split_base, width
+from workbench.ir.func import Func
+from workbench.ir.poly import Dim, Relation, nonneg, normal
+from workbench.ir.stmt import Stmt, accesses, blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,9 @@ class Span:
 
     base: Affine
     width: Dim
+
+    def __str__(self) -> str:
+        return f"[{self.base}, {self.base} + {self.width})"
 
 
 def region(func: Func, body: tuple[Stmt, ...], buffer: str, *, writes: bool | None = None) -> tuple[Span, ...] | None:

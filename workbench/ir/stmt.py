@@ -7,17 +7,16 @@ it, so whether a loop may be moved, run in parallel or shared with another block
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Literal, TypeAlias, TypeVar
 
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Binary, Bound, Expr, Load, all_index_forms, loads, map_affine, map_bounds, map_loads
+from workbench.ir.memo import remembered
+from workbench.ir.poly import Dim
 from workbench.legible import shown_legibly
-
-from .affine import Affine
-from .expr import Binary, Bound, Expr, Load, all_index_forms, loads, map_affine, map_bounds, map_loads
-from .poly import Dim
-from .remembered import Remembered
 
 LoopKind: TypeAlias = Literal[
     "serial",
@@ -96,9 +95,18 @@ class Block:
         return self.init == self.own_load()
 
     @property
+    def axes(self) -> tuple[tuple[Iter, Affine], ...]:
+        """Each axis with its form over the loops."""
+        return tuple(zip(self.iters, self.binds, strict=True))
+
+    @property
     def env(self) -> dict[str, Affine]:
         """Axis name -> form over the loops."""
         return {it.name: b for it, b in zip(self.iters, self.binds, strict=True)}
+
+    def driving(self, kind: IterKind) -> set[str]:
+        """Loops that drive an axis of a kind."""
+        return {v for it, b in zip(self.iters, self.binds, strict=True) if it.kind == kind for v in b.vars}
 
     @property
     def exprs(self) -> tuple[Expr, ...]:
@@ -159,27 +167,29 @@ Stmt: TypeAlias = For | Block
 
 S = TypeVar("S")
 _Placed: TypeAlias = tuple[tuple[S, tuple["For", ...]], ...]
-_WALKS: Remembered[_Placed[Stmt]] = Remembered(512)
-_BLOCKS: Remembered[_Placed[Block]] = Remembered(512)
-_LOOPS: Remembered[_Placed[For]] = Remembered(512)
+_Part: TypeAlias = Stmt | tuple[Stmt, ...]
 
 
 def walk(body: tuple[Stmt, ...], path: tuple[For, ...] = ()) -> Iterator[tuple[Stmt, tuple[For, ...]]]:
     """Yield every statement with the loops around it, in program order, outer before inner."""
     if path:
         return iter(_walk(body, path))
-    # A body of one statement is often made for the question: the statement is what stays.
-    return iter(_walked(body[0]) if len(body) == 1 else _WALKS.about(body, lambda b: _joined(map(_walked, b))))
+    return iter(_walked(_what_stays(body)))
 
 
 def blocks(body: tuple[Stmt, ...]) -> Iterator[tuple[Block, tuple[For, ...]]]:
     """Yield every block with the loops around it, in program order."""
-    return iter(_blocks_of(body[0]) if len(body) == 1 else _BLOCKS.about(body, lambda b: _joined(map(_blocks_of, b))))
+    return iter(_blocks_of(_what_stays(body)))
 
 
 def loops(body: tuple[Stmt, ...]) -> Iterator[tuple[For, tuple[For, ...]]]:
     """Yield every loop with the loops around it, in program order."""
-    return iter(_loops_of(body[0]) if len(body) == 1 else _LOOPS.about(body, lambda b: _joined(map(_loops_of, b))))
+    return iter(_loops_of(_what_stays(body)))
+
+
+def _what_stays(body: tuple[Stmt, ...]) -> _Part:
+    """The one statement of a body, which is often made for the question: the statement is what is asked about again."""
+    return body[0] if len(body) == 1 else body
 
 
 def _joined(nests: Iterable[_Placed[S]]) -> _Placed[S]:
@@ -187,16 +197,23 @@ def _joined(nests: Iterable[_Placed[S]]) -> _Placed[S]:
     return tuple(chain.from_iterable(nests))
 
 
-def _walked(nest: Stmt) -> _Placed[Stmt]:
-    return _WALKS.about(nest, lambda s: _walk((s,), ()))
+@remembered(512)
+def _walked(part: _Part) -> _Placed[Stmt]:
+    return _joined(map(_walked, part)) if isinstance(part, tuple) else _walk((part,), ())
 
 
-def _blocks_of(nest: Stmt) -> _Placed[Block]:
-    return _BLOCKS.about(nest, lambda n: tuple([(s, p) for s, p in _walked(n) if isinstance(s, Block)]))
+@remembered(512)
+def _blocks_of(part: _Part) -> _Placed[Block]:
+    if isinstance(part, tuple):
+        return _joined(map(_blocks_of, part))
+    return tuple([(s, p) for s, p in _walked(part) if isinstance(s, Block)])
 
 
-def _loops_of(nest: Stmt) -> _Placed[For]:
-    return _LOOPS.about(nest, lambda n: tuple([(s, p) for s, p in _walked(n) if isinstance(s, For)]))
+@remembered(512)
+def _loops_of(part: _Part) -> _Placed[For]:
+    if isinstance(part, tuple):
+        return _joined(map(_loops_of, part))
+    return tuple([(s, p) for s, p in _walked(part) if isinstance(s, For)])
 
 
 def _walk(body: tuple[Stmt, ...], path: tuple[For, ...]) -> _Placed[Stmt]:
@@ -214,15 +231,21 @@ def _walk(body: tuple[Stmt, ...], path: tuple[For, ...]) -> _Placed[Stmt]:
     return tuple(out)
 
 
+def shared_loops(*paths: Sequence[For]) -> tuple[For, ...]:
+    """Loops around all of several places, given by the loops around each."""
+    levels = zip(*paths, strict=False)
+    return tuple(lps[0] for lps in takewhile(lambda lps: all(lp.name == lps[0].name for lp in lps), levels))
+
+
 def parallel_chain(s: Stmt) -> list[For]:
     """Adjacent parallel loops from the top of a nest, outermost first."""
-    found: list[For] = []
+    chained: list[For] = []
     while isinstance(s, For) and s.kind == "parallel":
-        found.append(s)
+        chained.append(s)
         if len(s.body) != 1:
             break
         s = s.body[0]
-    return found
+    return chained
 
 
 def rewrite(body: tuple[Stmt, ...], fn: Callable[[Stmt], tuple[Stmt, ...] | None]) -> tuple[Stmt, ...]:
@@ -296,27 +319,19 @@ class Access:
     picked: frozenset[str] = frozenset()
 
 
+@remembered(1024)
 def touched(b: Block) -> frozenset[str]:
     """Names of the buffers that a block reads or writes."""
-    return _TOUCHED.about(b, lambda b: frozenset((b.buffer, *(ld.buffer for ld in b.loads()))))
+    return frozenset((b.buffer, *(ld.buffer for ld in b.loads())))
 
 
-_TOUCHED: Remembered[frozenset[str]] = Remembered(1024)
-
-
+@remembered(1024, parts=lambda b: (b.index, b.value, b.init, b.guard))
 def cut_axes(b: Block) -> frozenset[str]:
     """Axes of which a block uses digits (``i // 4``), in whatever is written in axes.
 
     A step that changes how a block is bound to its loops leaves that as it is, so this is worked out once for all of
     them.
     """
-    return _CUT.of((b.index, b.value, b.init, b.guard), lambda: _cut_axes(b))
-
-
-_CUT: Remembered[frozenset[str]] = Remembered(1024)
-
-
-def _cut_axes(b: Block) -> frozenset[str]:
     forms = chain(b.index, (g.form for g in b.guard), *map(all_index_forms, b.exprs))
     return frozenset(d.var for form in forms for d, _ in form.terms if not d.plain)
 
@@ -328,28 +343,16 @@ def _picking(ld: Load, env: dict[str, Affine]) -> frozenset[str]:
     return frozenset(v for a in axes for v in env[a].vars)
 
 
+@remembered(1024)
 def written(b: Block) -> tuple[Affine, ...]:
     """Index of what a block writes, as forms over the loops."""
-    return _WRITTEN.about(b, _written)
-
-
-_WRITTEN: Remembered[tuple[Affine, ...]] = Remembered(1024)
-
-
-def _written(b: Block) -> tuple[Affine, ...]:
     env = b.env
     return tuple([x.subst(env) for x in b.index])
 
 
+@remembered(1024)
 def accesses(b: Block) -> tuple[Access, ...]:
     """The write first, then the distinct loads (own accumulator included), as forms over the loops."""
-    return _ACCESSES.about(b, _accesses)
-
-
-_ACCESSES: Remembered[tuple[Access, ...]] = Remembered(1024)
-
-
-def _accesses(b: Block) -> tuple[Access, ...]:
     env = b.env
     out = [Access(b.buffer, written(b), True)]
     seen: set[Load] = set()

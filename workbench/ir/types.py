@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from .dtypes import is_float
-from .expr import COMPARE_OPS, Binary, Cast, Const, Expr, Index, Load, Select, Unary, Where
-from .func import Func
+from workbench.ir.dtypes import is_float
+from workbench.ir.expr import COMPARE_OPS, Binary, Cast, Const, Expr, Index, Load, Select, Unary, Where
+from workbench.ir.func import Func
 
 _TRUTHS = (*COMPARE_OPS, "and", "or")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from .affine import Affine, Digit
-from .func import Func
-from .poly import Dim
-from .stmt import Block, Stmt, loops, map_block, rewrite
+from workbench.ir.affine import Affine, Digit
+from workbench.ir.func import Func
+from workbench.ir.poly import Dim
+from workbench.ir.stmt import Block, Stmt, loops, map_block, rewrite
 
 
 def drop_unit_loops(func: Func) -> Func:

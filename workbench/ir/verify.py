@@ -9,23 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from .affine import Affine, Digit, digit_extent
-from .expr import (
-    Binary,
-    Bound,
-    Cast,
-    Expr,
-    Load,
-    Select,
-    Unary,
-    Where,
-    loads,
-)
-from .func import Func
-from .interval import Interval, injective, interval, overlaps, within
-from .poly import Dim, equal, nonneg, normal, product
-from .stmt import UNORDERED_KINDS, Block, For, accesses, blocks
-from .wellformed import check, fail
+from workbench.ir.affine import Affine, Digit, digit_extent, injective
+from workbench.ir.expr import Bound, Expr, Load, Select, children, loads
+from workbench.ir.func import Func
+from workbench.ir.interval import Interval, interval, overlaps, within
+from workbench.ir.poly import Dim, equal, nonneg, normal, product
+from workbench.ir.stmt import UNORDERED_KINDS, Block, For, accesses, blocks
+from workbench.ir.wellformed import check, fail
 
 
 def verify(func: Func, intrinsics: Collection[str] | None = None) -> None:
@@ -77,31 +67,18 @@ def _indices(func: Func, b: Block) -> None:
 
 
 def _accesses(func: Func, b: Block, e: Expr, extents: Mapping[str, Dim], known: tuple[Bound, ...]) -> None:
-    match e:
-        case Load(name, index, at):
-            for pick in at:
-                _accesses(func, b, pick.value, extents, known)
-            for dim, (x, n) in enumerate(zip(index, func.buffer(name).shape, strict=True)):
-                if not within(interval(x, extents, known, func.relations), n, func.relations):
-                    raise fail(
-                        "index_range",
-                        f"Block {b.name!r} reads or writes {name!r} at {x} in dimension {dim}, "
-                        f"which is not proved to be within [0, {n}).",
-                        (b.name, name),
-                    )
-        case Select(conds, a, other):
-            _accesses(func, b, a, extents, known + conds)
-            _accesses(func, b, other, extents, known)
-        case Unary(_, a) | Cast(_, a):
-            _accesses(func, b, a, extents, known)
-        case Binary(_, a, c):
-            _accesses(func, b, a, extents, known)
-            _accesses(func, b, c, extents, known)
-        case Where(cond, a, c):
-            for part in (cond, a, c):
-                _accesses(func, b, part, extents, known)
-        case _:
-            pass
+    for k, part in enumerate(children(e)):
+        _accesses(func, b, part, extents, known + e.conds if isinstance(e, Select) and k == 0 else known)
+    if not isinstance(e, Load):
+        return
+    for dim, (x, n) in enumerate(zip(e.index, func.buffer(e.buffer).shape, strict=True)):
+        if not within(interval(x, extents, known, func.relations), n, func.relations):
+            raise fail(
+                "index_range",
+                f"Block {b.name!r} reads or writes {e.buffer!r} at {x} in dimension {dim}, "
+                f"which is not proved to be within [0, {n}).",
+                (b.name, e.buffer),
+            )
 
 
 def _coverage(func: Func, b: Block, path: tuple[For, ...]) -> None:
@@ -143,7 +120,7 @@ def _covers(func: Func, b: Block, axis: str, extent: Dim, bind: Affine, extents:
 
 def _whole_digits(func: Func, b: Block, extents: Mapping[str, Dim]) -> None:
     """The digits of a loop that drives a reduction make up the whole loop: no part of it repeats the reduction."""
-    for name in _loops_of(b, "R"):
+    for name in b.driving("R"):
         digits = {d for bind in b.binds for d, _ in bind.terms if d.var == name}
         count = normal(product(digit_extent(d, extents) for d in digits), func.relations)
         if not equal(count, extents[name], func.relations):
@@ -152,7 +129,7 @@ def _whole_digits(func: Func, b: Block, extents: Mapping[str, Dim]) -> None:
 
 def _accumulates_once(func: Func, b: Block, path: tuple[For, ...]) -> None:
     """No loop inside the outermost reduction loop visits an element of the output twice."""
-    reducing = _loops_of(b, "R")
+    reducing = b.driving("R")
     inside = False
     tail: list[For] = []
     for lp in path:
@@ -180,13 +157,9 @@ def _repeats(func: Func, b: Block, path: tuple[For, ...], code: str) -> None:
             )
 
 
-def _loops_of(b: Block, kind: str) -> set[str]:
-    return {v for it, bind in zip(b.iters, b.binds, strict=True) if it.kind == kind for v in bind.vars}
-
-
 def _kinds(func: Func, b: Block, path: tuple[For, ...]) -> None:
     """A loop whose iterations run at once carries no reduction and does not repeat stores that others see."""
-    reducing, spatial = _loops_of(b, "R"), _loops_of(b, "S")
+    reducing, spatial = b.driving("R"), b.driving("S")
     for lp in path:
         if equal(lp.extent, 1, func.relations):
             continue

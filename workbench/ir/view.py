@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .func import Func
-from .poly import Dim
+from workbench.ir.func import Func
+from workbench.ir.poly import Dim
 
 
 def widen(func: Func, buffer: str, shape: tuple[int, ...]) -> Func:

@@ -10,25 +10,19 @@ from typing import get_args
 
 import numpy as np
 
-from ..errors import InputError, ScheduleError
-from .affine import FREE, Affine
-from .compact import shared_by
-from .dtypes import element_type, is_float
-from .expr import (
+from workbench.errors import InputError, ScheduleError
+from workbench.ir.affine import FREE, Affine
+from workbench.ir.compact import shared_by
+from workbench.ir.dtypes import element_type, is_float
+from workbench.ir.expr import (
     BINARY_OPS,
-    DEEPEST,
-    MOST_NODES,
     REDUCE_OPS,
     UNARY_OPS,
     Binary,
-    Cast,
     Const,
     Expr,
-    Index,
     Load,
-    Select,
     Unary,
-    Where,
     all_index_forms,
     free_number,
     index_forms,
@@ -36,14 +30,12 @@ from .expr import (
     measure,
     walk,
 )
-from .func import Buffer, Func, LayoutStep, PadStep, Role, Scope
-from .poly import EXTENT_LIMIT, Dim, equal, holes_of, nonneg
-from .stmt import BOUND_KINDS, Block, For, LoopKind, Note, blocks, loops
-from .types import dtype_of
-from .winograd import KERNEL_MATRIX, WinogradStep
-
-#: Most loops inside each other.
-MOST_LOOPS = 100
+from workbench.ir.func import Buffer, Func, LayoutStep, PadStep, Role, Scope
+from workbench.ir.limits import DEEPEST_EXPRESSION, EXTENT_LIMIT, MOST_LOOPS, MOST_NODES
+from workbench.ir.poly import Dim, equal, holes_of, nonneg
+from workbench.ir.stmt import BOUND_KINDS, Block, For, LoopKind, Note, blocks, loops
+from workbench.ir.types import dtype_of
+from workbench.ir.winograd_weights import KERNEL_MATRIX, WinogradStep
 
 
 def check(func: Func, intrinsics: Collection[str] | None = None) -> None:
@@ -68,7 +60,7 @@ def _sizes(func: Func) -> None:
         if len(path) > MOST_LOOPS:
             raise fail("depth", f"Block {b.name!r} lies in more than {MOST_LOOPS} loops.", (b.name,))
         for nodes, depth in map(measure, b.exprs):
-            if nodes > MOST_NODES or depth > DEEPEST:
+            if nodes > MOST_NODES or depth > DEEPEST_EXPRESSION:
                 raise fail("depth", f"An expression of block {b.name!r} is too large.", (b.name,))
 
 
@@ -244,29 +236,22 @@ def _block(func: Func, b: Block, path: tuple[For, ...]) -> None:
 
 
 def _operators(b: Block, e: Expr) -> None:
-    match e:
-        case Unary(op, a):
-            good, parts = op in UNARY_OPS, [a]
-        case Binary(op, x, y):
-            good, parts = op in BINARY_OPS, [x, y]
-        case Select(_, x, y):
-            good, parts = True, [x, y]
-        case Where(c, x, y):
-            good, parts = True, [c, x, y]
-        case Cast(_, a):
-            good, parts = True, [a]
-        case Const(value, dtype):
-            good, parts = _holds(dtype, value), []
-        case Load(_, _, at):
-            good, parts = True, [p.value for p in at]
-        case Index():
-            return
-    if not good:
+    if not all(map(_is_known, walk(e))):
         raise fail(
             "operator", f"Block {b.name!r} uses an unknown operator, or a number that its type lacks.", (b.name,)
         )
-    for p in parts:
-        _operators(b, p)
+
+
+def _is_known(e: Expr) -> bool:
+    """Whether the operator of an expression exists, and its type holds its number."""
+    match e:
+        case Unary(op):
+            return op in UNARY_OPS
+        case Binary(op):
+            return op in BINARY_OPS
+        case Const(value, dtype):
+            return _holds(dtype, value)
+    return True
 
 
 def _picks(func: Func, b: Block, e: Expr) -> None:

@@ -9,10 +9,10 @@ nest does (`counters`, `workbench.analysis`), never from a clock, so they are th
 
 from __future__ import annotations
 
-from .attempt import Attempt, Lab
-from .exercise import Exercise, Goal, Prediction
-from .models import example_model
-from .steps import Steps
-from .tiling import tiling
+from workbench.labs.attempt import Attempt, Lab
+from workbench.labs.exercise import Exercise, Goal, Prediction
+from workbench.labs.models import example_model
+from workbench.labs.steps import Steps
+from workbench.labs.tiling import tiling
 
 __all__ = ["Attempt", "Exercise", "Goal", "Lab", "Prediction", "Steps", "example_model", "tiling"]

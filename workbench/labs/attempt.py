@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from workbench.arguments import is_a, real, whole
 from workbench.errors import UsageError, did_you_mean
+from workbench.labs.exercise import Answer, Exercise, Prediction, said
+from workbench.labs.show import Shown, Verdict, verdict
 from workbench.legible import shown_legibly
 from workbench.schedule import Schedule
-
-from .exercise import Answer, Exercise, Prediction, said
-from .show import Shown, Verdict, verdict
 
 if TYPE_CHECKING:
     from workbench.target import Target

@@ -16,7 +16,7 @@ import numpy as np
 from workbench.ir.affine import Affine, Digit
 from workbench.ir.expr import all_index_forms, loads
 from workbench.ir.func import Func
-from workbench.ir.poly import Dim
+from workbench.ir.poly import concrete
 from workbench.ir.stmt import Block, For, blocks, loops
 
 
@@ -71,8 +71,8 @@ def count(func: Func, lanes: int, block: str | None = None) -> Counts:
     block : str, optional
         Which block; the first one that reduces by default.
     """
-    found = [(b, path) for b, path in blocks(func.body) if (b.is_reduction if block is None else b.name == block)]
-    stmt, path = found[0]
+    candidates = [(b, path) for b, path in blocks(func.body) if (b.is_reduction if block is None else b.name == block)]
+    stmt, path = candidates[0]
     moved = _moved(stmt)
     loaded: dict[str, int] = {}
     for name, vars_ in moved.items():
@@ -92,7 +92,7 @@ def count(func: Func, lanes: int, block: str | None = None) -> Counts:
 
 
 def _size(lp: For) -> int:
-    return _number(lp.extent)
+    return concrete(lp.extent)
 
 
 def _moved(block: Block) -> dict[str, set[str]]:
@@ -114,7 +114,7 @@ def _loaded(path: tuple[For, ...], moved: set[str]) -> int:
 
 def _tile(block: Block, path: tuple[For, ...], lanes: int) -> tuple[int, int]:
     """(copies by unrolling, vectors) that stay in registers at the outermost reducing loop where they can."""
-    reduce = {v for it, form in zip(block.iters, block.binds, strict=True) if it.kind == "R" for v in form.vars}
+    reduce = block.driving("R")
     for k, lp in enumerate(path):
         inner = [x for x in path[k + 1 :] if x.name not in reduce]
         if lp.name in reduce and all(x.kind in ("unroll", "vectorize") for x in inner):
@@ -137,8 +137,8 @@ def _stride(func: Func, env: Mapping[str, Affine], index: tuple[Affine, ...], bu
     """Largest distance between the places of neighbouring iterations: a fused loop need not step evenly."""
     step, terms = 1, []
     for form, size in zip(reversed(index), reversed(func.buffer(buffer).shape), strict=True):
-        terms += [(digit, _number(c) * step) for digit, c in form.subst(dict(env)).terms if digit.var == loop]
-        step *= _number(size)
+        terms += [(digit, concrete(c) * step) for digit, c in form.subst(dict(env)).terms if digit.var == loop]
+        step *= concrete(size)
     places = [sum(c * _value(digit, at) for digit, c in terms) for at in range(_extent(func, loop))]
     return max((abs(b - a) for a, b in pairwise(places)), default=0)
 
@@ -148,10 +148,5 @@ def _extent(func: Func, loop: str) -> int:
 
 
 def _value(digit: Digit, at: int) -> int:
-    value = at // _number(digit.lower)
-    return value if digit.extent is None else value % _number(digit.extent)
-
-
-def _number(dim: Dim) -> int:
-    assert isinstance(dim, int), dim
-    return dim
+    value = at // concrete(digit.lower)
+    return value if digit.extent is None else value % concrete(digit.extent)

@@ -23,7 +23,7 @@ def example_model(
     name : str
         ``light_squeezenet``, ``light_resnet50``, ...; the path of any other model will do as well.
     seed : int
-        Of the weights, which the files come without; see `workbench.graph.fill`.
+        Of the weights, which the files come without; see `workbench.graph.seeded_weights`.
     target : Target, optional
         What the network is run on while its weights are calibrated; this machine by default.
     shapes : mapping, optional
@@ -34,6 +34,6 @@ def example_model(
     ModelError
         ``model.*`` for a model that is not there or cannot be read.
     """
-    from workbench.tune.filled import load_filled
+    from workbench.network.filled import load_filled
 
     return load_filled(name, seed, shapes, target).optimize()

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench import markup
-
-from .exercise import Exercise, Prediction, said
+from workbench.labs.exercise import Exercise, Prediction, said
 
 if TYPE_CHECKING:
-    from workbench.runtime.results import Measurement
+    from workbench.runtime.measuring.results import Measurement
     from workbench.schedule import Schedule
     from workbench.target import Target
 

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from workbench import markup
 from workbench.analysis import nest_rows
-from workbench.runtime.beyond import MARK, tile_of, why_above
-from workbench.runtime.roofs import measure_all_threads
-
-from .counters import count
+from workbench.labs.counters import count
+from workbench.runtime.machine.above_roof import MARK, tile_of, why_above
+from workbench.runtime.machine.roofs import measure_all_threads
 
 if TYPE_CHECKING:
     import pandas
 
-    from workbench.runtime.measure import Measurement
+    from workbench.runtime.measuring.measure import Measurement
     from workbench.schedule import Schedule
 
 _HEADS = ("step", "ms", "GFLOP/s", "of peak", "lanes", "tile", "loaded", "sum touches", "fits", "moved")
@@ -81,7 +80,7 @@ class Steps:
 
         measured = schedule.measure()
         target = schedule.target or Target.host()
-        found = count(schedule.func, target.lanes("float32"))
+        counts = count(schedule.func, target.lanes("float32"))
         row = next(r for r in nest_rows(schedule.func, target).rows if r.reduce)
         share = measured.gflops / measure_all_threads(target)
         step = Step(
@@ -89,9 +88,9 @@ class Steps:
             measured,
             share,
             why_above(share, tile_of(schedule.func), [b.dtype for b in schedule.func.params], 1),
-            _lanes(found.lanes, target.lanes("float32")),
-            f"{found.rows} × {found.vectors}" if found.accumulators else "–",
-            sum(found.loaded.values()),
+            _lanes(counts.lanes, target.lanes("float32")),
+            f"{counts.rows} × {counts.vectors}" if counts.accumulators else "–",
+            sum(counts.loaded.values()),
             row.working_set,
             row.level,
             row.bytes,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.labs.attempt import Lab
+from workbench.labs.counters import count
+from workbench.labs.exercise import Answer, Exercise, Goal, Prediction
 from workbench.workloads import matmul
-
-from .attempt import Lab
-from .counters import count
-from .exercise import Answer, Exercise, Goal, Prediction
 
 if TYPE_CHECKING:
     from workbench.ir.func import Func
@@ -97,19 +96,19 @@ def _wrong_lanes(said: Answer, target: Target) -> str:
 
 
 def _full_vectors(func: Func, target: Target) -> tuple[bool, str]:
-    found, lanes = count(func, _lanes(target)), _lanes(target)
-    if not found.vectorized:
+    counts, lanes = count(func, _lanes(target)), _lanes(target)
+    if not counts.vectorized:
         return False, "No loop is vectorised yet."
-    if found.lanes % lanes:
-        return False, f"The vectorised loop runs {found.lanes} times, which is not a multiple of {lanes} lanes."
-    return True, f"One instruction works on {lanes} neighbouring numbers along {found.vectorized}."
+    if counts.lanes % lanes:
+        return False, f"The vectorised loop runs {counts.lanes} times, which is not a multiple of {lanes} lanes."
+    return True, f"One instruction works on {lanes} neighbouring numbers along {counts.vectorized}."
 
 
 def _contiguous(func: Func, target: Target) -> tuple[bool, str]:
-    found = count(func, _lanes(target))
-    if not found.vectorized:
+    counts = count(func, _lanes(target))
+    if not counts.vectorized:
         return False, "As long as no loop is vectorised, nothing is loaded or stored as a vector."
-    far = {name: step for name, step in found.strides.items() if step not in (0, 1)}
+    far = {name: step for name, step in counts.strides.items() if step not in (0, 1)}
     if far:
         text = ", ".join(f"{step} elements apart in {name}" for name, step in far.items())
         return False, f"Neighbouring lanes lie {text}: the vector has to be gathered one by one."
@@ -170,33 +169,33 @@ def _wrong_rows(said: Answer, target: Target) -> str:
 
 
 def _enough_accumulators(func: Func, target: Target) -> tuple[bool, str]:
-    found, need = count(func, _lanes(target)), target.vector_registers // 2
-    if not found.accumulators or not found.vectorized:
+    counts, need = count(func, _lanes(target)), target.vector_registers // 2
+    if not counts.accumulators or not counts.vectorized:
         return False, (
             "No tile of C stays in vector registers: inside the loop over k, every loop over C has to be unrolled or "
             "vectorised, and one of them vectorised."
         )
-    end = "." if found.accumulators >= need else f"; at least {need} are needed."
-    shape = f"{found.rows} rows × {found.vectors} vectors"
-    return found.accumulators >= need, f"{found.accumulators} accumulators ({shape}) stay in registers{end}"
+    end = "." if counts.accumulators >= need else f"; at least {need} are needed."
+    shape = f"{counts.rows} rows × {counts.vectors} vectors"
+    return counts.accumulators >= need, f"{counts.accumulators} accumulators ({shape}) stay in registers{end}"
 
 
 def _fits(func: Func, target: Target) -> tuple[bool, str]:
-    found = count(func, _lanes(target))
-    if not found.accumulators:
+    counts = count(func, _lanes(target))
+    if not counts.accumulators:
         return False, "What is not in registers cannot fit there; see the line above."
-    used = found.accumulators + found.vectors + 1
+    used = counts.accumulators + counts.vectors + 1
     text = f"The tile needs {used} of {target.vector_registers} vector registers"
     good = used <= target.vector_registers
     return good, text + ("." if good else ": what does not fit is stored and loaded again at every step of k.")
 
 
 def _work_per_load(func: Func, target: Target) -> tuple[bool, str]:
-    found = count(func, _lanes(target))
-    good = found.adds_per_load >= 1.3
+    counts = count(func, _lanes(target))
+    good = counts.adds_per_load >= 1.3
     shape = "" if good else "; at least 1.3 are needed, and squarer tiles have more"
-    loads = f"{found.accumulators} multiply-adds share {found.vector_loads} loads"
-    return good, f"{loads}: {found.adds_per_load:.2f} for each load{shape}."
+    loads = f"{counts.accumulators} multiply-adds share {counts.vector_loads} loads"
+    return good, f"{loads}: {counts.adds_per_load:.2f} for each load{shape}."
 
 
 def _register_tile(s: Schedule) -> None:

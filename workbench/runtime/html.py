@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from workbench import markup as m
-from workbench.ir.printer import to_text
-from workbench.runtime.plan import CallPlan
-from workbench.runtime.results import ONCE
-from workbench.runtime.verdicts import outcomes
+from workbench.ir.text.printer import to_text
+from workbench.runtime.execution.plan import CallPlan
+from workbench.runtime.measuring.comparison_words import ONCE, outcomes
 from workbench.schedule import hooks
 from workbench.schedule.html import interface, machine, nest_table, operations
 
 if TYPE_CHECKING:
-    from workbench.runtime.contest import Contest
-    from workbench.runtime.executable import Executable
+    from workbench.runtime.execution.benchmark import BenchmarkResult
+    from workbench.runtime.execution.executable import Executable
+    from workbench.runtime.execution.plan import ArraySpec
     from workbench.runtime.kernel import Kernel
-    from workbench.runtime.plan import ArraySpec
-    from workbench.runtime.results import Measurement
-    from workbench.runtime.timing import BenchmarkResult
+    from workbench.runtime.measuring.contest import Contest
+    from workbench.runtime.measuring.results import Measurement
 
+#: Rows of a table that are shown: a screen.
 CALLS = 30
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import BuildError, ShapeError, did_you_mean
+from workbench.errors import BuildError
 from workbench.ir.func import Buffer, Func, pack
 from workbench.legible import shown_legibly
 from workbench.locks import ForkLock
@@ -18,7 +18,8 @@ from workbench.runtime.buffers import (
     pointer_table,
     poison,
 )
-from workbench.runtime.loaded import CodeImage, LoadedCode, Surroundings
+from workbench.runtime.execution.inputs import by_name
+from workbench.runtime.loaded_code import CodeImage, LoadedCode, Surroundings
 
 if TYPE_CHECKING:
     from workbench.codegen import Backend, ObjectCode
@@ -140,7 +141,7 @@ class Kernel:
     @property
     def nest(self) -> str:
         """The loop nest as text."""
-        from workbench.ir.printer import to_text
+        from workbench.ir.text.printer import to_text
 
         return to_text(self.func)
 
@@ -197,7 +198,7 @@ class Kernel:
             Calling it runs the kernel and returns the same output arrays every time.
         """
         _ = self._loaded  # a kernel that cannot run says so before it looks at the arrays
-        given = self._bind(arrays, named)
+        given = by_name([b.name for b in self.func.inputs], arrays, named, self.func.name)
         outputs = [aligned_empty(physical_shape(b), b.dtype) for b in self.func.outputs]
         rest = iter(outputs)
         keep = [next(rest) if b.role == "output" else self._operand(b, given[b.name]) for b in self.func.params]
@@ -210,35 +211,6 @@ class Kernel:
                 for array in outputs:
                     poison(array)
             self._around.call(self._loaded.address, table)
-
-    def _bind(self, arrays: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
-        names = [b.name for b in self.func.inputs]
-        if len(arrays) > len(names):
-            raise ShapeError(
-                "shape.count",
-                f"{self.func.name} takes {len(names)} arrays, not {len(arrays)}",
-                hint=f"they are {names}",
-            )
-        given = dict(zip(names, arrays, strict=False))
-        for name, value in named.items():
-            if name not in names:
-                raise ShapeError(
-                    "shape.name",
-                    f"{self.func.name} has no input {name!r}",
-                    where=(name,),
-                    hint=did_you_mean(name, names),
-                )
-            if name in given:
-                raise ShapeError("shape.name", f"{name!r} is given twice", where=(name,))
-            given[name] = value
-        missing = [name for name in names if name not in given]
-        if missing:
-            raise ShapeError(
-                "shape.count",
-                f"{self.func.name} needs {len(names)} arrays; {', '.join(missing)} missing",
-                where=missing,
-            )
-        return given
 
     @staticmethod
     def _operand(buffer: Buffer, value: Any) -> Array:

@@ -7,14 +7,14 @@
 
 from __future__ import annotations
 
-from ..errors import ScheduleError
-from ..ir.units import drop_unit_loops
-from .domain import Domain
-from .holes import Hole, fill
-from .moves import Move
-from .primitive import Primitive, primitive, registry
-from .refusal import Witness
-from .schedule import Schedule
+from workbench.errors import ScheduleError
+from workbench.ir.units import drop_unit_loops
+from workbench.schedule.domain import Domain
+from workbench.schedule.holes import Hole, fill
+from workbench.schedule.moves import Move
+from workbench.schedule.primitive import Primitive, primitive, registry
+from workbench.schedule.refusal import Witness
+from workbench.schedule.schedule import Schedule
 
 __all__ = [
     "Domain",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn
 
-from ..ir.expr import Binary, Const, Expr, Load, all_index_forms
-from ..ir.func import Func
-from ..ir.stmt import Block
-from . import legality
-from .refusal import refuse
+from workbench.ir.expr import Binary, Const, Expr, Load, all_index_forms
+from workbench.ir.func import Func
+from workbench.ir.stmt import Block
+from workbench.schedule import legality
+from workbench.schedule.refusal import refuse
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ def match_conv(func: Func, block: Block) -> Conv:
         )
     kernel, data = _operands(func, block, term, o, reduced)
     kh, kw, c = (str(x.single_var()) for x in kernel.index[:3])
-    found = {a: extents[a] for a in (n, h, w, o, kh, kw, c)}
-    sizes = {a: e for a, e in found.items() if isinstance(e, int)}
-    if len(sizes) < len(found):
+    axis_extents = {a: extents[a] for a in (n, h, w, o, kh, kw, c)}
+    sizes = {a: e for a, e in axis_extents.items() if isinstance(e, int)}
+    if len(sizes) < len(axis_extents):
         refuse("winograd.conv", f"The extents of block {name!r} are open.", (name,), "do this step first")
     conv = Conv(n, h, w, o, kh, kw, c, sizes, data, kernel.buffer, start)
     _check_sizes(func, block, conv)

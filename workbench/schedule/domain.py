@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import whole
-from ..errors import ScheduleError
-from ..ir.func import Constraint, Func
-from ..ir.poly import EXTENT_LIMIT, evaluate
-from .holes import divisors
+from workbench.arguments import whole
+from workbench.errors import ScheduleError
+from workbench.ir.func import Constraint, Func
+from workbench.ir.limits import EXTENT_LIMIT
+from workbench.ir.memo import remembered_by_value
+from workbench.ir.poly import evaluate
+from workbench.schedule.holes import divisors
+from workbench.schedule.limits import MOST_WAYS
 
-#: Most combinations of the holes of one relation.
-MOST_WAYS = 1 << 18
 
-
-@functools.lru_cache(maxsize=512)
+@remembered_by_value(512)
 def factor_table(extent: int, parts: int) -> NDArray[np.int64]:
     """All ordered ways to write `extent` as a product of `parts` factors.
 

@@ -1,23 +1,22 @@
-"""What the fields of a primitive hold: kinds with their checks and what a form offers, and the JSON and Python forms of
-values.
-"""
+"""What the fields of a primitive hold: names of a nest, factors, sizes; and the JSON and Python forms of values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..arguments import elements, shown
-from ..errors import ScheduleError
-from ..ir.func import Func
-from ..ir.poly import EXTENT_LIMIT
-from ..ir.stmt import blocks, loops
-from .holes import NUMBER_LIMIT, Hole, divisors
-
-Json: TypeAlias = Any
+from workbench.arguments import shown
+from workbench.errors import ScheduleError
+from workbench.forms import Json, Kind, Text, as_sequence
+from workbench.ir.func import Func
+from workbench.ir.limits import EXTENT_LIMIT
+from workbench.ir.stmt import blocks, loops
+from workbench.schedule.holes import Hole, divisors
+from workbench.schedule.limits import NUMBER_LIMIT
 
 #: Most parts that one step cuts a loop into; an extent below `NUMBER_LIMIT` has fewer prime factors.
 MOST_FACTORS = 32
@@ -25,104 +24,45 @@ MOST_FACTORS = 32
 DEEPEST = 4
 
 
-@dataclass(frozen=True, slots=True)
-class FieldKind:
-    """What a field of a primitive holds: how a value is checked, and what a form offers."""
-
-    label: str = ""
-    widget: ClassVar[str] = "text"
-    #: A variadic field takes the remaining positional arguments.
-    variadic: ClassVar[bool] = False
-    #: Whether the field may hold a `Hole` with choices, which makes variants of the schedule.
-    open_choice: ClassVar[bool] = False
-    #: Whether a plain string inside the value is the name of a hole.
-    holds_holes: ClassVar[bool] = False
-
-    def clean(self, value: object) -> object:
-        """Bring what the user passed into the form that is kept, or raise ValueError with the reason."""
-        return value
-
-    def accept(self, value: object) -> object:
-        """`clean`, also for a `Hole` where the field may hold one: then each of its choices."""
-        if not (self.open_choice and isinstance(value, Hole)):
-            return self.clean(value)
-        if value.choices is None:
-            raise ValueError("a hole needs choices here: Hole(choices=[...])")
-        return Hole(value.name, tuple(self.clean(c) for c in value.choices))
-
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
-        """Values that a form may offer, given the function and the other fields."""
-        return ()
+_NAMED: dict[str, Callable[[Func], Iterable[str]]] = {
+    "loop": lambda func: (lp.name for lp, _ in loops(func.body)),
+    "block": lambda func: (b.name for b, _ in blocks(func.body)),
+    "buffer": lambda func: (b.name for b in func.buffers),
+    "nest": lambda func: (*_NAMED["loop"](func), *_NAMED["block"](func)),
+}
+"""What a function has of the things that a field may name."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Name(FieldKind):
-    what: ClassVar[str] = "name"
+class Ref(Text):
+    """One of the things that `names` says, by its name; an axis is one of the block in the field `of`."""
+
     widget: ClassVar[str] = "select"
     open_choice: ClassVar[bool] = True
 
-    def clean(self, value: object) -> object:
-        if not isinstance(value, str):
-            raise ValueError(f"expected the name of a {self.what}, not {shown(value)}")
-        return value
+    @property
+    def words(self) -> str:  # type: ignore[override]
+        return f"the name of a {'loop or block' if self.names == 'nest' else self.names}"
 
-
-@dataclass(frozen=True, slots=True)
-class LoopRef(_Name):
-    """One loop, by name."""
-
-    what: ClassVar[str] = "loop"
-
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
-        return tuple(lp.name for lp, _ in loops(func.body))
-
-
-@dataclass(frozen=True, slots=True)
-class BlockRef(_Name):
-    """One block, by name."""
-
-    what: ClassVar[str] = "block"
-
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
-        return tuple(b.name for b, _ in blocks(func.body))
-
-
-@dataclass(frozen=True, slots=True)
-class BufferRef(_Name):
-    """One buffer, by name."""
-
-    what: ClassVar[str] = "buffer"
-
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
-        return tuple(b.name for b in func.buffers)
-
-
-@dataclass(frozen=True, slots=True)
-class NestRef(_Name):
-    """One loop or block, by name."""
-
-    what: ClassVar[str] = "loop or block"
-
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
-        return (*(lp.name for lp, _ in loops(func.body)), *(b.name for b, _ in blocks(func.body)))
-
-
-@dataclass(frozen=True, slots=True)
-class AxisRef(_Name):
-    """One axis of the block in the field `of`, by name."""
-
-    of: str = "block"
-    what: ClassVar[str] = "axis"
-
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
-        found = [b for b, _ in blocks(func.body) if args.get(self.of, b.name) == b.name]
+    def options(self, subject: Func, args: Mapping[str, object]) -> tuple[object, ...]:
+        if self.names in _NAMED:
+            return tuple(_NAMED[self.names](subject))
+        found = [b for b, _ in blocks(subject.body) if args.get(self.of, b.name) == b.name]
         return tuple(dict.fromkeys(it.name for b in found for it in b.iters))
 
 
+LoopRef = partial(Ref, names="loop")
+BlockRef = partial(Ref, names="block")
+BufferRef = partial(Ref, names="buffer")
+NestRef = partial(Ref, names="nest")
+AxisRef = partial(Ref, names="axis", of="block")
+
+
 @dataclass(frozen=True, slots=True)
-class LoopRefs(FieldKind):
+class LoopRefs(Kind):
     """Several loops, by name, in order; given as ``f("i", "j")`` or ``f(["i", "j"])``."""
 
+    names: str = field(default="loop", kw_only=True)
     widget: ClassVar[str] = "multiselect"
     variadic: ClassVar[bool] = True
 
@@ -135,17 +75,21 @@ class LoopRefs(FieldKind):
             raise ValueError(f"expected names of loops, not {shown(bad[0])}")
         return tuple(names)
 
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
-        return tuple(lp.name for lp, _ in loops(func.body))
+    def options(self, subject: Func, args: Mapping[str, object]) -> tuple[object, ...]:
+        return tuple(_NAMED["loop"](subject))
 
 
 @dataclass(frozen=True, slots=True)
-class Factors(FieldKind):
+class Factors(Kind):
     """Factors of a loop's extent, outermost first: ints, `Hole`, names of holes, and one None for "the rest"."""
 
-    of: str = "loop"
+    of: str = field(default="loop", kw_only=True)
     widget: ClassVar[str] = "factors"
     holds_holes: ClassVar[bool] = True
+
+    @property
+    def may_be_open(self) -> bool:
+        return True
 
     def clean(self, value: object) -> object:
         if isinstance(value, int | np.integer | Hole | str) and not isinstance(value, bool):
@@ -165,16 +109,16 @@ class Factors(FieldKind):
             raise ValueError(f"a factor is an int, a Hole, the name of a hole or None, not {shown(f)}")
         return number(f, "a factor", 1)
 
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
+    def options(self, subject: Func, args: Mapping[str, object]) -> tuple[object, ...]:
         try:
-            extent = func.loop(str(args[self.of]))[0].extent
+            extent = subject.loop(str(args[self.of]))[0].extent
         except (KeyError, ScheduleError):
             return ()
         return divisors(extent) if isinstance(extent, int) and extent < EXTENT_LIMIT else ()
 
 
 @dataclass(frozen=True, slots=True)
-class BlockSize(FieldKind):
+class BlockSize(Kind):
     """Size of a packed block: an int, the name of a hole, or several names for their product."""
 
     widget: ClassVar[str] = "size"
@@ -195,15 +139,15 @@ class BlockSize(FieldKind):
             return value.name
         return value if isinstance(value, str) else number(value, "a block size", 1)
 
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
-        return (4, 8, 16, 32, *(h.name for h in func.holes))
+    def options(self, subject: Func, args: Mapping[str, object]) -> tuple[object, ...]:
+        return (4, 8, 16, 32, *(h.name for h in subject.holes))
 
 
 @dataclass(frozen=True, slots=True)
-class Number(FieldKind):
-    """An integer, such as a dimension; `words` is how some are said."""
+class Number(Kind):
+    """An integer, such as a dimension; `said` is how some are said."""
 
-    words: tuple[tuple[int, str], ...] = ()
+    said: tuple[tuple[int, str], ...] = ()
     widget: ClassVar[str] = "number"
 
     def clean(self, value: object) -> object:
@@ -211,87 +155,32 @@ class Number(FieldKind):
 
 
 @dataclass(frozen=True, slots=True)
-class NoteKey(FieldKind):
+class NoteKey(Kind):
     """Key of a note: any word; a form offers those that have an effect."""
 
     keys: tuple[str, ...] = ()
     widget: ClassVar[str] = "select"
+    free: ClassVar[bool] = True
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        return self.keys
 
     def clean(self, value: object) -> object:
         if not isinstance(value, str) or not value:
             raise ValueError(f"expected a word, not {shown(value)}")
         return value
 
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
-        return self.keys
-
 
 @dataclass(frozen=True, slots=True)
 class NoteValue(Number):
     """Value of a note: an integer or a text; a form takes a number."""
 
+    free: ClassVar[bool] = True
+
     def clean(self, value: object) -> object:
         # An explicit base: dataclasses with slots are made twice, which `super()` does not survive.
         return value if isinstance(value, str) else Number.clean(self, value)
-
-
-@dataclass(frozen=True, slots=True)
-class Choice(FieldKind):
-    """One of a few words."""
-
-    values: tuple[str, ...] = ()
-    widget: ClassVar[str] = "select"
-    open_choice: ClassVar[bool] = True
-
-    def clean(self, value: object) -> object:
-        if not isinstance(value, str) or value not in self.values:
-            raise ValueError(f"expected one of {', '.join(self.values)}, not {shown(value)}")
-        return value
-
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
-        return self.values
-
-
-@dataclass(frozen=True, slots=True)
-class Flag(FieldKind):
-    """Yes or no."""
-
-    widget: ClassVar[str] = "checkbox"
-    open_choice: ClassVar[bool] = True
-
-    def clean(self, value: object) -> object:
-        if not isinstance(value, bool):
-            raise ValueError(f"expected True or False, not {shown(value)}")
-        return value
-
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
-        return (False, True)
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One field of a primitive, as a form needs it."""
-
-    name: str
-    kind: FieldKind
-    required: bool
-    default: object
-
-    def describe(self, func: Func | None = None, args: Mapping[str, object] | None = None) -> dict[str, Json]:
-        """JSON description for a form; with `func` it lists the values on offer."""
-        out: dict[str, Json] = {
-            "name": self.name,
-            "widget": self.kind.widget,
-            "label": self.kind.label,
-            "required": self.required,
-            "variadic": self.kind.variadic,
-            "may_be_open": self.kind.open_choice or isinstance(self.kind, Factors),
-        }
-        if not self.required:
-            out["default"] = encode(self.default)
-        if func is not None:
-            out["options"] = [encode(v) for v in self.kind.options(func, args or {})]
-        return out
 
 
 def encode(value: object) -> Json:
@@ -352,14 +241,6 @@ def with_numbers(value: object, values: Mapping[str, int], names: bool) -> Any:
             return tuple(with_numbers(v, values, names) for v in value)
         case _:
             return value
-
-
-def as_sequence(value: object) -> Sequence[Any]:
-    """Tuple of a list's elements; ValueError for what is no list."""
-    found = elements(value)
-    if found is None:
-        raise ValueError(f"expected a list, not {shown(value)}")
-    return found
 
 
 def number(value: object, what: str, least: int) -> int:

@@ -6,7 +6,6 @@ are says `workbench.schedule.domain`.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,15 +14,14 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import elements, is_a, shown
-from ..errors import ScheduleError, did_you_mean
-from ..ir.func import Func, subst_holes
-from ..ir.poly import EXTENT_LIMIT, Dim, hole, holes_of, substitute
-from ..ir.remembered import Remembered
-from ..ir.stmt import Block, walk
-
-#: Numbers of a schedule are below it: extents and sizes stay such that products of two fit 64 bits.
-NUMBER_LIMIT = 1 << 31
+from workbench.arguments import elements, is_a, shown
+from workbench.errors import ScheduleError, did_you_mean
+from workbench.ir.func import Func, subst_holes
+from workbench.ir.limits import EXTENT_LIMIT
+from workbench.ir.memo import remembered, remembered_by_value
+from workbench.ir.poly import Dim, hole, holes_of, substitute
+from workbench.ir.stmt import Block, walk
+from workbench.schedule.limits import NUMBER_LIMIT
 
 Row: TypeAlias = Mapping[str, int] | Sequence[int] | NDArray[np.integer[Any]]
 
@@ -70,7 +68,7 @@ class Hole:
         return f"Hole({', '.join(parts)})"
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered_by_value(4096)
 def divisors(n: int) -> tuple[int, ...]:
     """All divisors of `n`, ascending."""
     small = [d for d in range(1, math.isqrt(n) + 1) if n % d == 0]
@@ -263,7 +261,7 @@ def _product_error(names: Sequence[str], values: Mapping[str, int], total: int) 
 
 def hole_names(func: Func, loop: str, count: int) -> list[str]:
     """Readable unused names for the holes of a split: ``i_0, i_1`` for a loop ``i``."""
-    taken = _TAKEN.of((func.body, func.buffers, func.holes, func.aliases), lambda: _all_taken(func))
+    taken = _all_taken(func)
     base = loop.replace(".", "_")
     prefix, k = base, 0
     while any(f"{prefix}_{i}" in taken for i in range(count)):
@@ -272,9 +270,7 @@ def hole_names(func: Func, loop: str, count: int) -> list[str]:
     return [f"{prefix}_{i}" for i in range(count)]
 
 
-_TAKEN: Remembered[set[str]] = Remembered(256)
-
-
+@remembered(256, parts=lambda func: (func.body, func.buffers, func.holes, func.aliases))
 def _all_taken(func: Func) -> set[str]:
     """Names that no new hole may have."""
     taken = {h.name for h in func.holes} | {n for n, _ in func.aliases} | {b.name for b in func.buffers}

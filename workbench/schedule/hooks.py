@@ -9,9 +9,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ..ir.func import Func
+from workbench.ir.func import Func
 
-_PROVIDER = "workbench.runtime.services"
+_PROVIDER = "workbench.runtime.measuring.services"
 _ANALYSIS = "workbench.analysis"
 
 

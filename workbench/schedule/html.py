@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import markup as m
-from ..ir.flops import count_flops
-from ..ir.func import Buffer, Func
-from ..ir.printer import dim_text, to_text
-from . import hooks
+from workbench import markup as m
+from workbench.ir.flops import count_flops
+from workbench.ir.func import Buffer, Func
+from workbench.ir.text.printer import dim_text, to_text
+from workbench.schedule import hooks
 
 if TYPE_CHECKING:
-    from .moves import Move
-    from .schedule import Schedule
+    from workbench.schedule.moves import Move
+    from workbench.schedule.schedule import Schedule
 
 NEST_ROWS = 60
 STEPS = 60

@@ -7,20 +7,30 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from ..ir.expr import DEEPEST as MOST_LEVELS
-from ..ir.expr import MOST_NODES, Expr, measure
-from ..ir.func import Buffer, Func
-from ..ir.remembered import Remembered
-from ..ir.stmt import Block
-from .outline import Outline
-from .refusal import refuse
+from workbench.ir.expr import Expr, measure
+from workbench.ir.func import Buffer, Func
+from workbench.ir.limits import DEEPEST_EXPRESSION, MOST_NODES
+from workbench.ir.memo import remembered
+from workbench.ir.stmt import Block
+from workbench.schedule.outline import Outline
+from workbench.schedule.refusal import refuse
 
-#: Most times that a block may run, about a day of one core.
+#: Times that a block runs in one call: about a day of one core.
 MOST_ITERATIONS = 1 << 48
-#: Most bytes of one buffer.
+#: Bytes of one buffer.
 MOST_BYTES = 1 << 32
-#: Most loops inside each other; what walks a nest takes a few frames of Python's stack for each.
-DEEPEST = 64
+#: Loops inside each other: what walks a nest takes a few frames of Python's stack for each.
+DEEPEST_NEST = 64
+#: Numbers in steps are below it: extents and sizes stay such that products of two fit 64 bits.
+NUMBER_LIMIT = 1 << 31
+#: Combinations of the holes of one relation, all of which stand in a table.
+MOST_WAYS = 1 << 18
+#: Iterations that are written out one after the other; chosen, no measurement set it.
+UNROLL_LIMIT = 512
+#: Iterations that run as vectors; more of them are a loop of vectors, which a split says better.
+VECTOR_LIMIT = 1024
+#: Threads of one block, as devices of today allow.
+THREAD_LIMIT = 1024
 
 
 def check_inlined(block: Block, value: Expr, into: Block, code: str) -> None:
@@ -28,7 +38,7 @@ def check_inlined(block: Block, value: Expr, into: Block, code: str) -> None:
     times = sum(ld.buffer == block.buffer for ld in into.loads())
     nodes, depth = measure(value)
     deepest = max(measure(e)[1] for e in into.exprs)
-    if times * nodes > MOST_NODES or depth + deepest > MOST_LEVELS:
+    if times * nodes > MOST_NODES or depth + deepest > DEEPEST_EXPRESSION:
         refuse(
             code,
             f"{into.name!r} reads {block.buffer!r} {times} times, and the value of {block.name!r} has {nodes:.2g} "
@@ -44,14 +54,14 @@ def check(before: Func, after: Func, step: str) -> None:
     times, block = outline.iterations
     if times > MOST_ITERATIONS and times > Outline.of(before.body).iterations[0]:
         _too_large(step, f"{times:.2g} runs of block", block, MOST_ITERATIONS)
-    nbytes, buffer = _largest(after)
-    if nbytes > MOST_BYTES and nbytes > _largest(before)[0]:
+    nbytes, buffer = _largest(after.buffers)
+    if nbytes > MOST_BYTES and nbytes > _largest(before.buffers)[0]:
         _too_large(step, f"{nbytes:.2g} bytes of buffer", buffer, MOST_BYTES)
     depth, loop = outline.depth
-    if depth > DEEPEST and depth > Outline.of(before.body).depth[0]:
+    if depth > DEEPEST_NEST and depth > Outline.of(before.body).depth[0]:
         refuse(
             "nest.depth",
-            f"After this {step} loop {loop!r} would lie inside {depth - 1} others; the limit is {DEEPEST} in all.",
+            f"After this {step} loop {loop!r} would lie inside {depth - 1} others; the limit is {DEEPEST_NEST} in all.",
             (loop,),
             "fuse loops, or split into fewer parts",
         )
@@ -64,16 +74,16 @@ def _too_large(step: str, what: str, name: str, limit: int) -> NoReturn:
 
 def have_room(func: Func, times: int) -> bool:
     """Whether the nest and each buffer could be so many times as large as they are."""
-    return Outline.of(func.body).iterations[0] * times <= MOST_ITERATIONS and _largest(func)[0] * times <= MOST_BYTES
+    nbytes, _ = _largest(func.buffers)
+    return Outline.of(func.body).iterations[0] * times <= MOST_ITERATIONS and nbytes * times <= MOST_BYTES
 
 
-_SIZES: Remembered[tuple[int, str]] = Remembered(1024)
-
-
-def _largest(func: Func) -> tuple[int, str]:
+@remembered(512)
+def _largest(buffers: tuple[Buffer, ...]) -> tuple[int, str]:
     """Bytes of the largest buffer, and its name."""
-    return _SIZES.about(func.buffers, lambda buffers: max(map(_size, buffers), default=(0, "")))
+    return max(map(_size, buffers), default=(0, ""))
 
 
+@remembered(512)
 def _size(buffer: Buffer) -> tuple[int, str]:
-    return _SIZES.about(buffer, lambda b: (b.nbytes, b.name) if all(isinstance(d, int) for d in b.shape) else (0, ""))
+    return (buffer.nbytes, buffer.name) if all(isinstance(d, int) for d in buffer.shape) else (0, "")

@@ -7,13 +7,14 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import WorkbenchError
-from ..ir.func import Func
-from ..ir.remembered import trial
-from ..ir.stmt import Block, walk
-from ..legible import shown_legibly
-from .primitive import Json, Primitive
-from .refusal import Evidence, Hint, Refusal, Witness, witness_of
+from workbench import forms
+from workbench.errors import WorkbenchError
+from workbench.ir.func import Func
+from workbench.ir.memo import trial
+from workbench.ir.stmt import Block, walk
+from workbench.legible import shown_legibly
+from workbench.schedule.primitive import Json, Primitive
+from workbench.schedule.refusal import Evidence, Hint, Refusal, Witness, witness_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class Moves(list[Move]):
     """A list of moves that a notebook shows as a table."""
 
     def _repr_html_(self) -> str:
-        from .html import moves_html
+        from workbench.schedule.html import moves_html
 
         return moves_html(self)
 
@@ -139,18 +140,12 @@ def method_of(cls: type[Primitive]) -> Callable[..., Any]:
             return self
         return names[0] if cls.returns == "name" else names
 
-    own, me = cls.signature(), inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    method.__name__, method.__qualname__ = cls.name, f"Schedule.{cls.name}"
-    method.__doc__ = method_doc(cls)
-    method.__signature__ = own.replace(parameters=[me, *own.parameters.values()])  # type: ignore[attr-defined]
-    return method
+    return forms.method_of(cls, "Schedule", method, method_doc(cls))
 
 
 def method_doc(cls: type[Primitive]) -> str:
     """Documentation of the method that a primitive becomes, from its declaration."""
-    lines = [inspect.getdoc(cls) or "", "", "Parameters", "----------"]
-    for f in cls.fields():
-        lines += [f"{'*' if f.kind.variadic else ''}{f.name}", f"    {f.kind.label.capitalize()}."]
+    lines = [inspect.getdoc(cls) or "", *forms.parameters(cls)]
     gives = {
         "nothing": ("Schedule", "itself"),
         "name": ("str", "the name that was made"),

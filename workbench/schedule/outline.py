@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..ir.remembered import Remembered
-from ..ir.stmt import BOUND_KINDS, Block, For, Stmt, cut_axes
+from workbench.ir.memo import remembered
+from workbench.ir.stmt import BOUND_KINDS, Block, For, Stmt, cut_axes
 
 
 @dataclass(slots=True)
@@ -40,17 +40,15 @@ class Outline:
     @staticmethod
     def of(body: tuple[Stmt, ...]) -> Outline:
         """Outline of a function's statements."""
-        return _OUTLINES.about(body, _together)
+        return _together(body)
 
     @staticmethod
     def of_nest(nest: Stmt) -> Outline:
         """Outline of one of them."""
-        return _OUTLINES.about(nest, _outline)
+        return _outline(nest)
 
 
-_OUTLINES: Remembered[Outline] = Remembered(1024)
-
-
+@remembered(512)
 def _together(body: tuple[Stmt, ...]) -> Outline:
     """Most steps change one of the nests of a body; the others are the same objects as before."""
     out = Outline()
@@ -67,6 +65,7 @@ def _together(body: tuple[Stmt, ...]) -> Outline:
     return out
 
 
+@remembered(512)
 def _outline(nest: Stmt) -> Outline:
     out = Outline()
     _look(nest, out, 1, (), False)

@@ -20,38 +20,32 @@ lists, and the contract tests, which walk over `registry`.
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, get_type_hints
+from typing import ClassVar, Literal, TypeAlias, TypeVar
 
-from ..arguments import shown
-from ..errors import ScheduleError, UsageError
-from ..ir.func import Func
-from . import legality, limits, standing
-from .fields import (
+from workbench.arguments import shown
+from workbench.errors import ScheduleError, UsageError
+from workbench.forms import Choice, Flag, Form, Json, Kind
+from workbench.ir.func import Func
+from workbench.schedule import legality, limits, promises
+from workbench.schedule.fields import (
     AxisRef,
     BlockRef,
     BlockSize,
     BufferRef,
-    Choice,
     Factors,
-    Field,
-    FieldKind,
-    Flag,
-    Json,
     LoopRef,
     LoopRefs,
-    NestRef,
     Number,
     decode,
     encode,
     source,
     with_numbers,
 )
-from .holes import Hole
-from .registry import Registry
+from workbench.schedule.holes import Hole
+from workbench.schedule.registry import Registry
 
 Applied: TypeAlias = tuple[Func, tuple[str, ...]]
 Returns: TypeAlias = Literal["nothing", "name", "names"]
@@ -79,14 +73,14 @@ COMMON_CODES: Mapping[str, str] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Primitive:
+class Primitive(Form):
     """One step of a schedule. Subclasses are declared with `primitive`; see the module's documentation.
 
     A field that allows it may hold a `Hole` with choices in a trace; `variants` lists the closed steps, and only those
     can be checked and applied.
     """
 
-    name: ClassVar[str] = ""
+    argument_code: ClassVar[str] = "primitive.argument"
     category: ClassVar[Category] = "loop"
     #: Error code -> when it is raised.
     codes: ClassVar[Mapping[str, str]] = MappingProxyType({})
@@ -95,7 +89,6 @@ class Primitive:
     idle: ClassVar[str] = ""
     #: Whether a step may name what lies inside a unit (see `blockize`).
     inside_units: ClassVar[bool] = False
-    _fields: ClassVar[tuple[Field, ...]] = ()
 
     # ----- what a declaration provides
 
@@ -116,7 +109,7 @@ class Primitive:
 
     def alike(self, func: Func) -> Hashable | None:
         """Say what this step has in common with others of its kind, where all of them are legal on `func` if one is;
-        None when that cannot be told without trying (`workbench.schedule.likeness`).
+        None when that cannot be told without trying (`workbench.schedule.similar_steps`).
         """
         return None
 
@@ -146,88 +139,36 @@ class Primitive:
             text = f"{self.name} is open in {', '.join(open_)}, and only a closed step can be taken."
             raise UsageError("primitive.argument", text, (self.name, *open_), "take one of its variants()")
         if not self.inside_units:
-            standing.check_named(func, self.name, self._names())
+            promises.check_named(func, self.name, self._names())
         new, names = self.apply(func)
         limits.check(func, new, self.name)
         legality.check_affine(new)
         legality.check_marks(new, self.name)
-        standing.check(func, new, self.name)
+        promises.check(func, new, self.name)
         return new, names
 
     def _names(self) -> Iterator[str]:
         """Loops and blocks that the step names."""
         for f in self._fields:
-            if isinstance(f.kind, LoopRef | LoopRefs | BlockRef | NestRef):
+            if f.kind.names in ("loop", "block", "nest"):
                 value = getattr(self, f.name)
                 yield from (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ()
 
     @classmethod
-    def fields(cls) -> tuple[Field, ...]:
-        """Fields in order, as a form needs them."""
-        return cls._fields
-
-    @classmethod
-    def summary(cls) -> str:
-        """First sentence of the documentation."""
-        return (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
-
-    @classmethod
-    def signature(cls) -> inspect.Signature:
-        """Signature of the method that `Schedule` gets."""
-        params = []
-        for f in cls._fields:
-            kind = inspect.Parameter.VAR_POSITIONAL if f.kind.variadic else inspect.Parameter.POSITIONAL_OR_KEYWORD
-            default = inspect.Parameter.empty if f.required or f.kind.variadic else f.default
-            params.append(inspect.Parameter(f.name, kind, default=default))
-        return inspect.Signature(params)
-
-    @classmethod
-    def make(cls, /, *args: object, **kwargs: object) -> Primitive:
-        """Build a step from the arguments of the method.
-
-        Raises
-        ------
-        UsageError
-            "primitive.argument" when arguments are missing, too many or of the wrong kind.
-        """
-        sig = cls.signature()
-        variadic = next((f.name for f in cls._fields if f.kind.variadic), None)
-        if variadic is not None and variadic in kwargs:
-            args = (*args, kwargs.pop(variadic))
-        try:
-            bound = sig.bind(*args, **kwargs)
-        except TypeError as e:
-            raise UsageError(
-                "primitive.argument", f"{cls.name}: {e}.", (cls.name,), f"usage: {cls.name}{sig}"
-            ) from None
-        values: dict[str, Any] = {}
-        for f in cls._fields:
-            if f.name in bound.arguments:
-                try:
-                    values[f.name] = f.kind.accept(bound.arguments[f.name])
-                except ValueError as e:
-                    raise UsageError(
-                        "primitive.argument",
-                        f"{cls.name}({f.name}): {e}.",
-                        (cls.name, f.name),
-                        f"usage: {cls.name}{sig}",
-                    ) from None
-            elif f.kind.variadic:
-                values[f.name] = ()
-        return cls(**values)
-
-    @property
-    def args(self) -> dict[str, Any]:
-        """Field name -> value."""
-        return {f.name: getattr(self, f.name) for f in self._fields}
+    def _cleaned(cls, kind: Kind, value: object) -> object:
+        """Take a `Hole` where the field may hold one: then each of its choices is checked."""
+        if not (kind.open_choice and isinstance(value, Hole)):
+            return kind.clean(value)
+        if value.choices is None:
+            raise ValueError("a hole needs choices here: Hole(choices=[...])")
+        return Hole(value.name, tuple(kind.clean(c) for c in value.choices))
 
     def to_json(self) -> dict[str, Json]:
         """``{"primitive": name, "args": {...}}``; null is "the rest", a hole ``{"hole": name, "choices": [...]}``.
 
         Arguments that have their default are left out, so that a new one does not change what a log says.
         """
-        said = [(f.name, v) for f in self._fields if (v := getattr(self, f.name)) != f.default or f.required]
-        return {"primitive": self.name, "args": {name: encode(v) for name, v in said}}
+        return {"primitive": self.name, "args": {name: encode(v) for name, v in self.said().items()}}
 
     def to_python(self, schedule: str = "s") -> str:
         """Text of the method call that makes this step."""
@@ -290,9 +231,8 @@ def primitive(
     """
 
     def declare(cls: P) -> P:
-        cls.name, cls.category, cls.codes, cls.returns = name, category, MappingProxyType(dict(codes)), returns
-        hints = get_type_hints(cls, include_extras=True)
-        cls._fields = tuple(_field(f, hints[f.name]) for f in dataclasses.fields(cls))
+        cls.category, cls.codes, cls.returns = category, MappingProxyType(dict(codes)), returns
+        cls.declare(name)
         registry.add(cls)
         return cls
 
@@ -327,13 +267,6 @@ def from_json(data: object) -> Primitive:
     return registry[data["primitive"]].make(**{k: decode(v) for k, v in args.items()})
 
 
-def _field(f: dataclasses.Field[Any], hint: Any) -> Field:
-    kind = next((m for m in getattr(hint, "__metadata__", ()) if isinstance(m, FieldKind)), None)
-    assert kind is not None, f"field {f.name!r} of a primitive needs Annotated[..., a FieldKind]"
-    required = f.default is dataclasses.MISSING
-    return Field(f.name, kind, required, None if required else f.default)
-
-
 __all__ = [
     "COMMON_CODES",
     "Applied",
@@ -343,8 +276,6 @@ __all__ = [
     "BufferRef",
     "Choice",
     "Factors",
-    "Field",
-    "FieldKind",
     "Flag",
     "Json",
     "LoopRef",

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Any, Generic, Literal, NoReturn, TypeAlias, TypeVar
 
-from ..errors import ScheduleError
-from ..legible import shown_legibly
+from workbench.errors import ScheduleError
+from workbench.legible import shown_legibly
 
 #: Two iterations write one element; one reduction takes the same term twice; an element is read before it is complete.
 WitnessKind: TypeAlias = Literal["write-write", "twice", "read-before-write"]
 Point: TypeAlias = tuple[tuple[str, int], ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +82,32 @@ def _at(point: Point) -> str:
     return f"({', '.join(f'{n} = {v}' for n, v in point)})"
 
 
-class Search:
-    """A search for a witness, made once, when somebody asks: most refusals are never looked at that closely."""
+class _Deferred(Generic[T]):
+    """Something that is worked out once, when somebody asks: most refusals are never looked at that closely."""
 
-    __slots__ = ("_find", "_found")
+    __slots__ = ("_made", "_work_out")
 
-    def __init__(self, find: Callable[[], Witness | None]) -> None:
-        self._find: Callable[[], Witness | None] | None = find
-        self._found: Witness | None = None
+    def __init__(self, work_out: Callable[[], T]) -> None:
+        self._work_out: Callable[[], T] | None = work_out
+        self._made: list[T] = []
+
+    def _get(self) -> T:
+        work_out = self._work_out
+        if work_out is not None:  # two threads may both do it, with the same result
+            self._made = [work_out()]
+            self._work_out = None
+        return self._made[0]
+
+
+class Search(_Deferred["Witness | None"]):
+    """A search for a witness."""
+
+    __slots__ = ()
 
     @property
     def witness(self) -> Witness | None:
         """What was found."""
-        find = self._find
-        if find is not None:  # two threads may both search, with the same result
-            self._found = find()
-            self._find = None
-        return self._found
+        return self._get()
 
 
 #: A witness, or how to find one.
@@ -109,21 +119,13 @@ def witness_of(evidence: Evidence) -> Witness | None:
     return evidence.witness if isinstance(evidence, Search) else evidence
 
 
-class Advice:
-    """A hint that has to be found out first, by trying other steps; done once, when somebody reads it."""
+class Advice(_Deferred[str]):
+    """A hint that has to be found out first, by trying other steps."""
 
-    __slots__ = ("_find", "_text")
-
-    def __init__(self, find: Callable[[], str]) -> None:
-        self._find: Callable[[], str] | None = find
-        self._text = ""
+    __slots__ = ()
 
     def __str__(self) -> str:
-        find = self._find
-        if find is not None:  # two threads may both find it, with the same result
-            self._text = find()
-            self._find = None
-        return self._text
+        return self._get()
 
 
 #: A hint, or how to find one.

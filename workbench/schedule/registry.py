@@ -2,47 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..arguments import shown
-from ..errors import ScheduleError, UsageError, did_you_mean
+from workbench.errors import ScheduleError, UsageError
+from workbench.registry import Declarations
 
 if TYPE_CHECKING:
-    from .primitive import Primitive
+    from workbench.schedule.primitive import Primitive
 
 
-class Registry:
+class Registry(Declarations["type[Primitive]"]):
     """All primitives by name; iterating gives them in the order of declaration."""
 
     def __init__(self) -> None:
-        self._table: dict[str, type[Primitive]] = {}
+        super().__init__("primitive", "primitives", "primitive.unknown", ScheduleError)
         self._listeners: list[Callable[[type[Primitive]], None]] = []
-
-    def __iter__(self) -> Iterator[type[Primitive]]:
-        return iter(self._table.values())
-
-    def __len__(self) -> int:
-        return len(self._table)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._table
-
-    def __getitem__(self, name: str) -> type[Primitive]:
-        found = self._table.get(str(name))  # whatever a file has there
-        if found is None:
-            raise ScheduleError(
-                "primitive.unknown",
-                f"There is no primitive {shown(name)}.",
-                (str(name),),
-                did_you_mean(str(name), self._table, "primitives"),
-            )
-        return found
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names in the order of declaration."""
-        return tuple(self._table)
 
     def add(self, cls: type[Primitive]) -> None:
         """Add a primitive and tell the listeners."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ..ir.affine import Affine, Digit, radix_boundaries
-from ..ir.func import Func
-from ..ir.poly import Dim, equal, normal
-from ..ir.stmt import Block, For, Iter, LoopKind, Stmt, blocks, cut_axes, loops, map_block, rewrite
+from workbench.ir.affine import Affine, Digit, radix_boundaries
+from workbench.ir.func import Func
+from workbench.ir.poly import Dim, equal, normal
+from workbench.ir.stmt import Block, For, Iter, LoopKind, Stmt, blocks, cut_axes, loops, map_block, rewrite
 
 
 def replace_loop(body: tuple[Stmt, ...], name: str, fn: Callable[[For], tuple[Stmt, ...]]) -> tuple[Stmt, ...]:
@@ -55,6 +55,13 @@ def remove_block(body: tuple[Stmt, ...], name: str) -> tuple[Stmt, ...]:
 def insert(body: tuple[Stmt, ...], loop: str, stmts: tuple[Stmt, ...], first: bool) -> tuple[Stmt, ...]:
     """Insert statements as the first or last ones in a loop."""
     return replace_loop(body, loop, lambda lp: (lp.around(stmts + lp.body if first else lp.body + stmts),))
+
+
+def own_nest(func: Func, block: str) -> int:
+    """Number of the statement of the function that a block is in."""
+    _, path = func.block(block)
+    top = path[0].name if path else block
+    return next(k for k, s in enumerate(func.body) if s.name == top)
 
 
 def nest(loops: Sequence[tuple[str, Dim]], body: tuple[Stmt, ...], kind: LoopKind = "serial") -> tuple[Stmt, ...]:

@@ -6,18 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import is_a, shown
-from ..errors import ScheduleError, UsageError, WorkbenchError, did_you_mean
-from ..ir.func import Buffer, Func, HoleInfo
-from ..ir.stmt import Block, For, blocks, loops
-from . import holes as _holes
-from . import hooks, primitives
-from .domain import Domain
-from .holes import Row
-from .moves import Move, Moves, judge_all, method_of
-from .primitive import Json, Primitive, registry
-from .states import State, States
-from .trace import script, trace_from_json, trace_to_json
+from workbench.arguments import is_a, shown
+from workbench.errors import ScheduleError, UsageError, WorkbenchError, did_you_mean
+from workbench.ir.func import Buffer, Func, HoleInfo
+from workbench.ir.stmt import Block, For, blocks, loops
+from workbench.schedule import hooks, primitives
+from workbench.schedule.domain import Domain
+from workbench.schedule.holes import Row, complete_row
+from workbench.schedule.moves import Move, Moves, judge_all, method_of
+from workbench.schedule.primitive import Json, Primitive, registry
+from workbench.schedule.states import State, States
+from workbench.schedule.trace import script, trace_from_json, trace_to_json
 
 __all__ = ["Move", "Schedule", "primitives"]
 
@@ -161,8 +160,8 @@ class Schedule(States):
                     did_you_mean(shown(at), known, "names"),
                 )
         steps = (c for cls in registry for c in cls.candidates(func, self.target, at))
-        found = judge_all(func, steps, self.target)
-        return Moves(sorted(found, key=lambda m: not m.legal))
+        judged = judge_all(func, steps, self.target)
+        return Moves(sorted(judged, key=lambda m: not m.legal))
 
     # ----- open numbers
 
@@ -184,7 +183,7 @@ class Schedule(States):
         ScheduleError
             "hole.*", see `workbench.schedule.holes.complete_row`.
         """
-        values = _holes.complete_row(self.func, row)
+        values = complete_row(self.func, row)
         new = self._fresh()
         done = []
         for state in self._done:
@@ -216,7 +215,7 @@ class Schedule(States):
 
     def nest(self) -> str:
         """Text of the nest."""
-        from ..ir import printer
+        from workbench.ir.text import printer
 
         return printer.to_text(self.func)
 
@@ -267,7 +266,7 @@ class Schedule(States):
         return f"{steps}\n{self.nest()}" if steps else self.nest()
 
     def _repr_html_(self) -> str:
-        from .html import schedule_html
+        from workbench.schedule.html import schedule_html
 
         return schedule_html(self)
 

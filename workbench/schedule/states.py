@@ -6,13 +6,13 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..arguments import is_a, shown, whole
-from ..errors import ScheduleError, UsageError
-from ..ir.func import Func
-from . import holes as _holes
-from .lately import Lately
-from .primitive import Primitive
-from .trace import Trace
+from workbench.arguments import is_a, shown, whole
+from workbench.errors import ScheduleError, UsageError
+from workbench.ir.func import Func
+from workbench.schedule.holes import fill
+from workbench.schedule.primitive import Primitive
+from workbench.schedule.recent_results import Lately
+from workbench.schedule.trace import Trace
 
 S = TypeVar("S", bound="States")
 
@@ -30,7 +30,7 @@ class State:
     def func(self) -> Func:
         """The function after the step."""
         if self._filled is None:  # two threads may both fill it, with the same result
-            self._filled = _holes.fill(self._func, self._row or {})
+            self._filled = fill(self._func, self._row or {})
         return self._filled
 
 

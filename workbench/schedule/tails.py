@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import WorkbenchError
-from ..ir.affine import Affine
-from ..ir.expr import Bound, Load
-from ..ir.func import Buffer, Func
-from ..ir.poly import Dim, equal, nonneg
-from ..ir.stmt import Block, For, Iter, Note, Stmt, blocks, loops, map_block, map_block_loads, rewrite
-from . import legality
-from .refusal import refuse
-from .rewrite import fresh_names, replace_loop, split_loop
+from workbench.errors import WorkbenchError
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Bound, Load
+from workbench.ir.func import Buffer, Func
+from workbench.ir.poly import Dim, equal, nonneg
+from workbench.ir.stmt import Block, For, Iter, Note, Stmt, blocks, loops, map_block, map_block_loads, rewrite
+from workbench.schedule import legality
+from workbench.schedule.refusal import refuse
+from workbench.schedule.rewrite import fresh_names, replace_loop, split_loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +156,10 @@ def _shrunk(block: Block, part: _Part, extent: Dim) -> Block:
 
 def part_of(func: Func, block: Block, path: Sequence[For], loop: str) -> _Part | None:
     """Axis of which the loop is the outermost part; None when there is none, or more than one."""
-    found = [(it, b) for it, b in zip(block.iters, block.binds, strict=True) if loop in b.vars]
-    if len(found) != 1:
+    driven = [(it, b) for it, b in zip(block.iters, block.binds, strict=True) if loop in b.vars]
+    if len(driven) != 1:
         return None
-    it, bind = found[0]
+    it, bind = driven[0]
     digits = [(d, c) for d, c in bind.terms if d.var == loop]
     if len(digits) != 1 or not digits[0][0].plain:
         return None
@@ -204,11 +204,11 @@ __all__ = ["part_of", "split_guarded", "split_peeled"]
 def even_so(func: Func, step: Any) -> str:
     """Name, for the end of a hint, the tails with which a split by numbers that do not divide would be legal."""
     does = {"guard": "leaves out what is too much by a condition", "peel": "gives the rest a nest of its own"}
-    found = ""
+    hints = ""
     for tail, what in does.items():
         try:
             replace(step, tail=tail).check(func)
         except WorkbenchError:
             continue
-        found += f'; the tail "{tail}" {what}'
-    return found
+        hints += f'; the tail "{tail}" {what}'
+    return hints

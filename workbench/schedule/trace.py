@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from ..errors import ScheduleError, WorkbenchError
-from ..ir.func import Func
-from ..ir.printer import to_text
-from ..legible import legible_line, python_literal
-from .primitive import Json, Primitive, from_json
+from workbench.errors import ScheduleError, WorkbenchError
+from workbench.ir.func import Func
+from workbench.ir.text.printer import to_text
+from workbench.legible import legible_line, python_literal
+from workbench.schedule.primitive import Json, Primitive, from_json
 
 Trace: TypeAlias = tuple[Primitive, ...]
 
@@ -89,7 +89,7 @@ def script(
     steps = [p.to_python("s") for p in trace]
     imports = ["import workbench as wb"]
     if not source:
-        imports.append("from workbench.ir.parser import parse")
+        imports.append("from workbench.ir.text.parser import parse")
         source = f"parse({python_literal(chr(10) + to_text(func))})"
     if any("Hole(" in s for s in steps):
         imports.append("from workbench.schedule import Hole")

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from .forms import readable
-from .protocol import Snapshot, apply_delta, delta
-from .session import Session
+from workbench.session.core.encoding import readable
+from workbench.session.core.protocol import Snapshot, apply_delta, delta
+from workbench.session.core.session import Session
 
 __all__ = ["Session", "Snapshot", "apply_delta", "delta", "readable"]

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from workbench import host
+from workbench.graph.model import Declared, Dim, Program
 from workbench.graph.onnx import load_onnx
 from workbench.graph.onnx.reader import read_program
-from workbench.graph.program import Declared, Dim, Program
-
-from .protocol import error_json
+from workbench.session.core.protocol import error_json
 
 USUAL = ((r"batch|^n$|^b$", 1), (r"seq|len|tok|time|word", 128), (r"chan|^c$", 3), (r"height|width|size|^h$|^w$", 224))
 """What open dimensions are proposed to be, by what their names contain."""
@@ -97,7 +96,7 @@ def _cells(path: str, shapes: Mapping[str, Sequence[int]], threads: int, fill: b
     log = f"{Path(name).stem}.tunelog.jsonl"
     code = [
         "import workbench as wb",
-        *(["from workbench.graph.fill import fill_weights"] if fill else []),
+        *(["from workbench.graph.seeded_weights import fill_weights"] if fill else []),
         "",
         f"shapes = {given}",
         f"model = wb.load_onnx({model}, shapes)",

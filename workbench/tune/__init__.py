@@ -1,7 +1,7 @@
 """Searching for fast schedules: spaces, cost models, search, task scheduler, log, sessions.
 
 `workbench.tune` is this package and, in the public interface, also the function that starts a session. Python binds one
-name to one object, so the package itself can be called: ``workbench.tune(...)`` is `workbench.tune.start.tune`.
+name to one object, so the package itself can be called: ``workbench.tune(...)`` is `workbench.tune.run.start.tune`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from workbench.tune.session import TuningSession
+    from workbench.tune.run.session import TuningSession
 
 
 class _CallablePackage(ModuleType):
     def __call__(self, what: Any, **options: Any) -> TuningSession:
-        """Tune in the background; see `workbench.tune.start.tune`."""
-        from workbench.tune.start import tune
+        """Tune in the background; see `workbench.tune.run.start.tune`."""
+        from workbench.tune.run.start import tune
 
         return tune(what, **options)
 

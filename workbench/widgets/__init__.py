@@ -6,6 +6,6 @@ show and do comes from `workbench.session`, so everything is also reachable with
 
 from __future__ import annotations
 
-from .root import Panel, Workbench
+from workbench.widgets.root import Panel, Workbench
 
 __all__ = ["Panel", "Workbench"]

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from workbench.arguments import known_options
 from workbench.arguments import path as as_path
 from workbench.errors import UsageError
-from workbench.session.exporting import Work, exporter, prepare, stem
-from workbench.session.files import File, written
+from workbench.session.export.exporters import Work, exporter, prepare, stem
+from workbench.session.export.files import File, written
 
 from .page import page, taken
 
 if TYPE_CHECKING:
     from workbench.session import Session
-    from workbench.session.registry import Host
+    from workbench.session.core.registry import Host
 
 FILES = ("library",)
 """What cannot be returned as text."""
@@ -39,9 +39,9 @@ def export(session: Session, what: str, path: str | os.PathLike[str] | None, opt
 
 def made(session: Session, args: Mapping[str, Any]) -> File:
     """Make an export in the caller's thread; only what has to be looked at is looked at in the session's."""
-    found: list[Work] = []
-    session.run(lambda: found.append(prepare(session, args)))
-    return found[0]()
+    prepared: list[Work] = []
+    session.run(lambda: prepared.append(prepare(session, args)))
+    return prepared[0]()
 
 
 @exporter("html")

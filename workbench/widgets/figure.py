@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
-from workbench.session import charts
+from workbench.session.tuning_run import charts
 
 from .plot import Plot
 
@@ -97,11 +97,11 @@ class LiveFigure:
         return tuning.get("state"), head.get("task"), tuning.get("scope"), *self._looks()
 
     def _looks(self) -> tuple[object, ...]:
-        desk = self._session.desk
-        return desk.chart, desk.roofs, self._theme
+        state = self._session.state
+        return state.chart, state.roofs, self._theme
 
     def _fresh(self) -> go.Figure:
-        figure = charts.figure(self._session.desk, self._theme)
+        figure = charts.figure(self._session.state, self._theme)
         figure.layout.update(height=None, autosize=True)  # its place on the page says how large it is
         return figure
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
 from workbench.markup import clean
-from workbench.session.recording import Recording, record
+from workbench.session.export.recording import Recording, record
 
 from .static_view import static_html
 
 if TYPE_CHECKING:
     from workbench.analysis.figures.style import Theme
-    from workbench.session.registry import Host
+    from workbench.session.core.registry import Host
 
 THEMES = ("auto", "light", "dark")
 
@@ -48,28 +48,28 @@ class Taken:
 
 def taken(host: Host, *, charts: bool) -> Taken:
     """Look at what a page needs, in the session's thread."""
-    view = host.desk.view()
+    view = host.state.view()
     code = {} if view is None else {"code": {"text": view.schedule.nest()}}
     return Taken(record(host), {**host.shown(), **code}, _figures(host) if charts else {})
 
 
 def _figures(host: Host) -> dict[str, str]:
     """Draw the charts as they may be looked at: each of them, around the task table or not, by day and by night."""
-    from workbench.session.charts import Shown, figure
+    from workbench.session.tuning_run.charts import Shown, figure
 
-    desk, before = host.desk, host.desk.chart
-    wanted = [Shown("tuning", wide) for wide in (False, True)] if desk.stats.records else []
-    if desk.view() is not None:
+    state, before = host.state, host.state.chart
+    wanted = [Shown("tuning", wide) for wide in (False, True)] if state.stats.records else []
+    if state.view() is not None:
         wanted.append(Shown("roofline"))
     themes: tuple[Theme, ...] = ("light", "dark")
     out: dict[str, str] = {}
     try:
-        for desk.chart in wanted:
+        for state.chart in wanted:
             for theme in themes:
-                name = f"{desk.chart.name}/{str(desk.chart.wide).lower()}/{theme}"
-                out[name] = str(figure(desk, theme).to_json())
+                name = f"{state.chart.name}/{str(state.chart.wide).lower()}/{theme}"
+                out[name] = str(figure(state, theme).to_json())
     finally:
-        desk.chart = before
+        state.chart = before
     return out
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import plotly.graph_objects as go
 import traitlets
 
-from . import library
+from workbench.widgets import library
 
 
 def _widget_class() -> Any:

@@ -16,8 +16,8 @@ from workbench.arguments import is_a
 from workbench.errors import UsageError, did_you_mean
 from workbench.schedule.primitive import Primitive
 from workbench.session import Session
-from workbench.session.keeping import kept
-from workbench.session.parts.meta import PANELS
+from workbench.session.core.registry import PANELS
+from workbench.session.variant_tree.saved_file import kept
 
 from . import export as exporting
 from .figure import LiveFigure
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
     from workbench.target import Target
-    from workbench.tune.session import TuningSession
+    from workbench.tune.run.session import TuningSession
 
 HOW_TO_STEP = "take a step of w.schedule.moves(), or call its method: w.schedule.unroll('k')"
 
@@ -336,7 +336,7 @@ class Panel(anywidget.AnyWidget):
     root = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, workbench: Workbench, name: str, **traits: Any) -> None:
-        _check_panel(name, PANELS)
+        _check_panel(name, tuple(PANELS))
         is_a("workbench", workbench, Workbench)
         root = "IPY_MODEL_" + workbench.model_id
         super().__init__(panel=name, key=workbench.key, root=root, **{"layout": _grows(), **traits})

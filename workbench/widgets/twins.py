@@ -13,18 +13,19 @@ from workbench.arguments import path as as_path
 from workbench.errors import RunError, UsageError
 from workbench.graph.tasks import Task
 from workbench.ir.func import Func
-from workbench.session import Session, changing
-from workbench.session.acting import measure_new
-from workbench.session.keeping import load, save
-from workbench.session.replay import Replayed, carry
-from workbench.session.variants import Variants, variants
+from workbench.session import Session
+from workbench.session.schedule_view import edit_step as changing
+from workbench.session.schedule_view.on_show import measure_new
+from workbench.session.variant_tree.saved_file import load, save
+from workbench.session.variant_tree.table import Variants, variants
+from workbench.session.variant_tree.transfer import Replayed, carry
 
 if TYPE_CHECKING:
-    from workbench.analysis.compare import Difference
-    from workbench.analysis.listing import CodeKind
-    from workbench.runtime.contest import Contest
-    from workbench.session.contests import Match
-    from workbench.session.measuring import Key
+    from workbench.analysis.loop_nest.compare import Difference
+    from workbench.analysis.loop_nest.listing import CodeKind
+    from workbench.runtime.measuring.contest import Contest
+    from workbench.session.measurement.comparisons import Match
+    from workbench.session.measurement.results import Key
 
 T = TypeVar("T")
 W = TypeVar("W", bound="VariantTwins")
@@ -38,7 +39,7 @@ class VariantTwins:
     @property
     def variants(self) -> Variants:
         """All variants: a table, and ``w.variants[5]`` is a copy of the schedule of v5."""
-        return self._ask(lambda: variants(self._session.desk))
+        return self._ask(lambda: variants(self._session.state))
 
     def save_variants(self: W, path: str | os.PathLike[str]) -> W:
         """Write the variants of all tasks, their names, stars and times to a JSON file.
@@ -46,7 +47,7 @@ class VariantTwins:
         ``Workbench(model, variants=path)`` does so by itself whenever something changes.
         """
         to = as_path("path", path)
-        self._session.run(lambda: save(self._session.desk, to))
+        self._session.run(lambda: save(self._session.state, to))
         return self
 
     def load_variants(self: W, path: str | os.PathLike[str]) -> W:
@@ -58,7 +59,7 @@ class VariantTwins:
             "variants.missing", "variants.file" for a file that is not there or holds something else.
         """
         at = as_path("path", path)
-        self._session.run(lambda: load(self._session.desk, at))
+        self._session.run(lambda: load(self._session.state, at))
         return self
 
     def goto(self: W, node: int) -> W:
@@ -96,10 +97,10 @@ class VariantTwins:
 
     def add_task(self: W, task: Task | Func) -> W:
         """Make a task known that was not part of the subject: a row of the table, and something to replay onto."""
-        desk = self._session.desk
+        state = self._session.state
         is_a("task", task, (Task, Func), "give a task, or a Func such as wb.workloads.matmul(64, 64, 64)")
-        found = task if isinstance(task, Task) else Task.of_func(task, desk.target)
-        self._session.run(lambda: desk.add_task(found))
+        found = task if isinstance(task, Task) else Task.of_func(task, state.target)
+        self._session.run(lambda: state.add_task(found))
         return self
 
     def replay(self, node: int, onto: Task | Func | int | str, *, skip: bool = False) -> Replayed:
@@ -114,13 +115,13 @@ class VariantTwins:
         skip : bool
             Whether to go on after a step that is not legal there, without it.
         """
-        desk = self._session.desk
+        state = self._session.state
 
         def work() -> Replayed:
-            found = desk.variant(node)
-            task = Task.of_func(onto, desk.target) if isinstance(onto, Func) else onto
-            index = desk.add_task(task) if isinstance(task, Task) else desk.find(task)
-            out = carry(desk, found, index, skip=skip)
+            found = state.variant(node)
+            task = Task.of_func(onto, state.target) if isinstance(onto, Func) else onto
+            index = state.add_task(task) if isinstance(task, Task) else state.find(task)
+            out = carry(state, found, index, skip=skip)
             measure_new(self._session)
             return out
 
@@ -144,10 +145,10 @@ class VariantTwins:
             "session.step" when there is no such step; "primitive.argument", or why the changed step itself is not
             legal. Nothing has changed then.
         """
-        desk = self._session.desk
+        state = self._session.state
 
         def work() -> Replayed:
-            out = changing.change(desk, desk.variant(), step, args)
+            out = changing.change(state, state.variant(), step, args)
             measure_new(self._session)
             return out
 
@@ -155,10 +156,10 @@ class VariantTwins:
 
     def compare(self, a: int, b: int, kind: CodeKind = "nest") -> Difference:
         """Return what differs between the code of two variants; `kind` is nest, c, llvm or asm."""
-        from workbench.analysis.compare import difference
+        from workbench.analysis.loop_nest.compare import difference
 
-        first, second = self._ask(lambda: [self._session.desk.variant(n).schedule.copy() for n in (a, b)])
-        return difference(first, second, kind, target=self._session.desk.target)
+        first, second = self._ask(lambda: [self._session.state.variant(n).schedule.copy() for n in (a, b)])
+        return difference(first, second, kind, target=self._session.state.target)
 
     def contest(self, a: int, b: int) -> Contest:
         """Measure two variants against each other and wait for the outcome.
@@ -176,7 +177,7 @@ class VariantTwins:
             "session.closed", and "session.thread" in an observer, which holds up the thread that the outcome would
             come through.
         """
-        history, (first, second) = self._session.desk.history, self._keys(a, b)
+        history, (first, second) = self._session.state.history, self._keys(a, b)
         pair = frozenset((first, second))
         wait_for(
             self._session,
@@ -190,7 +191,7 @@ class VariantTwins:
         return replace(match.seen_from(first), names=(f"v{a}", f"v{b}"))
 
     def _keys(self, *nodes: int) -> list[Key]:
-        return self._ask(lambda: [self._session.desk.variant(node).key for node in nodes])
+        return self._ask(lambda: [self._session.state.variant(node).key for node in nodes])
 
     def _ask(self, work: Callable[[], T]) -> T:
         """Call a function in the session's thread and return what it returns."""

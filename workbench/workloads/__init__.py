@@ -12,10 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from ..ir.func import Func
-from .images import conv2d_nhwc, conv2d_transpose_nhwc, depthwise_conv2d_nhwc, global_avg_pool, pool2d
-from .matrices import concat, elementwise, gelu, layer_norm, reduce, softmax, transpose
-from .products import batch_matmul, dense, matmul, matmul_int8, matvec
+from workbench.ir.func import Func
+from workbench.workloads.images import (
+    conv2d_nhwc,
+    conv2d_transpose_nhwc,
+    depthwise_conv2d_nhwc,
+    global_avg_pool,
+    pool2d,
+)
+from workbench.workloads.matrices import concat, elementwise, gelu, layer_norm, reduce, softmax, transpose
+from workbench.workloads.products import batch_matmul, dense, matmul, matmul_int8, matvec
 
 __all__ = [
     "ALL", "batch_matmul", "concat", "conv2d_nhwc", "conv2d_transpose_nhwc", "dense", "depthwise_conv2d_nhwc",

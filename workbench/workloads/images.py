@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from ..errors import ExpressionError
-from ..ir import te
-from ..ir.func import Func
-from ..ir.te_phases import Phases
-from .parts import checked, epilogue, out_size, pad
+from workbench import te
+from workbench.errors import ExpressionError
+from workbench.ir.func import Func
+from workbench.te.conv_transpose import Phases
+from workbench.workloads.parts import checked, epilogue, out_size, pad
 
 
 @checked

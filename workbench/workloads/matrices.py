@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import ExpressionError
-from ..ir import te
-from ..ir.func import Func
-from .parts import checked, relu_of
+from workbench import te
+from workbench.errors import ExpressionError
+from workbench.ir.func import Func
+from workbench.workloads.parts import checked, relu_of
 
 
 @checked

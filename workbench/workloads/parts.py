@@ -7,11 +7,11 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import ParamSpec
 
-from ..arguments import whole
-from ..errors import ExpressionError
-from ..ir import te
-from ..ir.func import Func
-from ..ir.te import Tensor
+from workbench import te
+from workbench.arguments import whole
+from workbench.errors import ExpressionError
+from workbench.ir.func import Func
+from workbench.te import Tensor
 
 P = ParamSpec("P")
 

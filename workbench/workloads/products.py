@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..ir import te
-from ..ir.func import Func
-from ..ir.te import Tensor
-from .parts import checked, epilogue
+from workbench import te
+from workbench.ir.func import Func
+from workbench.te import Tensor
+from workbench.workloads.parts import checked, epilogue
 
 
 @checked

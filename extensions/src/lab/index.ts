@@ -14,8 +14,12 @@ const tour: JupyterFrontEndPlugin<void> = {
   description: 'Launcher tile and command that open the tour',
   autoStart: true,
   optional: [ILauncher, ICommandPalette, IDefaultFileBrowser],
-  activate: (app: JupyterFrontEnd, launcher: ILauncher | null, palette: ICommandPalette | null, browser: IDefaultFileBrowser | null) =>
-    addTour(app, launcher, palette, browser)
+  activate: (
+    app: JupyterFrontEnd,
+    launcher: ILauncher | null,
+    palette: ICommandPalette | null,
+    browser: IDefaultFileBrowser | null
+  ) => addTour(app, launcher, palette, browser)
 };
 
 const open: JupyterFrontEndPlugin<void> = {
@@ -25,7 +29,11 @@ const open: JupyterFrontEndPlugin<void> = {
   requires: [IDocumentManager],
   optional: [ILauncher, ICommandPalette, IDefaultFileBrowser],
   activate: (
-    app: JupyterFrontEnd, documents: IDocumentManager, launcher: ILauncher | null, palette: ICommandPalette | null, browser: IDefaultFileBrowser | null
+    app: JupyterFrontEnd,
+    documents: IDocumentManager,
+    launcher: ILauncher | null,
+    palette: ICommandPalette | null,
+    browser: IDefaultFileBrowser | null
   ) => addOpen(app, documents, launcher, palette, browser)
 };
 

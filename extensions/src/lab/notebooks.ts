@@ -13,7 +13,10 @@ export interface Notebook {
 
 /** Something that the user is told, with what to do about it. */
 export class Told extends Error {
-  constructor(message: string, readonly hint: string) {
+  constructor(
+    message: string,
+    readonly hint: string
+  ) {
     super(message);
   }
 }
@@ -22,13 +25,21 @@ export class Told extends Error {
 export function chooseKernel(specs: KernelSpec.ISpecModels | null, wanted?: string): string {
   const name = wanted !== undefined && wanted in (specs?.kernelspecs ?? {}) ? wanted : specs?.default;
   if (!name) {
-    throw new Told('The server offers no kernel that could run it.', 'Install a Python kernel: python -m pip install ipykernel');
+    throw new Told(
+      'The server offers no kernel that could run it.',
+      'Install a Python kernel: python -m pip install ipykernel'
+    );
   }
   return name;
 }
 
 /** Write under a new name, then rename: renaming refuses to replace a file, saving would not. */
-export async function writeNotebook(contents: Contents.IManager, cwd: string, title: string, notebook: Notebook): Promise<string> {
+export async function writeNotebook(
+  contents: Contents.IManager,
+  cwd: string,
+  title: string,
+  notebook: Notebook
+): Promise<string> {
   let made: Contents.IModel;
   try {
     made = await contents.newUntitled({ path: cwd, type: 'notebook' });
@@ -51,7 +62,10 @@ export async function writeNotebook(contents: Contents.IManager, cwd: string, ti
     throw new Error(`there are ${MOST_NAMES} notebooks of that name already`);
   } catch (error) {
     await contents.delete(made.path).catch(() => undefined); // the first error is the one to tell
-    throw new Told(`The notebook could not be written: ${reason(error)}.`, 'Is the disk full, or the folder read-only?');
+    throw new Told(
+      `The notebook could not be written: ${reason(error)}.`,
+      'Is the disk full, or the folder read-only?'
+    );
   }
 }
 

@@ -8,14 +8,16 @@ import { IRenderMimeRegistry, MimeModel } from '@jupyterlab/rendermime';
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Panel, Widget } from '@lumino/widgets';
 
-export const VIEW_TYPE = 'application/vnd.schedule-workbench.view+json';
+const VIEW_TYPE = 'application/vnd.schedule-workbench.view+json';
 const WIDGET_TYPE = 'application/vnd.jupyter.widget-view+json';
 /** Before the one of ipywidgets, which is -10. */
 const RANK = -20;
 /** A live view comes sooner than this; only then is the saved one worth showing. */
 const PATIENCE_MS = 300;
 const LOOK_EVERY_MS = 500;
-/** A slow page says that there is no such model before it has heard of all the kernel's: ask again after these times. */
+/**
+ * A slow page says that there is no such model before it has heard of all the kernel's: ask again after these times.
+ */
 const AGAIN_MS = [1000, 2000, 4000, 8000, 16000, 32000];
 const SAVED = 'Saved view: run the cell to bring it to life.';
 
@@ -28,7 +30,8 @@ export function addSavedViews(notebooks: INotebookTracker | null): void {
   const add = (registry: IRenderMimeRegistry): void =>
     registry.addFactory(
       // Safe: the saved view is sanitised, and an output that is not trusted never becomes live.
-      { safe: true, mimeTypes: [VIEW_TYPE], createRenderer: options => new SavedView(options, registry) }, RANK
+      { safe: true, mimeTypes: [VIEW_TYPE], createRenderer: options => new SavedView(options, registry) },
+      RANK
     );
   notebooks?.forEach(panel => add(panel.content.rendermime));
   notebooks?.widgetAdded.connect((_, panel) => add(panel.content.rendermime));
@@ -38,7 +41,10 @@ class SavedView extends Panel implements IRenderMime.IRenderer {
   private live: Live | null = null;
   private rendered = 0;
 
-  constructor(private options: IRenderMime.IRendererOptions, private registry: IRenderMimeRegistry) {
+  constructor(
+    private options: IRenderMime.IRendererOptions,
+    private registry: IRenderMimeRegistry
+  ) {
     super();
     this.addClass('jp-ScheduleWorkbenchView');
   }
@@ -114,9 +120,14 @@ class Live extends Panel {
   private done = false;
   private observer = new MutationObserver(() => this.changed());
 
-  constructor(private registry: IRenderMimeRegistry, private modelId: string) {
+  constructor(
+    private registry: IRenderMimeRegistry,
+    private modelId: string
+  ) {
     super();
-    this.settled = new Promise(resolve => { this.resolve = resolve; });
+    this.settled = new Promise(resolve => {
+      this.resolve = resolve;
+    });
   }
 
   /** Whether a widget is on the page. */
@@ -126,13 +137,16 @@ class Live extends Panel {
 
   /** What went wrong when the model is there and its view is not. */
   get trouble(): string {
-    const said = this.done && !this.shown ? this.inner?.node.textContent?.trim() ?? '' : '';
-    return said === 'Error displaying widget' ? 'Saved view: the live one could not be drawn; the browser console says why.' : '';
+    const said = this.done && !this.shown ? (this.inner?.node.textContent?.trim() ?? '') : '';
+    return said === 'Error displaying widget'
+      ? 'Saved view: the live one could not be drawn; the browser console says why.'
+      : '';
   }
 
   start(): void {
     this.renew();
-    // The renderer that knows the kernel's widgets replaces a stand-in when the kernel has answered; nothing tells of it.
+    // The renderer that knows the kernel's widgets replaces a stand-in when the kernel has answered; nothing tells of
+    // it.
     this.timer = window.setInterval(() => {
       if (!this.done && this.registry.getFactory(WIDGET_TYPE) !== this.factory) {
         this.renew();

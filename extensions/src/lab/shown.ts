@@ -33,7 +33,12 @@ export class ShownModelFactory implements DocumentRegistry.ModelFactory {
 
 /** Makes panels for a type of file, of which they are the usual view. */
 export class ShownFactory<T extends Widget> extends ABCWidgetFactory<DocumentWidget<T>> {
-  constructor(name: string, fileType: string, modelName: string, private make: (context: DocumentRegistry.Context) => T) {
+  constructor(
+    name: string,
+    fileType: string,
+    modelName: string,
+    private make: (context: DocumentRegistry.Context) => T
+  ) {
     super({ name, fileTypes: [fileType], defaultFor: [fileType], readOnly: true, modelName });
   }
 

@@ -14,21 +14,26 @@ const NAME = 'Schedule Workbench tour';
 const SOURCE = 'schedule-workbench/static/01_tour.ipynb';
 
 export function addTour(
-  app: JupyterFrontEnd, launcher: ILauncher | null, palette: ICommandPalette | null, browser: IDefaultFileBrowser | null
+  app: JupyterFrontEnd,
+  launcher: ILauncher | null,
+  palette: ICommandPalette | null,
+  browser: IDefaultFileBrowser | null
 ): void {
   app.commands.addCommand(COMMAND, {
     label: args => (args.isPalette ? 'Open the Schedule Workbench Tour' : 'Workbench Tour'),
     caption: 'A first look in five minutes: opens a new notebook in the current folder',
     icon: args => (args.isPalette ? undefined : workbenchIcon),
     execute: async args => {
-      const cwd = typeof args.cwd === 'string' ? args.cwd : browser?.model.path ?? '';
+      const cwd = typeof args.cwd === 'string' ? args.cwd : (browser?.model.path ?? '');
       try {
         return await openTour(app, cwd);
       } catch (error) {
         await tell(error);
       }
     },
-    describedBy: { args: { type: 'object', properties: { cwd: { type: 'string', description: 'Folder of the new notebook' } } } }
+    describedBy: {
+      args: { type: 'object', properties: { cwd: { type: 'string', description: 'Folder of the new notebook' } } }
+    }
   });
   launcher?.add({ command: COMMAND, category: 'Notebook', rank: 20, kernelIconUrl: workbenchIconUrl });
   palette?.addItem({ command: COMMAND, category: 'Schedule Workbench', args: { isPalette: true } });
@@ -46,10 +51,15 @@ async function openTour(app: JupyterFrontEnd, cwd: string): Promise<unknown> {
 
 async function fetchTour(settings: ServerConnection.ISettings): Promise<Notebook> {
   const url = URLExt.join(PageConfig.getOption('fullLabextensionsUrl'), SOURCE);
-  const hint = 'Is the Python package schedule-workbench still installed where JupyterLab runs? Install it again, and reload this page.';
+  const hint =
+    'Is the Python package schedule-workbench still installed where JupyterLab runs? Install it again, and reload this page.';
   let notebook: Notebook;
   try {
-    const response = await ServerConnection.makeRequest(new URL(url, settings.baseUrl).href, { cache: 'no-store' }, settings);
+    const response = await ServerConnection.makeRequest(
+      new URL(url, settings.baseUrl).href,
+      { cache: 'no-store' },
+      settings
+    );
     if (!response.ok) {
       throw new Error(`the server answered ${response.status} ${response.statusText}`);
     }

@@ -37,7 +37,11 @@ export function spread(relative: Maybe, ms: Maybe): string {
   return `± ${Number(text) === 0 && relative > 0 ? `<${(10 ** -decimals).toFixed(decimals)}` : text}`;
 }
 
-interface Timed { readonly ms: number | null; readonly spread?: number | null; readonly doubt?: { readonly ms: string } | null }
+interface Timed {
+  readonly ms: number | null;
+  readonly spread?: number | null;
+  readonly doubt?: { readonly ms: string } | null;
+}
 
 /** A time that was measured, in milliseconds without its unit: of one that was disturbed, what is known of it. */
 export const measured = ({ ms, doubt }: Timed): string => doubt?.ms ?? milliseconds(ms);
@@ -75,20 +79,29 @@ export const flop = (value: Maybe): string =>
 /** A share of one, 0.151 as 15.1 %. */
 export function percent(share: Maybe): string {
   if (!known(share)) return UNKNOWN;
-  return share > 0 && share < 0.0005 ? `<${NBSP}0.1${NBSP}%` : `${(100 * share).toFixed(share >= 0.9995 ? 0 : 1)}${NBSP}%`;
+  return share > 0 && share < 0.0005
+    ? `<${NBSP}0.1${NBSP}%`
+    : `${(100 * share).toFixed(share >= 0.9995 ? 0 : 1)}${NBSP}%`;
 }
 
-/** How many times, as `workbench/runtime/verdicts.py` writes it. */
-const factor = (n: number): string => n < 1.1 ? n.toFixed(3) : n.toFixed(n < 9.995 ? 2 : n < 99.95 ? 1 : 0);
+/** How many times, as `workbench/runtime/measuring/comparison_words.py` writes it. */
+const factor = (n: number): string => (n < 1.1 ? n.toFixed(3) : n.toFixed(n < 9.995 ? 2 : n < 99.95 ? 1 : 0));
 
 /** From one time to another: how many times as fast, or slower. */
 export function times(before: number, after: number): string {
   const n = before / after;
-  return !(n > 0) || !Number.isFinite(n) ? '' : Math.abs(n - 1) < 0.01 ? 'the same' : n < 1 ? `${factor(1 / n)}× slower` : `${factor(n)}× as fast`;
+  return !(n > 0) || !Number.isFinite(n)
+    ? ''
+    : Math.abs(n - 1) < 0.01
+      ? 'the same'
+      : n < 1
+        ? `${factor(1 / n)}× slower`
+        : `${factor(n)}× as fast`;
 }
 
 /** How sure a comparison is; the tuner believes what it is 99 % sure of. */
-export const sureness = (confidence: number): string => (confidence >= 0.99 ? 'sure' : `${(Math.floor(1000 * confidence) / 10).toFixed(1)}${NBSP}% sure`);
+export const sureness = (confidence: number): string =>
+  confidence >= 0.99 ? 'sure' : `${(Math.floor(1000 * confidence) / 10).toFixed(1)}${NBSP}% sure`;
 
 export function signedPercent(change: Maybe): string {
   if (!known(change)) return UNKNOWN;

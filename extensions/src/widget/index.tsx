@@ -1,20 +1,23 @@
 // Entry of the widget: one store per model, any number of views of it.
 
+import { newId } from './kernel/ids';
 import { render } from 'preact';
-import { Frame } from './frame';
-import { hearAnyway } from './hear';
-import type { Model } from './model';
-import { register, roots, type Mount } from './registry';
-import { Store } from './store';
-import { watchTheme } from './theme';
+import { Frame } from './shell/frame';
+import { hearAnyway } from './kernel/late-messages';
+import type { Model } from './kernel/model';
+import { register, roots, type Mount } from './kernel/roots';
+import { Store } from './kernel/store';
+import { watchTheme } from './shell/theme';
 
 /** Hosts whose models have no key give every model a module of its own. */
 let only = '';
 
 function initialize({ model }: { model: Model }): () => void {
-  const key = String(model.get('key') || (only ||= Math.random().toString(36).slice(2)));
+  const key = model.get('key') || (only ||= newId());
   let store: Store | undefined;
-  const { theme, stop } = watchTheme(next => { void store?.do('theme', { theme: next }).catch(() => undefined); });
+  const { theme, stop } = watchTheme(next => {
+    void store?.do('theme', { theme: next }).catch(() => undefined);
+  });
   const made = (store = new Store(model, theme));
   hearAnyway(model.widget_manager, key).catch(() => undefined);
   const views = new Set<HTMLElement>();
@@ -38,7 +41,7 @@ function initialize({ model }: { model: Model }): () => void {
 export default {
   initialize,
   render({ model, el }: { model: Model; el: HTMLElement }): (() => void) | undefined {
-    const root = roots().get(String(model.get('key') || only));
-    return root?.mount(String(model.get('panel') || 'all'), el);
+    const root = roots().get(model.get('key') || only);
+    return root?.mount(model.get('panel') || 'all', el);
   }
 };

@@ -56,8 +56,8 @@ def ours(case: Case, arrays: dict[str, np.ndarray], log: str, target: str) -> di
     """The best schedule of a log, compiled."""
     import workbench as wb
     from workbench.graph.tasks import Task
-    from workbench.tune.database import Database
-    from workbench.tune.replay import schedule_of
+    from workbench.log.database import Database
+    from workbench.log.replay import schedule_of
 
     chosen = wb.Target(target)
     task = Task.of_func(case.make(), chosen)

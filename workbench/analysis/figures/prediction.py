@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.analysis.figures.parts import Part, alone
 from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours
-from workbench.analysis.source import Lines, Trial, read
+from workbench.analysis.figures.subplot import Part, alone
+from workbench.analysis.trials.source import Lines, Trial, read
+from workbench.cost_model.quality import ranks, spearman
+from workbench.machine_model.parameters import Machine
+from workbench.target import Target
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from workbench.analysis.source import Source
-    from workbench.target import Target
+    from workbench.analysis.trials.source import Source
 
 
 def prediction_figure(
@@ -45,9 +47,7 @@ def prediction_figure(
 
 def clock(target: Target | None, peak_gflops: float | None = None) -> float | None:
     """Return cycles in a nanosecond, as the model counts them, where the machine's peak is known."""
-    from workbench.analysis.estimate import cycles_per_ms
-    from workbench.target import Target
-    from workbench.tune.machine import Machine
+    from workbench.analysis.loop_nest.estimate import cycles_per_ms
 
     target = target if target is not None else Target.host()
     found = cycles_per_ms(Machine.of(target), peak_gflops if peak_gflops is not None else target.stored_peak())
@@ -85,8 +85,6 @@ def prediction_part(
 
 def _speeds(mine: Sequence[Trial], ghz: float | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Predicted and measured speed in GFLOP/s; ranks where the clock is not known."""
-    from workbench.tune.cost_model.quality import ranks
-
     score = np.array([t.predicted for t in mine], np.float64)
     measured = np.array([t.flops / ((t.latency_ms or 0.0) * 1e6) for t in mine], np.float64)
     if ghz is None:
@@ -130,8 +128,6 @@ def _notes(
     x: NDArray[np.float64], y: NDArray[np.float64], newest: NDArray[np.bool_], c: Colours, judged: float | None
 ) -> list[dict[str, Any]]:
     """The rank correlations, or what is missing."""
-    from workbench.tune.cost_model.quality import spearman
-
     if not len(x):
         text, new = "No trial with a prediction yet", ""
     else:

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from workbench.analysis.estimate import estimate
-from workbench.analysis.figures.parts import FOOT, Part, alone, escaped
-from workbench.analysis.figures.room import Room
+from workbench.analysis.figures.label_placement import Room
 from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, log_ticks
+from workbench.analysis.figures.subplot import FOOT, Part, alone, escaped
+from workbench.analysis.loop_nest.estimate import estimate
+from workbench.machine_model import parameters
 from workbench.markup import plural
-from workbench.runtime.roofs import all_threads
+from workbench.runtime.machine.roofs import Roofs, all_threads, size_class, stored
+from workbench.schedule import Schedule
+from workbench.target import Target
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from workbench.runtime.roofs import Roofs
-    from workbench.schedule import Schedule
-    from workbench.target import Target
 
 NAMES = 60
 """Most schedules that are looked for room for their names."""
@@ -77,7 +77,7 @@ def roofline_figure(
     variants : iterable of Schedule or Spot
         Schedules are shown as estimated, joined by a line in their order; the last one is the current one.
     target : Target, optional
-        That of the first schedule, else this machine. `workbench.runtime.roofs.roofs` measures its memory,
+        That of the first schedule, else this machine. `workbench.runtime.machine.roofs.roofs` measures its memory,
         `Target.peak_gflops` its arithmetic.
     theme : {"auto", "light", "dark"}
 
@@ -87,8 +87,6 @@ def roofline_figure(
         Always the same nine traces: the roof of arithmetic, three of memory, the tuner's trials, the path, schedules by
         hand, by the tuner, and the current one.
     """
-    from workbench.target import Target
-
     given = list(variants)
     schedules = [v for v in given if not isinstance(v, Spot)]
     target = target or next((s.target for s in schedules if s.target is not None), None) or Target.host()
@@ -107,11 +105,8 @@ def _spot(schedule: Schedule, number: int, current: bool, target: Target) -> Spo
 
 def working_sets(target: Target) -> dict[str, int]:
     """Return bytes that all threads read together to see a level alone, for the levels that show alone."""
-    from workbench.runtime.roofs import size_class
-    from workbench.tune import machine
-
-    found = machine.Machine.of(target)
-    near, far = machine.working_sets(found)
+    found = parameters.Machine.of(target)
+    near, far = parameters.working_sets(found)
     beyond = size_class(4 * found.l3)
     sizes = (near, far, beyond if beyond >= 2 * found.l3 else 0)
     return {level: size for level, size in zip(LEVELS, sizes, strict=True) if size}
@@ -119,8 +114,6 @@ def working_sets(target: Target) -> dict[str, int]:
 
 def stored_roofs(target: Target) -> dict[str, Roofs]:
     """Return the roofs of memory that were measured before, by level."""
-    from workbench.runtime.roofs import stored
-
     found = {level: stored(target, target.threads, size) for level, size in working_sets(target).items()}
     return {level: roof for level, roof in found.items() if roof is not None}
 

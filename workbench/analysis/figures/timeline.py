@@ -6,15 +6,15 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.analysis.figures.parts import Part, alone, escaped
 from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, shade
-from workbench.analysis.rounds import Turn, turns
-from workbench.analysis.source import Lines, read
+from workbench.analysis.figures.subplot import Part, alone, escaped
+from workbench.analysis.trials.rounds import Turn, turns
+from workbench.analysis.trials.source import Lines, read
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from workbench.analysis.source import Source
+    from workbench.analysis.trials.source import Source
 
 ROWS = 16
 """Most rows; tasks beyond share the last one."""

@@ -5,22 +5,22 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from workbench.analysis.curve import best_so_far
-from workbench.analysis.figures.best import best_part
-from workbench.analysis.figures.parts import Domain, compose
+from workbench.analysis.figures.best_so_far import best_part
 from workbench.analysis.figures.prediction import clock, prediction_part
 from workbench.analysis.figures.style import Theme, colours
+from workbench.analysis.figures.subplot import Domain, compose
 from workbench.analysis.figures.timeline import TURNS, timeline_part
-from workbench.analysis.source import read
-from workbench.runtime.roofs import all_threads
+from workbench.analysis.trials.curve import best_so_far
+from workbench.analysis.trials.source import read
+from workbench.runtime.machine.roofs import all_threads
+from workbench.target import Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import plotly.graph_objects as go
 
-    from workbench.analysis.source import Source
-    from workbench.target import Target
+    from workbench.analysis.trials.source import Source
 
 LEFT = 0.66
 """Share of the width that lies left of the curve and of the predictions, where there is room for two columns."""
@@ -97,8 +97,6 @@ def tuning_figure(
         The traces of `best_so_far_figure`, `timeline_figure` and `prediction_figure`, in this order; where the task is
         one of several, then those of `best_so_far_figure` of all together.
     """
-    from workbench.target import Target
-
     lines, c = read(source), colours(theme)
     target = target if target is not None else Target.host()
     key = getattr(task, "key", task)

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ... import host
-from ...errors import BuildError
-from ...target import Target
+from workbench import host
+from workbench.errors import BuildError
+from workbench.target import Target
 
 #: They let the compiler form fused multiply-adds (as our LLVM code does) and forget about errno and floating-point
 #: exceptions, which nobody reads.
@@ -23,6 +23,7 @@ _FLAGS = ("-std=c99", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trap
 #: For GCC alone. Patterns: a copy of accumulators must not become a memcpy, which keeps them in memory (measured: half
 #: the speed). cunrolli: a loop of one vector must not be unrolled before it is vectorised (measured: a twentieth).
 _GCC_FLAGS = ("-fno-tree-loop-distribute-patterns", "-fdisable-tree-cunrolli")
+#: Seconds for the compiler. Chosen, not measured.
 _TIMEOUT_S = 300
 
 #: Vector extensions that change what a C compiler generates from plain loops -> its names for them.

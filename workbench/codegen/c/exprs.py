@@ -9,10 +9,12 @@ from typing import assert_never
 
 import numpy as np
 
-from ...errors import BuildError
-from ...ir.affine import FREE, Affine, Digit, digit_extent
-from ...ir.dtypes import is_float
-from ...ir.expr import (
+from workbench.codegen.c.helpers import VALUE_TYPE, Helpers, compute_dtype, math_name
+from workbench.codegen.c.names import Names
+from workbench.errors import BuildError
+from workbench.ir.affine import FREE, Affine, Digit, digit_extent
+from workbench.ir.dtypes import is_float
+from workbench.ir.expr import (
     COMPARE_OPS,
     Binary,
     Bound,
@@ -29,10 +31,9 @@ from ...ir.expr import (
     loads,
     map_children,
 )
-from ...ir.func import Buffer
-from ...ir.stmt import Block
-from .helpers import VALUE_TYPE, Helpers, compute_dtype, math_name
-from .names import Names
+from workbench.ir.func import Buffer
+from workbench.ir.poly import concrete
+from workbench.ir.stmt import Block
 
 #: How tightly an operator binds, as in C.
 ATOM, UNARY, PRODUCT, SUM, COMPARE, BITS, AND, CHOICE = 9, 8, 7, 6, 5, 4, 3, 2
@@ -81,24 +82,21 @@ class ExprPrinter:
         plus: list[Text] = []
         minus: list[Text] = []
         for digit, c in form.terms:
-            assert isinstance(c, int)
-            part = self._digit(digit)
+            c, part = concrete(c), self._digit(digit)
             if abs(c) != 1:
                 part = Text(f"{part.at(PRODUCT)} * {abs(c)}", "int64", PRODUCT)
             (plus if c > 0 else minus).append(part)
-        assert isinstance(form.const, int)
-        if form.const > 0 or (not plus and not form.const):
-            plus.append(Text(str(form.const), "int64"))
-        elif form.const < 0:
-            minus.append(Text(str(-form.const), "int64"))
+        const = concrete(form.const)
+        if const > 0 or (not plus and not const):
+            plus.append(Text(str(const), "int64"))
+        elif const < 0:
+            minus.append(Text(str(-const), "int64"))
         text = " + ".join(p.at(SUM) for p in plus) + "".join(f" - {p.at(PRODUCT)}" for p in minus)
         if len(plus) == 1 and not minus:
             return plus[0]
         return Text(text.strip() if plus else f"-{text.strip()[2:]}", "int64", SUM)
 
     def _digit(self, d: Digit) -> Text:
-        assert d.extent is None or isinstance(d.extent, int)
-        assert isinstance(d.lower, int)
         if d.free:
             text, size = self._picked[d.var][0].at(ATOM), self._picked[d.var][1]
         else:
@@ -106,7 +104,7 @@ class ExprPrinter:
         level = ATOM
         if d.lower != 1:
             text, level = f"{text} / {d.lower}", PRODUCT
-        if d.extent is not None and d.lower * d.extent < size:
+        if d.extent is not None and concrete(d.lower) * concrete(d.extent) < size:
             text, level = f"{text} % {d.extent}", PRODUCT
         # A quotient times something else must not be read from the left.
         return Text(text if level == ATOM else f"({text})", "int64")
@@ -118,7 +116,6 @@ class ExprPrinter:
         forms, strides = list(index), self._buffers[buffer].strides()
         parts = []
         for form, stride in zip(forms, strides, strict=True):
-            assert isinstance(stride, int)
             if form.terms or form.const:
                 at = self.form(form)
                 parts.append(at.at(SUM) if stride == 1 else f"{at.at(PRODUCT)} * {stride}")
@@ -126,27 +123,23 @@ class ExprPrinter:
 
     def range(self, form: Affine) -> tuple[int, int]:
         """Smallest and largest value over the whole nest."""
-        assert isinstance(form.const, int)
-        lo = hi = form.const
+        lo = hi = concrete(form.const)
         for d, c in form.terms:
-            size = digit_extent(d, self._extents)
-            assert isinstance(c, int)
-            assert isinstance(size, int)
-            lo, hi = lo + min(0, c * (size - 1)), hi + max(0, c * (size - 1))
+            span = concrete(c) * (concrete(digit_extent(d, self._extents)) - 1)
+            lo, hi = lo + min(0, span), hi + max(0, span)
         return lo, hi
 
     def bounds(self, conds: Sequence[Bound]) -> Text | bool:
         """Conjunction of bounds; True or False where it is known."""
         parts: list[str] = []
         for c in conds:
-            assert isinstance(c.lo, int)
-            assert isinstance(c.hi, int)
+            first, end = concrete(c.lo), concrete(c.hi)
             lo, hi = self.range(c.form)
-            if c.lo >= c.hi or lo >= c.hi or hi < c.lo:
+            if first >= end or lo >= end or hi < first:
                 return False
             value = self.form(c.form).at(SUM)
-            parts += [f"{value} >= {c.lo}"] if lo < c.lo else []
-            parts += [f"{value} < {c.hi}"] if hi >= c.hi else []
+            parts += [f"{value} >= {first}"] if lo < first else []
+            parts += [f"{value} < {end}"] if hi >= end else []
         if not parts:
             return True
         return Text(" && ".join(parts), "bool", AND if len(parts) > 1 else COMPARE)
@@ -196,13 +189,11 @@ class ExprPrinter:
         """A load whose index has parts that are read first, and cut to what there is."""
         found: dict[str, tuple[Text, int]] = {}
         for k, pick in enumerate(at):
-            assert isinstance(pick.extent, int)
-            value = self.expr(pick.value)
+            extent, value = concrete(pick.extent), self.expr(pick.value)
             if value.dtype == "uint64":  # the largest of these are negative as int64
-                value = self._call("min", "uint64", value, literal(pick.extent - 1, "uint64"))
+                value = self._call("min", "uint64", value, literal(extent - 1, "uint64"))
             wide = self.cast(value, "int64")
-            text = f"{self._helpers.nearest()}({wide.text}, {pick.extent})"
-            found[f"{FREE}{k}"] = Text(text, "int64"), pick.extent
+            found[f"{FREE}{k}"] = Text(f"{self._helpers.nearest()}({wide.text}, {extent})", "int64"), extent
         before, self._picked = self._picked, found
         try:
             return self._load(buffer, index)

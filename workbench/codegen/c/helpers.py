@@ -7,7 +7,7 @@ floats are NaN when an operand is, and a float that becomes an integer is cut to
 
 from __future__ import annotations
 
-from ...ir.dtypes import is_float, itemsize
+from workbench.ir.dtypes import is_float, itemsize
 
 #: Type of a value in an expression; half-precision values are computed as float, truth values as int.
 VALUE_TYPE = {

@@ -7,20 +7,19 @@ the file is complete in itself: ``kernel(bufs, workspace, NULL)``.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
-from ...ir.func import Buffer, Func
-from ...ir.poly import concrete
-from ...ir.stmt import For, Stmt, accesses, blocks, loops, parallel_chain
-from ...target import Target
-from ..lines import Named, named
-from ..lowering import lowered, task_limit
-from ..memory import place
-from .exprs import ExprPrinter
-from .helpers import MEMORY_TYPE, Helpers
-from .names import Names
-from .nest import NestPrinter, comment
+from workbench.codegen.c.exprs import ExprPrinter
+from workbench.codegen.c.helpers import MEMORY_TYPE, Helpers
+from workbench.codegen.c.names import Names
+from workbench.codegen.c.nest import NestPrinter, comment
+from workbench.codegen.code_line import Named, named
+from workbench.codegen.lowering import cut, lowered
+from workbench.codegen.workspace import place
+from workbench.ir.func import Buffer, Func
+from workbench.ir.poly import concrete
+from workbench.ir.stmt import For, Stmt, accesses, blocks, loops, parallel_chain
+from workbench.target import Target
 
 _HEAD = """#include <math.h>
 #include <stdint.h>
@@ -209,8 +208,7 @@ class _ModulePrinter:
 
     def _tasks(self, nest: NestPrinter, chain: list[For]) -> int:
         """Print one task of a parallel nest; returns the number of tasks."""
-        total = math.prod(concrete(lp.extent) for lp in chain)
-        tasks = min(total, task_limit(self._target.threads))
+        total, tasks = cut(chain, self._target.threads)
         n, depth = "task", 1
         if tasks != total:
             n, depth = "n", 2

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from ...ir.affine import Affine, Digit
-from ...ir.dtypes import itemsize
-from ...ir.expr import Bound, Expr
-from ...ir.func import Buffer
-from ...ir.poly import concrete
-from ...ir.stmt import Block, For, Stmt, accesses, blocks
-from ..lines import Line
-from ..memory import Placed
-from .exprs import ExprPrinter, Text
-from .helpers import MEMORY_TYPE, VALUE_TYPE
-from .names import Names
+from workbench.codegen.c.exprs import ExprPrinter, Text
+from workbench.codegen.c.helpers import MEMORY_TYPE, VALUE_TYPE
+from workbench.codegen.c.names import Names
+from workbench.codegen.code_line import Line
+from workbench.codegen.lowering import init_nest, reducing_loops
+from workbench.codegen.workspace import Placed
+from workbench.ir.affine import Affine, Digit
+from workbench.ir.dtypes import itemsize
+from workbench.ir.expr import Bound, Expr
+from workbench.ir.func import Buffer
+from workbench.ir.poly import concrete
+from workbench.ir.stmt import Block, For, Stmt, accesses, blocks
 
 #: Ask for at most so many copies of a loop's body; C compilers take long over more.
+#: Chosen, not measured.
 MAX_COPIES = 256
 #: Keep at most so many bytes of accumulators in local variables: all registers of the largest machine, twice.
+#: Chosen, not measured.
 MAX_KEPT_BYTES = 4096
 
 
@@ -90,8 +93,8 @@ class NestPrinter:
     def _loop(self, lp: For, depth: int) -> None:
         kept: list[_Accumulators] = []
         for b, path in blocks((lp,)):
-            if b.init is not None and lp.name in _reduction(b):
-                first = not _reduction(b) & set(self._reducing)
+            if b.init is not None and lp.name in reducing_loops(b):
+                first = not reducing_loops(b) & set(self._reducing)
                 if self._may_keep(b, path):
                     kept.append(self._accumulators(b, path, first))
                 elif first and b.init != b.own_load():
@@ -167,28 +170,12 @@ class NestPrinter:
         if lp.kind == "unroll" and self._copies * concrete(lp.extent) <= MAX_COPIES:
             self.emit(depth, f"UNROLL({lp.extent})")
         # The promise of independent iterations holds only where no block accumulates over the loop.
-        if lp.kind == "vectorize" and not any(lp.name in _reduction(b) for b, _ in blocks((lp,))):
+        if lp.kind == "vectorize" and not any(lp.name in reducing_loops(b) for b, _ in blocks((lp,))):
             self.emit(depth, "VECTOR_LOOP")
 
     def _init_nest(self, b: Block, path: tuple[For, ...], depth: int) -> None:
         """Write the init of every element that the loop about to begin accumulates onto."""
-        assert b.init is not None
-        reduction = _reduction(b)
-        first: dict[str, Affine | Callable[[Digit], Affine]] = dict.fromkeys(reduction, _zero)
-        guard = tuple(Bound(c.form.subst(first), c.lo, c.hi) for c in b.guard)
-        kept = [k for k, it in enumerate(b.iters) if it.name not in reduction]
-        stmt: Stmt = replace(
-            b,
-            name=f"{b.name}, init",
-            iters=tuple(b.iters[k] for k in kept),
-            binds=tuple(b.binds[k] for k in kept),
-            value=b.init,
-            init=None,
-            guard=guard,
-        )
-        for inner in reversed(path):
-            if inner.name not in reduction:
-                stmt = For(inner.name, inner.extent, (stmt,), "vectorize" if inner.kind == "vectorize" else "serial")
+        stmt = init_nest(b, path, f"{b.name}, init")
         placed, self.placed = self.placed, {}  # no loop of this nest is anyone's home
         self.body((stmt,), depth)
         self.placed = placed
@@ -197,7 +184,7 @@ class NestPrinter:
 
     def _may_keep(self, b: Block, path: tuple[For, ...]) -> bool:
         """Whether the elements that the first loop of `path` accumulates onto can be in local variables meanwhile."""
-        reduction, spatial = _reduction(b), _spatial(b, path)
+        reduction, spatial = reducing_loops(b), _spatial(b, path)
         if b.buffer in self.ex.kept or any(c.form.vars - reduction for c in b.guard):
             return False  # what is written back is written back without asking whether it exists
         if any(lp.kind not in ("unroll", "vectorize") for lp in spatial):
@@ -249,9 +236,9 @@ class NestPrinter:
         else:
             op, term = b.update()
             # Without a loop that reduces, the init is simply the other operand.
-            own = self.ex.expr(b.own_load() if _reduction(b) else b.init)
+            own = self.ex.expr(b.own_load() if reducing_loops(b) else b.init)
             value = self.ex.binary(op, own, self.ex.expr(term))
-            if _reduction(b) and op in ("add", "mul") and dtype in ("float32", "float64"):
+            if reducing_loops(b) and op in ("add", "mul") and dtype in ("float32", "float64"):
                 left, value = f"{element} {'+=' if op == 'add' else '*='}", self.ex.expr(term)
         note = "" if b.name == b.buffer else f" /* {comment(b.name)} */"
         self.emit(inner, f"{left} {self.ex.stored(value, dtype)};{note}")
@@ -259,18 +246,9 @@ class NestPrinter:
             self.emit(depth, "}")
 
 
-def _zero(digit: Digit) -> Affine:
-    return Affine()
-
-
-def _reduction(b: Block) -> set[str]:
-    """Loops over which the block accumulates (its axes are loops)."""
-    return {it.name for it in b.iters if it.kind == "R"}
-
-
 def _spatial(b: Block, path: tuple[For, ...]) -> tuple[For, ...]:
     """Loops of the path over which the block does not accumulate."""
-    return tuple(lp for lp in path if lp.name not in _reduction(b))
+    return tuple(lp for lp in path if lp.name not in reducing_loops(b))
 
 
 def _shape(b: Buffer) -> str:

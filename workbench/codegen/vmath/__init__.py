@@ -9,10 +9,10 @@ NaN gives NaN and infinities give the limits, everywhere. float16 and bfloat16 c
 
 from __future__ import annotations
 
-from ..builder import Value
-from . import errorfunction, exponential, hyperbolic, logarithm, power, remainder, rounding
-from .declare import DECLARED, MathFunction
-from .ops import FORMATS, Ops
+from workbench.codegen.llvm.builder import Value
+from workbench.codegen.vmath import errorfunction, exponential, hyperbolic, logarithm, power, remainder, rounding
+from workbench.codegen.vmath.declare import DECLARED, MathFunction
+from workbench.codegen.vmath.ops import FORMATS, Ops
 
 __all__ = ["DECLARED", "FORMATS", "HALF_ULP", "MathFunction", "VectorMath"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..builder import Value
-from .ops import Ops
+from workbench.codegen.llvm.builder import Value
+from workbench.codegen.vmath.ops import Ops
 
 Emit = Callable[..., Value]
 

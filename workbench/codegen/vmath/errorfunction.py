@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..builder import Value
-from .declare import function
-from .ops import Ops
+from workbench.codegen.llvm.builder import Value
+from workbench.codegen.vmath.declare import function
+from workbench.codegen.vmath.ops import Ops
 
 #: P and Q of ``erf(x) = x * P(x**2) / Q(x**2)``: own minimax fits of the relative error up to the end below. All
 #: coefficients are positive, so nothing cancels; those of float32 were then moved by single bits, such that the result

@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ..builder import Value
-from .declare import function
-from .ops import FORMATS, Ops
+from workbench.codegen.llvm.builder import Value
+from workbench.codegen.vmath.declare import function
+from workbench.codegen.vmath.ops import FORMATS, Ops
 
 LOG2E = math.log2(math.e)
 #: Powers of two by sixteenths, and P of ``exp(f) = 1 + f + f**2 * P(f)`` for ``|f| <= ln(2) / 32``.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..builder import Value
-from .declare import function
-from .exponential import LOG2E, REDUCTION, power_of_two
-from .ops import FORMATS, Ops
+from workbench.codegen.llvm.builder import Value
+from workbench.codegen.vmath.declare import function
+from workbench.codegen.vmath.exponential import LOG2E, REDUCTION, power_of_two
+from workbench.codegen.vmath.ops import FORMATS, Ops
 
 #: P of ``exp(f) - 1 = f + f**2 * P(f)``, for the error relative to ``exp(f) - 1``; own minimax fits.
 _TAIL = {

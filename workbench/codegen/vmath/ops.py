@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..builder import FunctionBuilder, Value, literal
+from workbench.codegen.llvm.builder import FunctionBuilder, Value, literal
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 
-from ..builder import Value
-from .declare import function
-from .exponential import LOG2E, REDUCTION, reduced, times_power
-from .ops import FORMATS, Ops
-from .rounding import is_whole
+from workbench.codegen.llvm.builder import Value
+from workbench.codegen.vmath.declare import function
+from workbench.codegen.vmath.exponential import LOG2E, REDUCTION, reduced, times_power
+from workbench.codegen.vmath.ops import FORMATS, Ops
+from workbench.codegen.vmath.rounding import is_whole
 
 #: P of ``log(1 + f) = f + f**2 * P(f)`` for f from -1/4 to 1/2, to 2e-11.
 _LOG = (

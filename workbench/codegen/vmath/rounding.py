@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..builder import Value
-from .declare import function
-from .ops import FORMATS, Ops
+from workbench.codegen.llvm.builder import Value
+from workbench.codegen.vmath.declare import function
+from workbench.codegen.vmath.ops import FORMATS, Ops
 
 
 @function("abs", float32=0, float64=0)

@@ -1,9 +1,9 @@
 """ONNX: files, weights, functions, and the operators that the onnx package computes.
 
-With `workbench.graph.fill` and `workbench.onnx_backend` the only modules that know the onnx package, imported when
-first needed.
+With `workbench.graph.seeded_weights` and `workbench.onnx_backend` the only modules that know the onnx package, imported
+when first needed.
 """
 
-from .reader import load_onnx, read_model, read_program
+from workbench.graph.onnx.reader import load_onnx, read_model, read_program
 
 __all__ = ["load_onnx", "read_model", "read_program"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from ...errors import ModelError
+from workbench.errors import ModelError
 
 if TYPE_CHECKING:
     import onnx

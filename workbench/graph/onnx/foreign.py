@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..graph import Array, AttrValue, Node, TensorType
-from ..opdef import Call, Case, OpDef
-from ..program import Program
+from workbench.graph.call import Call, Case
+from workbench.graph.facts import snake_case
+from workbench.graph.graph import Array, AttrValue, Node, TensorType
+from workbench.graph.model import Program
+from workbench.graph.opdef import OpDef
+from workbench.graph.opdef import foreign as foreign_operator
 
 if TYPE_CHECKING:
     import onnx
@@ -35,10 +38,11 @@ _IR_VERSION = 10
 class Foreign(OpDef):
     """An operator by the reference implementation of the onnx package."""
 
-    multi = True
+    multi, native = True, False
 
     def __init__(self, domain: str, name: str) -> None:
-        self.name, self.random, self._domain = name, name in RANDOM, domain  # type: ignore[misc]
+        self.name, self.word, self._domain = name, snake_case(name), domain  # type: ignore[misc]
+        self.random = name in RANDOM  # type: ignore[misc]
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         """Types of the outputs; `ModelError` "model.dynamic_shape" where a shape depends on what is computed."""
@@ -100,6 +104,9 @@ def foreign(domain: str, name: str, version: int) -> Foreign | None:
     except Exception:
         return None
     return Foreign(domain, name)
+
+
+foreign_operator.provide(foreign)
 
 
 @functools.lru_cache(maxsize=512)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...errors import ModelError
-from ..opdef import known, registry
+from workbench.errors import ModelError
+from workbench.graph.opdef import known, registry
 
 if TYPE_CHECKING:
     import onnx

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..graph import Node
+from workbench.graph.graph import Node
 
 #: Names that a newer operator has taken over.
 REPLACED = {"Scatter": "ScatterElements", "Upsample": "Resize"}

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ...arguments import ArgumentTypeError, is_a, whole
-from ...errors import ModelError, UsageError
-from ..graph import Graph
-from .reader import load_onnx
+from workbench.arguments import ArgumentTypeError, is_a, whole
+from workbench.errors import ModelError, UsageError
+from workbench.graph.graph import Graph
+from workbench.graph.onnx.reader import load_onnx
+from workbench.graph.seeded_weights import save_onnx
 
 if TYPE_CHECKING:
     import onnx
@@ -94,8 +95,6 @@ def load_torch(
         except Exception as e:
             raise _failed(chosen, e) from e
     if save is not None:
-        from ..fill import save_onnx
-
         save_onnx(proto, save)
     declared = {v.name for v in proto.graph.input}
     own = {name: tuple(t.shape) for name, t in tensors.items() if name in axes and name in declared}

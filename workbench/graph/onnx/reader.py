@@ -11,18 +11,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from ...arguments import ArgumentTypeError, is_a, whole
-from ...arguments import path as as_path
-from ...errors import InputError, ModelError, did_you_mean
-from ..graph import AttrValue, Graph, Node, Source
-from ..opdef import known, opdef
-from ..program import Declared, Program
-from .checks import check_attributes, check_texts, opset_of, opsets_of
-from .functions import expand_functions
-from .older import REPLACED, modern
-from .shipped import find_model
-from .weights import Tensors, dtype_of
-from .wire import Data, diagnose, without_weights
+from workbench.arguments import ArgumentTypeError, is_a, whole
+from workbench.arguments import path as as_path
+from workbench.errors import InputError, ModelError, did_you_mean
+from workbench.graph.graph import AttrValue, Graph, Node, Source
+from workbench.graph.model import Declared, Program
+from workbench.graph.onnx.checks import check_attributes, check_texts, opset_of, opsets_of
+from workbench.graph.onnx.functions import expand_functions
+from workbench.graph.onnx.older import REPLACED, modern
+from workbench.graph.onnx.shipped import find_model
+from workbench.graph.onnx.weights import Tensors, dtype_of
+from workbench.graph.onnx.wire import Data, diagnose, without_weights
+from workbench.graph.opdef import known, opdef
 
 if TYPE_CHECKING:
     import onnx

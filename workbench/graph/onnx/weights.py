@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...arguments import shown
-from ...errors import ModelError, ModelWarning, option
-from ..dtypes import DTYPES, check_dtype
-from ..graph import Array
-from .wire import OWN, Data
+from workbench.arguments import shown
+from workbench.errors import ModelError, ModelWarning, option
+from workbench.graph.dtypes import DTYPES, check_dtype
+from workbench.graph.graph import Array
+from workbench.graph.onnx.wire import OWN, Data
 
 if TYPE_CHECKING:
     import onnx

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import te
-from ...ir.dtypes import is_float
-from ..graph import Array, TensorType
-from ..opdef import Call
+from workbench import te
+from workbench.graph.call import Call
+from workbench.graph.facts import dims
+from workbench.graph.graph import Array, TensorType
+from workbench.ir.dtypes import is_float
 
 Idx = te.Axis | int
 _NAMES = {1: ("i",), 2: ("i", "j"), 3: ("b", "i", "j"), 4: ("n", "h", "w", "c")}
@@ -205,6 +206,13 @@ def np_windows(x: Array, win: Window, value: float) -> Array:
     outs = tuple(slice(0, max(0, (win.out[d] - 1) * win.strides[d] + 1), win.strides[d]) for d in range(r))
     taps = tuple(slice(0, None, win.dilations[d]) for d in range(r))
     return view[(slice(None), slice(None), *outs, *taps)]
+
+
+def stride_words(strides: tuple[int, ...]) -> str:
+    """``/2`` for steps of two along every axis; nothing for steps of one."""
+    if all(s == 1 for s in strides):
+        return ""
+    return f"/{strides[0]}" if len(set(strides)) == 1 else f"/{dims(strides)}"
 
 
 def same(c: Call, i: int = 0) -> tuple[TensorType, ...]:

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ModelError
-from ..graph import Array, AttrValue, Node, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from ..program import Declared, Program
-from ..reference import interpret
+from workbench.errors import ModelError
+from workbench.graph.call import Call, Case
+from workbench.graph.graph import Array, AttrValue, Node, TensorType
+from workbench.graph.model import Declared, Program
+from workbench.graph.opdef import OpDef, operator
+from workbench.graph.reference import interpret
 
 
 class _Control(OpDef):
@@ -85,7 +86,7 @@ class If(_Control):
             raise c.error("dynamic_shape", "gives results whose types depend on a condition that is computed")
         return found.pop()
 
-    def reference(self, c: Call, *args: Array | None) -> tuple[Array, ...]:
+    def reference(self, c: Call, *args: Any) -> tuple[Array, ...]:
         chosen = "then_branch" if bool(np.asarray(args[0]).reshape(-1)[0]) else "else_branch"
         return self.run(c, self.body(c, chosen), args, ())
 

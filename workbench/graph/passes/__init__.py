@@ -1,98 +1,10 @@
-"""Graph passes in the one order in which they run."""
+"""Graph passes: a module for each, which declares it with `graph_pass`; `pipeline` says in which order they run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
-from ...errors import UsageError
-from ..graph import Graph, Origin
-from . import (
-    canonical,
-    combine,
-    cse,
-    factors,
-    flatten,
-    fold,
-    fuse,
-    integers,
-    layout,
-    pads,
-    qdq,
-    recurrent,
-    scale,
-    simplify,
-    statistics,
-    views,
-)
-from .base import Pass, because, find_pass, graph_pass, passes, run_pass, select_passes
-from .explain import Change, PassReport, Report, explain
-
-#: The declared order, a name for each run of a pass. One that is off by default stands here too, in its place.
-ORDER = (
-    "qdq_to_integer",
-    "dead_code",
-    "fold_constants",
-    "drop_identities",
-    "integer_products",
-    "unroll_recurrences",
-    "part_statistics",
-    "simplify",
-    "flatten_products",
-    "common_subexpressions",
-    "canonicalize",
-    "fold_pads",
-    "fold_batch_norm",
-    "fold_scale",
-    "combine_parallel",
-    "layout",
-    "simplify_views",
-    "fold_constants",
-    "fuse",
-)
-
-#: What `Graph.optimize` runs.
-DEFAULT = tuple(name for name in ORDER if find_pass(name).default)
-
-
-def list_passes() -> tuple[Pass, ...]:
-    """All declared passes in their order, each once."""
-    return tuple(find_pass(name) for name in dict.fromkeys((*ORDER, *passes())))
-
-
-def run_passes(graph: Graph, order: Sequence[str] | None = None, without: Iterable[str] | str = ()) -> Graph:
-    """Run passes in order (default: `DEFAULT`), except those that are left out.
-
-    Where fusion is left out by name every node becomes a kernel of its own.
-    """
-    without = (without,) if isinstance(without, str) else tuple(without)
-    order = tuple(DEFAULT if order is None else order)
-    now = graph
-    for name in select_passes(order, without):
-        now = run_pass(now, name)
-    return finished(now, Origin(graph, order, without))
-
-
-def finished(graph: Graph, origin: Origin) -> Graph:
-    """Give every node a kernel of its own where fusion was left out by name, and say where the graph comes from."""
-    done = fuse.unfused(graph) if "fuse" in origin.without and not graph.groups else graph
-    return done if done is origin.graph else done.replace(origin=origin)
-
-
-def optimized(graph: Graph, without: Iterable[str] | str = ()) -> Graph:
-    """Return the graph, optimised when it is not yet.
-
-    Raises
-    ------
-    UsageError
-        "usage.pass" when a pass is to be left out of a graph that has been through all of them.
-    """
-    if not graph.groups:
-        return run_passes(graph, None, without)
-    if select_passes(DEFAULT, without) != DEFAULT:
-        text = "The graph is optimised already, so no pass can be left out any more."
-        raise UsageError("usage.pass", text, tuple(without), "give the graph as load_onnx returns it")
-    return graph
-
+from workbench.graph.passes.base import Pass, because, find_pass, graph_pass, passes, run_pass, select_passes
+from workbench.graph.passes.explain import Change, PassReport, Report, explain
+from workbench.graph.passes.pipeline import DEFAULT, ORDER, finished, list_passes, optimized, run_passes
 
 __all__ = [
     "DEFAULT",
@@ -102,30 +14,14 @@ __all__ = [
     "PassReport",
     "Report",
     "because",
-    "canonical",
-    "combine",
-    "cse",
     "explain",
-    "factors",
     "find_pass",
     "finished",
-    "flatten",
-    "fold",
-    "fuse",
     "graph_pass",
-    "integers",
-    "layout",
     "list_passes",
     "optimized",
-    "pads",
     "passes",
-    "qdq",
-    "recurrent",
     "run_pass",
     "run_passes",
-    "scale",
     "select_passes",
-    "simplify",
-    "statistics",
-    "views",
 ]

@@ -8,9 +8,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ...arguments import is_a
-from ...errors import UsageError, did_you_mean
-from ..graph import Graph
+from workbench.arguments import is_a
+from workbench.errors import UsageError
+from workbench.graph.graph import Graph
+from workbench.registry import Registry, summary
 
 Run: TypeAlias = Callable[[Graph], Graph]
 
@@ -44,7 +45,7 @@ class Pass:
         return {"name": self.name, "doc": self.doc, "default": self.default, "requires": list(self.requires)}
 
 
-_PASSES: dict[str, Pass] = {}
+_PASSES: Registry[Pass] = Registry("pass", "passes", "usage.pass")
 
 
 class Journal(dict[str, str]):
@@ -60,7 +61,7 @@ def graph_pass(name: str, *, default: bool = True, requires: Sequence[str] = ())
     """Declare a function Graph -> Graph as the pass `name`; the first line of its docstring describes it."""
 
     def wrap(fn: Run) -> Run:
-        _PASSES[name] = Pass(name, (fn.__doc__ or "").strip().splitlines()[0], fn, default, tuple(requires))
+        _PASSES[name] = Pass(name, summary(fn), fn, default, tuple(requires))
         return fn
 
     return wrap
@@ -73,9 +74,7 @@ def passes() -> dict[str, Pass]:
 
 def find_pass(name: str) -> Pass:
     """Pass by name; `UsageError` "usage.pass" when there is none."""
-    if name not in _PASSES:
-        raise UsageError("usage.pass", f"There is no pass {name!r}.", (name,), did_you_mean(name, _PASSES, "passes"))
-    return _PASSES[name]
+    return _PASSES.find(name)
 
 
 def run_pass(graph: Graph, name: str) -> Graph:

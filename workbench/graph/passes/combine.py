@@ -1,8 +1,9 @@
 """Parallel products and convolutions of one input become a wide one, followed by slices.
 
 That pays where no slice moves data: the input is read once, and narrow results share registers. Whether it does is said
-for each node by `why_not`. Products read a part through (`workbench.graph.moved`), convolutions and poolings where it
-lies (`workbench.graph.joins`); a part that an addition or a concatenation takes would have to be copied.
+for each node by `why_not`. Products read a part through (`workbench.graph.memory.operand_views`), convolutions and
+poolings where it lies (`workbench.graph.memory.joins`); a part that an addition or a concatenation takes would have to
+be copied.
 """
 
 from __future__ import annotations
@@ -12,17 +13,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..edit import GraphEditor
-from ..graph import AttrValue, Graph, Node
-from .base import because, graph_pass
-from .rewriting import Site
+from workbench.graph.edit import GraphEditor
+from workbench.graph.graph import AttrValue, Graph, Node
+from workbench.graph.opdef import opdef
+from workbench.graph.passes.base import because, graph_pass
+from workbench.graph.passes.rules.rewriting import Site
 
-#: What reads a part of the last dimension of a matrix without a copy, and what reads some channels of an image so.
-_ROW_READERS = ("MatMul",)
-_IMAGE_READERS = ("Conv", "MaxPool", "AveragePool")
-_VIEWS = ("Reshape", "Transpose")
-#: Element-wise operators that may stand behind all the parts; behind the wide result they are one.
-_TAILS = ("Relu", "Sigmoid", "Tanh", "HardSwish")
 #: Widest result of a combined node, and least channels of a part of an image: a cache line of each pixel.
 _WIDEST, _NARROWEST = 16384, 16
 
@@ -60,13 +56,17 @@ def family(s: Site, node: Node) -> Hashable | None:
     biases = [i for i in node.inputs[2:] if i]
     if w is None or any(i not in s.constants for i in biases):
         return None
-    attrs = tuple(sorted((k, repr(v)) for k, v in node.attrs.items()))
-    key = node.op, node.inputs[0], w.dtype.str, attrs, len(biases), node.version
+    key = node.op, node.inputs[0], w.dtype.str, _attributes(node), len(biases), node.version
     if node.op == "Conv":
         tail = _tail(s, node)
-        return None if node.attrs.get("group", 1) != 1 else (*key, w.shape[1:], tail.op if tail else "")
+        after = () if tail is None else (tail.op, tail.domain, tail.version, _attributes(tail))
+        return None if node.attrs.get("group", 1) != 1 else (*key, w.shape[1:], after)
     plain = node.op == "MatMul" or (not node.attrs and all(s.constants[b].shape == w.shape[1:] for b in biases))
     return key if w.ndim == 2 and plain else None
+
+
+def _attributes(node: Node) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((k, repr(v)) for k, v in node.attrs.items()))
 
 
 def why_not(s: Site, node: Node) -> str:
@@ -78,21 +78,23 @@ def why_not(s: Site, node: Node) -> str:
         return f"{node.op} {node.name}: a part of less than {_NARROWEST} channels is not a cache line of each pixel"
     last = (_tail(s, node) or node).outputs[0]
     readers = s.readers(last)
-    whole = [n for n in readers if n.op in _IMAGE_READERS and last not in n.inputs[1:]]
+    whole = [n for n in readers if opdef(n).reads_parts and last not in n.inputs[1:]]
     return "" if readers and len(whole) == len(readers) and not s.is_output(last) else copied
 
 
 def _tail(s: Site, node: Node) -> Node | None:
-    """The element-wise operator that alone reads a result."""
+    """The element-wise operator that alone reads a result; behind the wide result all of them are one."""
     x = node.outputs[0]
-    return s.readers(x)[0] if s.only(x) and s.readers(x)[0].op in _TAILS else None
+    tail = s.readers(x)[0] if s.only(x) else None
+    plain = tail is not None and opdef(tail).elementwise and not opdef(tail).view
+    return tail if tail is not None and plain and len(tail.inputs) == 1 else None
 
 
 def _read_through(s: Site, x: str) -> bool:
     readers = s.readers(x)
     if not readers or s.is_output(x):
         return False
-    return all(n.op in _ROW_READERS or (n.op in _VIEWS and _read_through(s, n.outputs[0])) for n in readers)
+    return all(opdef(n).reads_through or (opdef(n).rearranges and _read_through(s, n.outputs[0])) for n in readers)
 
 
 def _width(s: Site, node: Node) -> int:

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..edit import GraphEditor
-from ..graph import AttrValue, Graph, Node
-from ..opdef import opdef
-from ..program import Program
-from .base import because, graph_pass
+from workbench.graph.edit import GraphEditor
+from workbench.graph.graph import AttrValue, Graph, Node
+from workbench.graph.model import Program
+from workbench.graph.opdef import opdef
+from workbench.graph.passes.base import because, graph_pass
 
 #: Constants with more elements are not compared: models hold large weights once, and looking at all of them takes time.
 _MOST = 1 << 14

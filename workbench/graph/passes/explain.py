@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from workbench.graph.graph import Graph, Node, Origin, pass_explainer
+from workbench.graph.passes.base import Journal, find_pass, journal, run_pass, select_passes
+from workbench.graph.passes.pipeline import DEFAULT, ORDER, finished
 from workbench.legible import shown_legibly
-
-from ..graph import Graph, Node, Origin
-from .base import Journal, find_pass, journal, run_pass, select_passes
+from workbench.markup import Drawn
 
 Kind = Literal["removed", "added", "changed"]
 _SHOWN = 12
@@ -41,7 +42,7 @@ class Change:
 
     def to_json(self) -> dict[str, str]:
         """All attributes."""
-        return {name: str(getattr(self, name)) for name in self.__slots__}
+        return asdict(self)
 
     @shown_legibly
     def __str__(self) -> str:
@@ -88,18 +89,7 @@ class PassReport:
 
     def to_json(self) -> dict[str, Any]:
         """All attributes."""
-        return {
-            "name": self.name,
-            "doc": self.doc,
-            "seconds": self.seconds,
-            "nodes_before": self.nodes_before,
-            "nodes_after": self.nodes_after,
-            "changes": [c.to_json() for c in self.changes],
-            "notes": list(self.notes),
-            "kernels": self.kernels,
-            "rules": list(self.rules),
-            "detail": None if self.detail is None else self.detail.to_json(),
-        }
+        return asdict(self)
 
     @shown_legibly
     def __str__(self) -> str:
@@ -118,7 +108,7 @@ _KINDS: tuple[Kind, ...] = ("removed", "added", "changed")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Report:
+class Report(Drawn):
     """What all passes did; `graph` is the result.
 
     Attributes
@@ -174,11 +164,6 @@ class Report:
         sizes = f"{len(self.before.nodes)} -> {len(self.graph.nodes)} nodes"
         return f"<Report of {len(self.passes)} passes on {self.graph.name!r}: {sizes}>"
 
-    def _repr_html_(self) -> str:
-        from ..html import report_html
-
-        return report_html(self)
-
 
 def explain(graph: Graph, passes: Sequence[str] | None = None, without: Iterable[str] | str = ()) -> Report:
     """Optimise a graph and keep what every pass did.
@@ -194,8 +179,6 @@ def explain(graph: Graph, passes: Sequence[str] | None = None, without: Iterable
     Report
         Its `graph` is what `Graph.optimize` returns.
     """
-    from . import DEFAULT, ORDER, finished
-
     without = (without,) if isinstance(without, str) else tuple(without)
     wanted = tuple(DEFAULT if passes is None else passes)
     order = select_passes(wanted, without)
@@ -209,6 +192,9 @@ def explain(graph: Graph, passes: Sequence[str] | None = None, without: Iterable
         graphs.append(now)
     off = tuple(dict.fromkeys(n for n in ORDER if n not in order))
     return Report(graph, finished(now, Origin(graph, wanted, without)), tuple(done), off, tuple(graphs))
+
+
+pass_explainer.provide(explain)
 
 
 def _report(name: str, before: Graph, after: Graph, said: Journal, seconds: float) -> PassReport:

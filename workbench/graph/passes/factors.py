@@ -6,15 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..graph import Array, Graph, Node
-from ..opdef import Call
-from ..ops.conv import conv_shape
-from .base import because, graph_pass
-from .rewriting import Site
-from .scale import representable
-
-#: What a factor that is the same everywhere may be moved past.
-_MOVES = ("Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze")
+from workbench.graph.call import Call
+from workbench.graph.graph import Array, Graph, Node
+from workbench.graph.opdef import opdef
+from workbench.graph.ops.nn.conv import conv_shape
+from workbench.graph.passes.base import because, graph_pass
+from workbench.graph.passes.rules.rewriting import Site
+from workbench.graph.passes.scale import representable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +84,12 @@ def _row_bias(s: Site, node: Node) -> bool:
     return bias is None or (bias.size in (1, s.type(node.outputs[0]).shape[1]) and bias.shape[:-1] in ((), (1,)))
 
 
+def _rearranging(s: Site, x: str) -> Node | None:
+    """What makes a tensor, where a factor that is the same everywhere may be moved past it."""
+    node = s.maker(x)
+    return node if node is not None and opdef(node).rearranges else None
+
+
 class _Folder:
     """One walk over the graph; nodes that were changed are not looked at again before the next one."""
 
@@ -107,7 +111,7 @@ class _Folder:
             return False
         path, x = list[Node](), node.inputs[at]
         same = value.size > 0 and bool((value == value.reshape(-1)[0]).all())
-        while s.only(x) and same and node.op in ("Mul", "Div") and (move := s.maker(x, *_MOVES)) is not None:
+        while s.only(x) and same and node.op in ("Mul", "Div") and (move := _rearranging(s, x)) is not None:
             path.append(move)
             x = move.inputs[0]
         found = product(s, s.maker(x)) if s.only(x) else None
@@ -199,7 +203,7 @@ class _Folder:
 
     def _through(self, node: Node, x: str) -> bool:
         s, path = self.site, [node]
-        while s.only(x) and (move := s.maker(x, *_MOVES)) is not None:
+        while s.only(x) and (move := _rearranging(s, x)) is not None:
             path.append(move)
             x = move.inputs[0]
         source = s.maker(x, "Mul", "Div") if s.only(x) else None

@@ -12,15 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..graph import AttrValue, Graph, Node, TensorType
-from ..opdef import opdef
-from .base import graph_pass
-from .rewriting import Found, Rule, Site, apply_rules, declare
+from workbench.graph.graph import AttrValue, Graph, Node, TensorType
+from workbench.graph.opdef import opdef
+from workbench.graph.passes.base import graph_pass
+from workbench.graph.passes.rules.rewriting import Found, Rule, Site, apply_rules, declare
 
 ROWS: dict[str, Rule] = {}
-
-#: Operators along whose results rows of a product are followed.
-_ROWWISE = ("MatMul", "Gemm", "LayerNormalization", "Softmax")
 
 
 @graph_pass("flatten_products")
@@ -60,7 +57,8 @@ def _rows(s: Site, x: str) -> str | None:
     maker = s.maker(source)
     if maker is None or kind.rank != 2 or len(shape) < 3 or kind.shape[-1] != shape[-1]:
         return None
-    return source if maker.op in _ROWWISE or (opdef(maker).elementwise and not opdef(maker).view) else None
+    op = opdef(maker)
+    return source if op.rowwise or (op.elementwise and not op.view) else None
 
 
 @declare(ROWS)

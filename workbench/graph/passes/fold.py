@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from ..edit import GraphEditor
-from ..graph import Graph, Node
-from ..infer import make_call
-from ..limits import FOLD_BYTES, FOLD_GROWTH
-from ..opdef import evaluate, opdef
-from .base import because, graph_pass
-from .rewriting import apply_rules
-from .viewing import VIEWS
+from workbench.graph.edit import GraphEditor
+from workbench.graph.evaluation import evaluate
+from workbench.graph.graph import Graph, Node
+from workbench.graph.infer import make_call
+from workbench.graph.opdef import opdef
+from workbench.graph.passes.base import because, graph_pass
+from workbench.graph.passes.rules.rewriting import apply_rules
+from workbench.graph.passes.rules.viewing import VIEWS
+from workbench.graph.size_limits import FOLD_BYTES, FOLD_GROWTH
 
 
 @graph_pass("fold_constants")

@@ -6,7 +6,7 @@
 - *opaque*: alone.
 
 A product of matrices reads through the transpositions and slices of its operands, and writes in the order of a
-transposition behind it (`workbench.graph.moved`): no data move for them.
+transposition behind it (`workbench.graph.memory.operand_views`): no data move for them.
 
 A node is joined to what reads it only when everything on the way to its immediate post-dominator (the first node
 that every path to the outputs goes through) can join too; so no value inside a group is needed outside of it, and
@@ -24,16 +24,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..graph import FusedNodes, Graph, Node
-from ..infer import make_call
-from ..moved import MOVES
-from ..opdef import Fusion, obstacle, opdef
-from .base import graph_pass
+from workbench.graph.evaluation import obstacle
+from workbench.graph.graph import FusedNodes, Graph, Node
+from workbench.graph.infer import make_call
+from workbench.graph.opdef import Fusion, opdef
+from workbench.graph.passes.base import graph_pass
 
 _EXIT = "<outputs>"
-
-#: What reads through transpositions and slices.
-PRODUCTS = ("MatMul",)
 
 #: Most operators of a kernel.
 MOST_OPERATORS = 256
@@ -205,7 +202,8 @@ class _Fuser:
     def _written_in_order(self, anchor: Node) -> Node:
         """Let a transposition that alone reads a product join it; returns the last node so far."""
         move = self._only_reader(anchor)
-        if anchor.op not in PRODUCTS or move is None or move.op != "Transpose" or is_view(self.graph, move):
+        reads = opdef(anchor).reads_through
+        if not reads or move is None or not opdef(move).transposes or is_view(self.graph, move):
             return anchor
         rule = f"Transpose {move.name}: {anchor.op} {anchor.name} writes in that order"
         self._join(self.group[anchor.name], [move], rule)
@@ -218,12 +216,12 @@ class _Fuser:
 
     def read_through(self, move: Node) -> None:
         """Let a transposition or slice that only one product reads join it."""
-        reader = self._only_reader(move) if move.op in MOVES and self.kind[move.name] == "injective" else None
+        reader = self._only_reader(move) if opdef(move).moves and self.kind[move.name] == "injective" else None
         if reader is None or move.inputs[0] in self.graph.constants or any(move.outputs[1:]):
             return
         group = self.group[reader.name]
-        before = reader.op in MOVES and reader.name in self.reads
-        if not (reader.op in PRODUCTS or before) or self.group[move.name] is group:
+        before = opdef(reader).moves and reader.name in self.reads
+        if not (opdef(reader).reads_through or before) or self.group[move.name] is group:
             return
         if not self._fits(group, [move], move):
             return

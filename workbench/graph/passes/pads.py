@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 
-from ..graph import AttrValue, Graph, Node
-from ..opdef import opdef
-from ..ops.common import Window
-from ..ops.conv import conv_shape
-from ..ops.pool import pool_window
-from ..ops.tensor import Pad
-from .algebra import NOT_NEGATIVE
-from .base import graph_pass
-from .rewriting import Found, Rule, Site, apply_rules, declare
+from workbench.graph.graph import AttrValue, Graph, Node
+from workbench.graph.opdef import opdef
+from workbench.graph.ops.arrays.tensor import Pad
+from workbench.graph.ops.common import Window
+from workbench.graph.ops.nn.conv import conv_shape
+from workbench.graph.ops.nn.pool import pool_window
+from workbench.graph.passes.base import graph_pass
+from workbench.graph.passes.rules.algebra import NOT_NEGATIVE
+from workbench.graph.passes.rules.rewriting import Found, Rule, Site, apply_rules, declare
 
 PADS: dict[str, Rule] = {}
 

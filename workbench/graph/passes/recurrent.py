@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..edit import GraphEditor
-from ..graph import Array, AttrValue, Graph, Node
-from ..infer import make_call
-from ..opdef import Call, opdef
-from ..ops.recurrent import MOST_STEPS, Gru, Lstm, Recurrent, Sizes, Weights
-from .base import because, graph_pass
+from workbench.graph.call import Call
+from workbench.graph.edit import GraphEditor
+from workbench.graph.graph import Array, AttrValue, Graph, Node
+from workbench.graph.infer import make_call
+from workbench.graph.opdef import opdef
+from workbench.graph.ops.nn.recurrent import MOST_STEPS, Gru, Lstm, Recurrent, Sizes, Weights
+from workbench.graph.passes.base import because, graph_pass
 
 
 @graph_pass("unroll_recurrences")
@@ -97,7 +98,7 @@ class _Unrolled:
 
     def direction(self, s: Sizes, d: int, x: str) -> tuple[list[str], tuple[str, ...]]:
         """Outputs of one direction in the order of time, and the state in the end."""
-        w = self.op.weights(self.call.values, d, s.hidden)
+        w = self.op.weights_of(self.call.values, d, s.hidden)
         # Biases of both products come in one addition where nothing happens between them.
         late = isinstance(self.op, Gru) and bool(self.call.get_int("linear_before_reset", 0))
         rows = np.arange(self.op.gates * s.hidden)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...turns import pause
-from ..edit import GraphEditor
-from ..graph import Array, Graph, Node
-from ..infer import make_call
-from .base import because, graph_pass
+from workbench.graph.edit import GraphEditor
+from workbench.graph.graph import Array, Graph, Node
+from workbench.graph.infer import make_call
+from workbench.graph.passes.base import because, graph_pass
+from workbench.turns import pause
 
 #: Weights that are worked out between two moments in which others may go first.
 _AT_ONCE = 1 << 16

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..edit import GraphEditor
-from ..graph import AttrValue, Graph, Node
-from ..infer import make_call
-from .base import because, graph_pass
+from workbench.graph.edit import GraphEditor
+from workbench.graph.graph import AttrValue, Graph, Node
+from workbench.graph.infer import make_call
+from workbench.graph.passes.base import because, graph_pass
 
 #: Code of float32 in the standard.
 FLOAT = 1

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ..edit import GraphEditor
-from ..graph import Array, AttrValue, Graph, Node
-from ..infer import make_call
-from ..opdef import Call, obstacle
-from ..ops.quant_steps import OWN
+from workbench.graph.call import Call
+from workbench.graph.edit import GraphEditor
+from workbench.graph.evaluation import obstacle
+from workbench.graph.graph import Array, AttrValue, Graph, Node
+from workbench.graph.infer import make_call
+from workbench.graph.ops.quantized.steps import OWN
 
 
 @dataclass(slots=True)

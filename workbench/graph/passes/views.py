@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..graph import Graph
-from .base import graph_pass
-from .rewriting import apply_rules
-from .viewing import VIEWS
+from workbench.graph.graph import Graph
+from workbench.graph.passes.base import graph_pass
+from workbench.graph.passes.rules.rewriting import apply_rules
+from workbench.graph.passes.rules.viewing import VIEWS
 
 
 @graph_pass("simplify_views")

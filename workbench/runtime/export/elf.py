@@ -31,6 +31,7 @@ _ABS64, _PC32, _GOTPCREL = 1, 2, 9
 #: Sections of the large code model -> the ordinary ones, which every linker knows how to place.
 _ORDINARY = {b".ltext": b".text", b".lrodata": b".rodata", b".ldata": b".data", b".lbss": b".bss"}
 #: Constants beyond this size lie behind everything else: code reaches what it needs within two gigabytes.
+#: Bytes: half of what offsets of 32 bits reach.
 _FAR = 1 << 30
 
 

@@ -1,13 +1,26 @@
-"""Which features of the processor an exported library looks for before it runs anything, as LLVM text (x86-64)."""
+"""Which features of the processor an exported library looks for before it runs anything (x86-64)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from workbench.runtime.native.emitter import I32, I64, Emitter, Ptr, Value, call, native
+from workbench.runtime.native.layout import Struct
+from workbench.runtime.thread_pool.native_pool import syscall
+
 #: What cpuid tells, by position: (leaf, sub-leaf, register: 0 ... 3 for a, b, c, d). One more word follows: XCR0.
 _WORDS = ((1, 0, 2), (7, 0, 1), (7, 0, 2), (7, 0, 3), (7, 1, 0), (0x8000_0001, 0, 2))
 _XCR0 = len(_WORDS)
+#: Register state that the system keeps, as bits of that word.
 _YMM, _ZMM, _TILES = 0x6, 0xE6, 0x60000
+
+#: Bit of the first word: the system lets programs read XCR0.
+_OSXSAVE = 1 << 27
+#: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA), as `workbench.host.request_tiles` has it.
+_ASK_FOR_TILES = (158, 4131, 18)
+
+#: A row of the table ``@checks``: a feature's name, a word, and the bits that it needs there.
+CHECK = Struct.of(name="ptr", word="i32", mask="i32")
 
 #: Feature, in LLVM's names -> (word, bit), of those that change which instructions are chosen for arithmetic and moves.
 #: What a processor has besides (encryption, virtual machines, ...) no network asks for, and prefetches do no harm.
@@ -39,101 +52,53 @@ def known(features: Iterable[str]) -> list[str]:
     return [name for name in _BITS if name in given]
 
 
-def features_text(features: Iterable[str], tiles: bool) -> str:
-    """Return the function ``missing``: the name of the first feature that this machine lacks, or null.
-
-    Parameters
-    ----------
-    features : iterable of str
-        What the code needs, in LLVM's names; those that are not in the table are passed over.
-    tiles : bool
-        Whether the system has to be asked for AMX tiles.
-    """
+def checks(features: Iterable[str]) -> list[tuple[str, int, int]]:
+    """Return the rows of ``@checks``; features that are not looked for are passed over."""
     rows: list[tuple[str, int, int]] = []
     for name in known(features):
         word, bit = _BITS[name]
         rows.append((name, word, 1 << bit))
         if state := _state(name):
             rows.append((name, _XCR0, state))
-    names = "".join(
-        f'@feature{i} = internal constant [{len(name) + 1} x i8] c"{name}\\00"\n' for i, (name, _, _) in enumerate(rows)
-    )
-    cells = ", ".join(f"%check {{ ptr @feature{i}, i32 {word}, i32 {mask} }}" for i, (_, word, mask) in enumerate(rows))
-    table = f"%check = type {{ ptr, i32, i32 }}\n@checks = internal constant [{len(rows)} x %check] [{cells}]\n"
-    asks = "\n".join(
-        f"  %r{i} = call {{ i32, i32, i32, i32 }} @leaf(i32 {leaf}, i32 {sub})\n"
-        f"  %v{i} = extractvalue {{ i32, i32, i32, i32 }} %r{i}, {register}\n"
-        f"  %p{i} = getelementptr i32, ptr %words, i64 {i}\n  store i32 %v{i}, ptr %p{i}, align 4"
-        for i, (leaf, sub, register) in enumerate(_WORDS)
-    )
-    body = _TEXT.replace("[ASK]", asks).replace("[ROWS]", str(len(rows))).replace("[XCR0]", str(_XCR0))
-    return names + table + body.replace("[TILES]", _ASK_TILES if tiles else _NO_TILES)
+    return rows
 
 
-_TEXT = """
-define internal { i32, i32, i32, i32 } @cpuid(i32 %leaf, i32 %sub) nounwind {
-  %r = call { i32, i32, i32, i32 } asm sideeffect "cpuid", "={ax},={bx},={cx},={dx},{ax},{cx}"(i32 %leaf, i32 %sub)
-  ret { i32, i32, i32, i32 } %r
-}
-; What cpuid says, zeros for a leaf that this machine does not have.
-define internal { i32, i32, i32, i32 } @leaf(i32 %leaf, i32 %sub) nounwind {
-entry:
-  %group = and i32 %leaf, -2147483648
-  %about = call { i32, i32, i32, i32 } @cpuid(i32 %group, i32 0)
-  %last = extractvalue { i32, i32, i32, i32 } %about, 0
-  %there = icmp uge i32 %last, %leaf
-  br i1 %there, label %ask, label %none
-ask:
-  %r = call { i32, i32, i32, i32 } @cpuid(i32 %leaf, i32 %sub)
-  ret { i32, i32, i32, i32 } %r
-none:
-  ret { i32, i32, i32, i32 } zeroinitializer
-}
-define internal ptr @missing() nounwind {
-entry:
-  %words = alloca [8 x i32], align 16
-[ASK]
-  %xp = getelementptr i32, ptr %words, i64 [XCR0]
-  store i32 0, ptr %xp, align 4
-  %kept = and i32 %v0, 134217728 ; OSXSAVE: the next instruction is allowed
-  %tells = icmp ne i32 %kept, 0
-  br i1 %tells, label %state, label %test
-state:
-  %x = call { i32, i32 } asm sideeffect "xgetbv", "={ax},={dx},{cx}"(i32 0)
-  %low = extractvalue { i32, i32 } %x, 0
-  store i32 %low, ptr %xp, align 4
-  br label %test
-test:
-  %i = phi i64 [ 0, %entry ], [ 0, %state ], [ %i1, %met ]
-  %more = icmp ult i64 %i, [ROWS]
-  br i1 %more, label %look, label %all
-look:
-  %row = getelementptr %check, ptr @checks, i64 %i
-  %wp = getelementptr i8, ptr %row, i64 8
-  %word = load i32, ptr %wp, align 4
-  %mp = getelementptr i8, ptr %row, i64 12
-  %mask = load i32, ptr %mp, align 4
-  %w64 = zext i32 %word to i64
-  %vp = getelementptr i32, ptr %words, i64 %w64
-  %value = load i32, ptr %vp, align 4
-  %both = and i32 %value, %mask
-  %fits = icmp eq i32 %both, %mask
-  %i1 = add i64 %i, 1
-  br i1 %fits, label %met, label %unmet
-met:
-  br label %test
-unmet:
-  %name = load ptr, ptr %row, align 8
-  ret ptr %name
-all:
-[TILES]
-}
-"""
+_REGISTERS = "{ i32, i32, i32, i32 }"
 
-_NO_TILES = "  ret ptr null"
 
-#: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA), as `workbench.host.request_tiles` has it.
-_ASK_TILES = """  %rc = call i64 (i64, ...) @syscall(i64 158, i64 4131, i64 18)
-  %granted = icmp eq i64 %rc, 0
-  %refused = select i1 %granted, ptr null, ptr @tiles_text
-  ret ptr %refused"""
+def _cpuid(f: Emitter, leaf: Value, sub: Value | int) -> list[Value]:
+    text = 'asm sideeffect "cpuid", "={ax},={bx},={cx},={dx},{ax},{cx}"'
+    found = call(f, _REGISTERS, text, ["i32", "i32"], [leaf, sub])
+    return [found.part(k, "i32") for k in range(4)]
+
+
+@native
+def cpuid_word(f: Emitter, leaf: I32, sub: I32, register: I64) -> I32:
+    """A register of what cpuid says, zero for a leaf that this machine does not have."""
+    out = f.room("[4 x i32]", "i32")
+    with f.when(_cpuid(f, leaf & -(1 << 31), 0)[0].ult(leaf)):
+        f.ret(f.const(0, "i32"))
+    for k, value in enumerate(_cpuid(f, leaf, sub)):
+        out[k].store(value)
+    return out[register].load()
+
+
+@native
+def missing(f: Emitter) -> Ptr:
+    """The name of the first feature that this machine lacks, or null."""
+    words = f.room(f"[{len(_WORDS) + 1} x i32]", "i32")
+    for k, (leaf, sub, register) in enumerate(_WORDS):
+        words[k].store(cpuid_word(f, leaf - (leaf >> 31 << 32), sub, register))
+    words[_XCR0].store(0)
+    with f.when((words.load() & _OSXSAVE).ne(0)):
+        state = call(f, "{ i32, i32 }", 'asm sideeffect "xgetbv", "={ax},={dx},{cx}"', ["i32"], [0])
+        words[_XCR0].store(state.part(0, "i32"))
+    with f.range(f.extern("check_count", "i64").load()) as i:
+        row = f.extern("checks", CHECK)[i]
+        mask = row["mask"].load()
+        with f.when((words[row["word"].load().cast("zext", "i64")].load() & mask).ne(mask)):
+            f.ret(row["name"].load())
+    with f.when(f.extern("asks_tiles", "i64").load().ne(0)):
+        refused = syscall(f, *_ASK_FOR_TILES).ne(0)
+        f.ret(refused.select(f.extern("tiles_text"), f.null()))
+    return f.null()

@@ -9,10 +9,11 @@ from typing import Any
 
 from workbench.errors import ExportError
 from workbench.locks import ForkLock
+from workbench.runtime.execution.plan import ArraySpec
 from workbench.runtime.export.file import problem_of
-from workbench.runtime.export.library_text import ABI
+from workbench.runtime.export.native_calls import PUBLIC
+from workbench.runtime.export.native_contexts import ABI
 from workbench.runtime.export.tables import MARK, PREFIX_LENGTH
-from workbench.runtime.plan import ArraySpec
 
 _HINT = "give a library that Executable.export or `workbench export` wrote"
 
@@ -31,33 +32,22 @@ class _Tensor(ctypes.Structure):
     ]
 
 
+#: What functions return, by LLVM's type; addresses are those of texts, or of rows.
+_RESULTS = {"void": None, "i32": ctypes.c_int, "text": ctypes.c_char_p, "row": ctypes.POINTER(_Tensor)}
+_ROWS = ("input", "output")
+
+
 class Functions:
     """The functions of one library, with their types."""
 
     def __init__(self, library: ctypes.CDLL, prefix: str) -> None:
-        address, number, text = ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p
-        types: dict[str, tuple[Any, tuple[Any, ...]]] = {
-            "create": (number, (number, address)),
-            "destroy": (None, (address,)),
-            "run": (number, (address, address, address)),
-            "set_threads": (number, (address, number)),
-            "threads": (number, (address,)),
-            "name": (text, ()),
-            "version": (text, ()),
-            "target": (text, ()),
-            "missing_feature": (text, ()),
-            "error_text": (text, (number,)),
-            "input_count": (number, ()),
-            "output_count": (number, ()),
-            "input": (ctypes.POINTER(_Tensor), (number,)),
-            "output": (ctypes.POINTER(_Tensor), (number,)),
-        }
         self._library = library
         self._found: dict[str, Any] = {}
-        for name, (result, arguments) in types.items():
-            function = getattr(library, f"{prefix}_{name}")
-            function.restype, function.argtypes = result, arguments
-            self._found[name] = function
+        for name, declared in PUBLIC.items():
+            function = self._found[name] = getattr(library, f"{prefix}_{name}")
+            result = declared.result if isinstance(declared.result, str) else "row" if name in _ROWS else "text"
+            function.restype = _RESULTS[result]
+            function.argtypes = [ctypes.c_int if kind == "i32" else ctypes.c_void_p for _, kind in declared.types]
 
     def __call__(self, name: str, *args: Any) -> Any:
         return self._found[name](*args)

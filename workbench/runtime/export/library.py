@@ -20,20 +20,18 @@ import numpy as np
 
 from workbench.arguments import is_a, whole
 from workbench.arguments import path as as_path
-from workbench.codegen import llvm_bind
+from workbench.codegen.llvm import llvm_bind
 from workbench.errors import ExportError
 from workbench.files import replace_file
 from workbench.intrinsics import x86_amx
 from workbench.runtime.buffers import Array
-from workbench.runtime.export.calls_text import FUNCTIONS
+from workbench.runtime.execution.plan import CallPlan, ExecutablePlan, HostCall, check_plan
 from workbench.runtime.export.elf import for_library, write_constants
-from workbench.runtime.export.features import features_text
 from workbench.runtime.export.header import header_text
-from workbench.runtime.export.library_text import library_text
 from workbench.runtime.export.linker import find_linker, link
+from workbench.runtime.export.native_calls import PUBLIC
 from workbench.runtime.export.tables import MARK, PREFIX_LENGTH, About, tables_text
-from workbench.runtime.plan import CallPlan, ExecutablePlan, HostCall, check_plan
-from workbench.runtime.pool_text import runtime_text
+from workbench.runtime.native.emitter import Module
 from workbench.target import Target
 
 #: Prefixes with which a public function would have the name of one of the C library's.
@@ -103,11 +101,13 @@ def export_library(
     library = check_destination(path, name)
     threads = plan.threads if threads is None else whole("threads", threads, code="run.threads")
     prefix = name or _prefix(plan.name)
-    about = About(prefix, plan.name, f"schedule-workbench {_version()}", plan.target or str(target), threads)
+    tiles = any(x86_amx.CONFIG.encode() in call.code.object for call in calls)
+    made_by, made_for, needed = f"schedule-workbench {_version()}", plan.target or str(target), _needed(target, tiles)
+    about = About(prefix, plan.name, made_by, made_for, threads, tuple(needed), tiles)
     header = library.with_suffix(".h")
     try:
         with tempfile.TemporaryDirectory(prefix=".workbench-export-", dir=library.parent) as folder:
-            made = _make(plan, calls, target, about, Path(folder), library.name)
+            made = _make(plan, calls, about, Path(folder), library.name)
             text = Path(folder) / "header"
             text.write_text(header_text(plan.inputs, plan.outputs, about), encoding="utf-8")
             replace_file(made, library)
@@ -186,22 +186,13 @@ def _version() -> str:
 # ---- making it ----
 
 
-def _make(
-    plan: ExecutablePlan, calls: Sequence[CallPlan], target: Target, about: About, folder: Path, soname: str
-) -> Path:
+def _make(plan: ExecutablePlan, calls: Sequence[CallPlan], about: About, folder: Path, soname: str) -> Path:
     """Write all object files to a folder and link them."""
     symbols: dict[tuple[str, bytes], str] = {}
     for call in calls:
         symbols.setdefault((call.code.symbol, call.code.object), f"wb_kernel{len(symbols)}")
-    tiles = any(x86_amx.CONFIG.encode() in code for _, code in symbols)
-    text = "\n".join(
-        (
-            runtime_text(sys.platform, platform.machine()),
-            library_text(about.prefix, sys.platform, platform.machine()),
-            features_text(_needed(target, tiles), tiles),
-            tables_text(plan, calls, [symbols[c.code.symbol, c.code.object] for c in calls], about),
-        )
-    )
+    text = Module(sys.platform, platform.machine(), about.prefix).text(*PUBLIC.values())
+    text += tables_text(plan, calls, [symbols[c.code.symbol, c.code.object] for c in calls], about)
     files = {"network": for_library(llvm_bind.compile_ir(text))}
     files |= {new: for_library(code, (old, new)) for (old, code), new in symbols.items()}
     paths = []
@@ -213,7 +204,7 @@ def _make(
     with paths[-1].open("wb") as file:
         write_constants(file, constants, "wb_constants")
     out = folder / "library"
-    link(paths, out, soname, [*(f"{about.prefix}_{name}" for name in FUNCTIONS), MARK])
+    link(paths, out, soname, [*(f"{about.prefix}_{name}" for name in PUBLIC), MARK])
     return out
 
 

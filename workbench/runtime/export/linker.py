@@ -11,6 +11,7 @@ from pathlib import Path
 from workbench.codegen.c.compiler import find_compiler
 from workbench.errors import BuildError
 
+#: Seconds for the linker. Chosen, not measured.
 _TIMEOUT_S = 300
 #: What the library is linked to: the C library, its threads where they are apart, its functions of numbers.
 _LIBRARIES = ("libc.so.6", "libpthread.so.0", "libm.so.6")

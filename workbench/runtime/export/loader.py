@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import ctypes
-import math
 import os
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-from workbench.arguments import is_a, real, whole
+from workbench.arguments import is_a, whole
 from workbench.errors import RunError, TargetError, UsageError
 from workbench.host import usable_threads
 from workbench.legible import shown_legibly
 from workbench.locks import ForkLock
-from workbench.runtime.buffers import Array, aligned_empty, check_array, pointer_table
+from workbench.runtime.buffers import Array, pointer_table
+from workbench.runtime.execution.network import Network, TimedRuns
 from workbench.runtime.export.functions import Functions, open_library
-from workbench.runtime.export.library_text import ERRORS
-from workbench.runtime.given import by_name
-from workbench.runtime.outputs import OutputMemory, checked_outputs
-from workbench.runtime.pool_text import MAX_THREADS
-
-if TYPE_CHECKING:
-    from workbench.runtime.timing import BenchmarkResult
-
-_CODE = {name: number for number, name in enumerate(ERRORS)}
+from workbench.runtime.export.native_contexts import CODES
+from workbench.runtime.thread_pool.native_pool import MAX_THREADS
 
 
 def load_exported(path: str | os.PathLike[str], threads: int | None = None) -> ExportedNetwork:
@@ -70,7 +62,7 @@ def load_exported(path: str | os.PathLike[str], threads: int | None = None) -> E
     return ExportedNetwork(functions, threads)
 
 
-class ExportedNetwork:
+class ExportedNetwork(Network):
     """A network from a shared library; made by `load_exported`.
 
     Attributes
@@ -89,8 +81,7 @@ class ExportedNetwork:
 
     def __init__(self, functions: Functions, threads: int | None = None) -> None:
         self._call = functions
-        self.inputs, self.outputs = functions.specs("input"), functions.specs("output")
-        self._memory = OutputMemory(self.outputs)
+        super().__init__(functions.specs("input"), functions.specs("output"))
         self.name, self.version, self.target = (functions.text(n) for n in ("name", "version", "target"))
         self._lock = ForkLock()
         self._process = os.getpid()
@@ -157,103 +148,30 @@ class ExportedNetwork:
 
     # ---- running ----
 
-    def run(self, *args: Any, out: Any = None, **named: Any) -> dict[str, Array]:
-        """Run the network once.
-
-        Parameters
-        ----------
-        *args, **named : array
-            As for `Executable.run`.
-        out : mapping or sequence, optional
-            As for `Executable.run`.
-
-        Returns
-        -------
-        dict of str to array
-            The outputs by name, in the network's order, as those of `Executable.run`.
-
-        Raises
-        ------
-        ShapeError
-            ``shape.count``, ``shape.name``, ``shape.mismatch``, ``shape.dtype``.
-        UsageError
-            ``run.out``.
-        RunError
-            ``run.memory``, ``run.threads`` when the system gives no more.
-        """
-        inputs = self._arrays(args, named)
-        names = [spec.name for spec in self.inputs]
-        given = None if out is None else checked_outputs(self.outputs, out, zip(names, inputs, strict=True))
-        outputs = self._memory.take(given)
+    def _compute(self, inputs: list[Array], outputs: list[Array]) -> None:
         context = self._take()
         try:
             context.run(_pointers(inputs), _pointers(outputs))
         finally:
             self._give(context)
-        return {spec.name: array for spec, array in zip(self.outputs, outputs, strict=True)}
 
-    __call__ = run
-
-    def empty_inputs(self) -> dict[str, Array]:
-        """Return uninitialised arrays for all inputs, by name, that begin where vectors are the fastest."""
-        return {s.name: aligned_empty(s.shape, s.dtype) for s in self.inputs}
-
-    def _arrays(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> list[Array]:
-        given = by_name([spec.name for spec in self.inputs], args, named)
-        arrays = [check_array(s.name, given[s.name], s.shape, s.dtype) for s in self.inputs]
+    def _arrays(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Array]:
+        arrays = super()._arrays(args, named)
         return [a if a.flags.c_contiguous and a.flags.aligned else a.copy() for a in arrays]
 
-    def benchmark(
-        self,
-        inputs: Mapping[str, Any] | None = None,
-        *,
-        repeat: int | None = None,
-        number: int = 1,
-        min_repeat_ms: float = 0.0,
-        warmup: int = 2,
-    ) -> BenchmarkResult:
-        """Time whole runs with the wall clock; parameters and result as for `Executable.benchmark`.
-
-        Only the calling thread can be watched: the others are the library's own. A call of the library from Python,
-        about a microsecond, is part of each run. Without `inputs`, floating-point inputs are random numbers and all
-        others zeros.
-        """
-        from workbench.runtime.quiet import quiet, settle
-        from workbench.runtime.threads import timing
-        from workbench.runtime.timing import benchmark_result, repeat_runs, warm_up
-
-        if repeat is not None:
-            whole("repeat", repeat, code="usage.repeat")
-        whole("number", number, code="usage.repeat")
-        whole("warmup", warmup, least=0, code="usage.repeat")
-        real("min_repeat_ms", min_repeat_ms, code="usage.repeat")
-        arrays = self._random() if inputs is None else self._arrays((inputs,), {})
+    @contextmanager
+    def _timed(self, inputs: list[Array]) -> Iterator[TimedRuns]:
         outputs = self._memory.take()
-        given, wanted = _pointers(arrays), _pointers(outputs)
+        given, wanted = _pointers(inputs), _pointers(outputs)
         context = self._take()
 
         def run(repeat: int, number: int) -> list[float]:
             return [context.time(given, wanted, number) for _ in range(repeat)]
 
         try:
-            with quiet(), timing(None) as watch:
-                settle()
-                first_ms = warm_up(run, warmup)
-                if min_repeat_ms > 0:
-                    number = max(number, math.ceil(min_repeat_ms / max(min(run(2, 1)), 1e-6)))
-                found = repeat_runs(run, watch, repeat, number)
-            return benchmark_result(found, repeat, context.threads, first_ms, watched=1)
+            yield TimedRuns(run, context.threads, pool=None, watched=1)
         finally:
             self._give(context)
-
-    def _random(self) -> list[Array]:
-        rng = np.random.default_rng(0)
-        arrays = []
-        for spec in self.inputs:
-            array = aligned_empty(spec.shape, spec.dtype)
-            array[...] = rng.standard_normal(spec.shape) if array.dtype.kind == "f" else 0
-            arrays.append(array)
-        return arrays
 
 
 def _count(threads: int) -> int:
@@ -283,10 +201,10 @@ class _Context:
         if not code:
             return
         text = self._call.text("error_text", code)
-        if code == _CODE["NO_THREADS"]:
+        if code == CODES["NO_THREADS"]:
             hint = f"use fewer threads; {usable_threads()} run at once"
             raise RunError("run.threads", f"{threads} threads cannot be started: {text}", (), hint)
-        if code == _CODE["NO_MEMORY"]:
+        if code == CODES["NO_MEMORY"]:
             raise RunError("run.memory", f"The network cannot run: {text}", (), "choose smaller shapes")
         raise RunError("run.export", f"The library answers: {text}")
 

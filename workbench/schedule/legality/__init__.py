@@ -17,23 +17,23 @@ numbers are not asked here; they become `Constraint` values that are checked per
 
 from __future__ import annotations
 
-from .flow import check_flow, check_sole_writer
-from .forms import check_affine, determines, evaluate_form, form_range, nonneg, tiles
-from .independence import check_independent, check_reductions, writes_distinct
-from .marks import check_marks, check_parallel, check_vector
-from .nest import (
+from workbench.schedule.legality.flow import check_flow, check_sole_writer
+from workbench.schedule.legality.forms import check_affine, determines, evaluate_form, form_range, nonneg, tiles
+from workbench.schedule.legality.independence import check_independent, check_reductions, writes_distinct
+from workbench.schedule.legality.marks import check_marks, check_parallel, check_vector
+from workbench.schedule.legality.nest import (
     chain,
     extents_of,
     is_unit,
     private,
     readers,
+    reading_in_nest,
     reads,
     reduction_loops,
-    shared_loops,
     spatial_loops,
     writers,
 )
-from .witness import conflict, early, twice
+from workbench.schedule.legality.witness import conflict, early, twice
 
 __all__ = [
     "chain",
@@ -55,9 +55,9 @@ __all__ = [
     "nonneg",
     "private",
     "readers",
+    "reading_in_nest",
     "reads",
     "reduction_loops",
-    "shared_loops",
     "spatial_loops",
     "tiles",
     "twice",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
-from ...ir.expr import Binary, Bound, Cast, Const, Expr, Load, Select
-from ...ir.func import Func
-from ...ir.stmt import Block, blocks
-from ..refusal import Point
-from .forms import evaluate_form
+from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Load, Select
+from workbench.ir.func import Func
+from workbench.ir.stmt import Block, blocks
+from workbench.schedule.legality.forms import evaluate_form
+from workbench.schedule.refusal import Point
 
 DEEPEST = 6
 """Element-wise blocks behind each other that a value is followed through."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TypeAlias
 
-from ...ir.affine import Affine, split_base, width
-from ...ir.func import Func
-from ...ir.poly import Dim, equal, normal
-from ...ir.stmt import Block, For, accesses, blocks, written
-from ..refusal import Search, refuse
-from .forms import nonneg
-from .nest import extents_of, is_unit, readers, reduction_loops, shared_loops, writers
-from .witness import early
+from workbench.ir.affine import Affine
+from workbench.ir.func import Func
+from workbench.ir.poly import equal
+from workbench.ir.region import spans_of
+from workbench.ir.stmt import Block, For, accesses, blocks, shared_loops, written
+from workbench.schedule.legality.forms import nonneg
+from workbench.schedule.legality.nest import extents_of, is_unit, readers, reduction_loops, writers
+from workbench.schedule.legality.witness import early
+from workbench.schedule.refusal import Search, refuse
 
 
 def check_sole_writer(func: Func, block: Block, code: str) -> None:
@@ -108,25 +108,20 @@ def _missing(func: Func, writer: _Placed, reader: _Placed, common: tuple[For, ..
     """
     (w, wpath), (r, rpath) = writer, reader
     still = {lp.name: lambda _: Affine() for lp in common if is_unit(func, lp.extent)}
-    made = _hull(func, w, wpath[len(common) :], written(w))
+    made = spans_of(written(w), extents_of(wpath[len(common) :]), func.relations)
     for acc in accesses(r)[1:]:
         if acc.buffer != w.buffer:
             continue
-        hulls = zip(_hull(func, r, rpath[len(common) :], acc.index), made, strict=True)
-        for ((base, size), (wbase, wsize)), whole in zip(hulls, func.buffer(w.buffer).shape, strict=True):
-            if wbase.is_const and wbase.const == 0 and equal(wsize, whole, func.relations):
+        needed = spans_of(acc.index, extents_of(rpath[len(common) :]), func.relations)
+        for want, have, whole in zip(needed, made, func.buffer(w.buffer).shape, strict=True):
+            if have.base.is_const and have.base.const == 0 and equal(have.width, whole, func.relations):
                 continue  # nothing else exists
-            shift = Affine() if base == wbase else (base - wbase).subst(still).normal(func.relations)
+            shift = Affine() if want.base == have.base else (want.base - have.base).subst(still).normal(func.relations)
             inside = (
                 shift.is_const
                 and nonneg(shift.const, func.relations)
-                and nonneg(wsize - size - shift.const, func.relations)
+                and nonneg(have.width - want.width - shift.const, func.relations)
             )
             if not inside:
-                return f"[{base}, {base} + {size})", f"[{wbase}, {wbase} + {wsize})"
+                return str(want), str(have)
     return None
-
-
-def _hull(func: Func, block: Block, inner: Sequence[For], index: Sequence[Affine]) -> list[tuple[Affine, Dim]]:
-    run = extents_of(inner)
-    return [(split_base(x, run).normal(func.relations), normal(width(x, run), func.relations)) for x in index]

@@ -5,27 +5,25 @@ Every answer is for all fillings of the holes; one that stays undecided counts a
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping, Sequence
 
-from ...ir.affine import Affine, Digit, digit_extent
-from ...ir.func import Func
-from ...ir.poly import Dim, Relation, equal, negative, normal
-from ...ir.poly import nonneg as _nonneg
-from ...ir.remembered import Remembered
-from ...ir.stmt import accesses
-from ..outline import Outline
-
-
-@functools.lru_cache(maxsize=256)
-def _answers(relations: tuple[Relation, ...]) -> dict[Dim, bool | None]:
-    return {}
-
+from workbench.ir.affine import Affine, Digit, digit_extent
+from workbench.ir.func import Func
+from workbench.ir.memo import remembered, remembered_by_value
+from workbench.ir.poly import Dim, Relation, equal, negative, normal
+from workbench.ir.poly import nonneg as _nonneg
+from workbench.ir.stmt import accesses
+from workbench.schedule.outline import Outline
 
 #: Answers that are kept for the same relations; a long session asks about ever new sizes.
 _MOST_ANSWERS = 1 << 14
 
-_ANSWERS: Remembered[dict[Dim, bool | None]] = Remembered(1024)
+
+@remembered(1024)
+@remembered_by_value(256)
+def _answers(relations: tuple[Relation, ...]) -> dict[Dim, bool | None]:
+    """Questions about the same relations, with their answers; which are the same, their identity mostly tells."""
+    return {}
 
 
 def nonneg(dim: Dim, relations: Sequence[Relation]) -> bool | None:
@@ -34,7 +32,7 @@ def nonneg(dim: Dim, relations: Sequence[Relation]) -> bool | None:
         return dim >= 0
     if not isinstance(relations, tuple):
         return _nonneg(dim, relations)
-    known = _ANSWERS.about(relations, _answers)
+    known = _answers(relations)
     if dim not in known:
         if len(known) >= _MOST_ANSWERS:
             known.clear()

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from ...ir.affine import Digit
-from ...ir.func import Func
-from ...ir.poly import Dim
-from ...ir.remembered import Remembered
-from ...ir.stmt import Block, For, blocks, written
-from ..refusal import Search, refuse
-from .forms import determines, tiles
-from .nest import chain, extents_of, is_unit, private, reduction_loops
-from .witness import conflict, twice
+from workbench.ir.affine import Digit
+from workbench.ir.func import Func
+from workbench.ir.memo import remembered
+from workbench.ir.stmt import Block, For, blocks, written
+from workbench.schedule.legality.forms import determines, tiles
+from workbench.schedule.legality.nest import chain, extents_of, is_unit, private, reduction_loops
+from workbench.schedule.legality.witness import conflict, twice
+from workbench.schedule.refusal import Search, refuse
 
 Hint: TypeAlias = Callable[[Func, Block, Sequence[For]], str]
 
@@ -22,15 +21,16 @@ def writes_distinct(func: Func, block: Block, path: Sequence[For], loop: str) ->
     """Whether different iterations of `loop` (an element of `path`) write different elements, whatever the loops inside
     do.
     """
-    inner = chain(path, loop)
-    parts = (block, func.relations, *(x for lp in inner for x in (lp.name, lp.extent)))
-    return _DISTINCT.of(parts, lambda: _writes_distinct(func, block, extents_of(inner), loop))
+    return _writes_distinct(func, block, chain(path, loop), loop)
 
 
-_DISTINCT: Remembered[bool] = Remembered()
+def _distinct_parts(func: Func, block: Block, inner: Sequence[For], loop: str) -> tuple[object, ...]:
+    return (block, func.relations, *(x for lp in inner for x in (lp.name, lp.extent)))
 
 
-def _writes_distinct(func: Func, block: Block, varying: Mapping[str, Dim], loop: str) -> bool:
+@remembered(4096, parts=_distinct_parts)
+def _writes_distinct(func: Func, block: Block, inner: Sequence[For], loop: str) -> bool:
+    varying = extents_of(inner)
     if is_unit(func, varying[loop]):
         return True
     known: list[Digit] = []
@@ -45,13 +45,13 @@ def check_independent(
     loop: str,
     code: str,
     doing: str,
-    found: tuple[For, tuple[For, ...]] | None = None,
+    placed: tuple[For, tuple[For, ...]] | None = None,
     hint: Hint | None = None,
 ) -> None:
     """Refuse unless the iterations of `loop` may run in any order and at the same time.
 
-    `found` is the loop with those around it, where the caller has them. Where the loop adds up, `hint` says what can be
-    done instead, by the block and the loops around it.
+    `placed` is the loop with those around it, where the caller has them. Where the loop adds up, `hint` says what can
+    be done instead, by the block and the loops around it.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def check_independent(
         ``{code}.reduction`` when the loop carries a reduction, ``{code}.conflict`` when two iterations may write one
         element.
     """
-    lp, outer = found or func.loop(loop)
+    lp, outer = placed or func.loop(loop)
     if is_unit(func, lp.extent):
         return
     for block, rest in blocks(lp.body):

@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 
-from ...ir.affine import Affine, digit_extent
-from ...ir.func import Func
-from ...ir.poly import Dim
-from ...ir.remembered import Remembered
-from ...ir.stmt import Block, For, Stmt, as_marked, blocks, parallel_chain, written
-from ..outline import Outline
-from ..refusal import Refusal, refuse
-from .hints import for_innermost, for_parallel, for_sum
-from .independence import check_independent
-from .nest import reduction_loops
+from workbench.ir.affine import Affine, digit_extent
+from workbench.ir.func import Func
+from workbench.ir.memo import remembered
+from workbench.ir.poly import Dim
+from workbench.ir.stmt import Block, For, Stmt, as_marked, blocks, parallel_chain, written
+from workbench.schedule.legality.hints import for_innermost, for_parallel, for_sum
+from workbench.schedule.legality.independence import check_independent
+from workbench.schedule.legality.nest import reduction_loops
+from workbench.schedule.outline import Outline
+from workbench.schedule.refusal import Refusal, refuse
 
 
 def check_parallel(func: Func, loop: str, step: Collection[str] = (), done: Collection[str] = ()) -> None:
@@ -81,7 +81,7 @@ def check_vector(func: Func, loop: str) -> None:
 def check_marks(func: Func, step: str) -> None:
     """After a step: loops marked earlier must still be allowed to have their kind; code "loop.mark" when not."""
     for nest in func.body if Outline.of(func.body).marked else ():
-        if Outline.of_nest(nest).marked and not _PLAIN.about(nest, _plainly_marked):
+        if Outline.of_nest(nest).marked and not _plainly_marked(nest):
             _check_marked(func, nest, step)
 
 
@@ -90,8 +90,8 @@ def _check_marked(func: Func, nest: Stmt, step: str) -> None:
         try:
             if lp.kind == "parallel":
                 _check_parallel(func, lp, path)
-            elif lp.kind == "vectorize":  # a question about the loop and what is in it alone
-                _VECTORS.of((lp, func.relations), lambda: check_vector(func, lp.name))  # noqa: B023
+            elif lp.kind == "vectorize":
+                _check_still_vector(func, lp)
         except Refusal as e:
             kind = as_marked(lp.kind)
             raise Refusal(
@@ -103,10 +103,13 @@ def _check_marked(func: Func, nest: Stmt, step: str) -> None:
             ) from None
 
 
-_VECTORS: Remembered[None] = Remembered(1024)
-_PLAIN: Remembered[bool] = Remembered(1024)
+@remembered(1024, parts=lambda func, lp: (lp, func.relations))
+def _check_still_vector(func: Func, lp: For) -> None:
+    """A question about the loop and what is in it alone."""
+    check_vector(func, lp.name)
 
 
+@remembered(1024)
 def _plainly_marked(nest: Stmt) -> bool:
     """Whether the marked loops of a nest may have their kinds whatever else there is, as is soon seen of most; no says
     nothing.
@@ -125,14 +128,14 @@ def _plainly_apart(block: Block, path: Sequence[For]) -> bool:
     todo = {lp.name for lp in path if lp.kind in ("parallel", "vectorize") and lp.extent != 1}
     if todo & reduction_loops(block):
         return False
-    found: set[str] = set()
+    apart: set[str] = set()
     for form in written(block):
         here = [d for d, _ in form.terms if d.var in todo]
         if not all(d.plain for d in here):
             return False
         if here and _in_order(form, extents):
-            found.update(d.var for d in here)
-    return todo == found
+            apart.update(d.var for d in here)
+    return todo == apart
 
 
 def _in_order(form: Affine, extents: Mapping[str, Dim]) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 
-from ...ir.func import Func
-from ...ir.poly import Dim, equal
-from ...ir.remembered import Remembered
-from ...ir.stmt import Block, For, blocks
+from workbench.ir.func import Func
+from workbench.ir.memo import remembered
+from workbench.ir.poly import Dim, equal
+from workbench.ir.stmt import Block, For, blocks
 
 
 def extents_of(path: Iterable[For]) -> dict[str, Dim]:
@@ -23,23 +22,17 @@ def is_unit(func: Func, dim: Dim) -> bool:
 
 def reduction_loops(block: Block) -> set[str]:
     """Loops that drive a reduction axis of the block."""
-    return {v for it, b in zip(block.iters, block.binds, strict=True) if it.kind == "R" for v in b.vars}
+    return block.driving("R")
 
 
 def spatial_loops(block: Block) -> set[str]:
     """Loops that drive a spatial axis of the block."""
-    return {v for it, b in zip(block.iters, block.binds, strict=True) if it.kind == "S" for v in b.vars}
+    return block.driving("S")
 
 
+@remembered(1024)
 def reads(block: Block) -> frozenset[str]:
     """Buffers that the block reads, its own accumulator not counted."""
-    return _READS.about(block, _reads)
-
-
-_READS: Remembered[frozenset[str]] = Remembered(1024)
-
-
-def _reads(block: Block) -> frozenset[str]:
     own = block.own_load() if block.is_reduction else None
     return frozenset(ld.buffer for ld in block.loads() if ld != own)
 
@@ -63,12 +56,12 @@ def private(func: Func, buffer: str, loop: str) -> bool:
     )
 
 
+def reading_in_nest(func: Func, buffer: str, top: str) -> list[str]:
+    """Blocks that read the buffer in the nest that begins with the loop `top`."""
+    return [b.name for b, p in readers(func, buffer) if p and p[0].name == top]
+
+
 def chain(path: Sequence[For], name: str) -> tuple[For, ...]:
     """Loops of `path` from `name` inwards."""
     k = next(k for k, lp in enumerate(path) if lp.name == name)
     return tuple(path[k:])
-
-
-def shared_loops(a: Sequence[For], b: Sequence[For]) -> tuple[For, ...]:
-    """Loops around both of two places."""
-    return tuple(x for x, _ in itertools.takewhile(lambda ab: ab[0].name == ab[1].name, zip(a, b, strict=False)))

@@ -14,19 +14,19 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ScheduleError
-from ...ir.affine import Affine
-from ...ir.expr import Bound, Expr, Load, Select, children
-from ...ir.func import Func
-from ...ir.poly import Dim
-from ...ir.remembered import Remembered
-from ...ir.stmt import Block, For, accesses, blocks
-from ..domain import Domain
-from ..holes import fill
-from ..refusal import Point, Witness
-from .effect import effect_of
-from .forms import evaluate_form
-from .nest import chain, reduction_loops, shared_loops
+from workbench.errors import ScheduleError
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Bound, Expr, Load, Select, children
+from workbench.ir.func import Func
+from workbench.ir.memo import remembered
+from workbench.ir.poly import concrete
+from workbench.ir.stmt import Block, For, accesses, blocks, shared_loops
+from workbench.schedule.domain import Domain
+from workbench.schedule.holes import fill
+from workbench.schedule.legality.effect import effect_of
+from workbench.schedule.legality.forms import evaluate_form
+from workbench.schedule.legality.nest import chain, reduction_loops
+from workbench.schedule.refusal import Point, Witness
 
 LIMIT = 4096
 """Iterations that are looked at."""
@@ -54,9 +54,9 @@ def filled(func: Func, find: Callable[[Func], Witness | None]) -> Witness | None
             concrete = fill(func, row)
         except ScheduleError:
             continue
-        found = find(concrete)
-        if found is not None:
-            return replace(found, filling=tuple(row.items()))
+        witness = find(concrete)
+        if witness is not None:
+            return replace(witness, filling=tuple(row.items()))
     return None
 
 
@@ -75,19 +75,16 @@ def _rows(func: Func) -> Iterator[dict[str, int]]:
 # ---------------------------------------------------------------------------------------------------- one element twice
 
 
-def conflict(func: Func, block: Block, path: Sequence[For], loop: str, limit: int = LIMIT) -> Witness | None:
-    """Search two iterations of `loop` that write one element; None if `limit` points show none."""
-    # Several steps are refused for the same reason; how loops are marked and what the rest is bound to has no part.
+def _conflict_parts(func: Func, block: Block, path: Sequence[For], loop: str, limit: int = LIMIT) -> tuple[object, ...]:
+    """Several steps are refused for the same reason; how loops are marked and what the rest is bound to has no part."""
     given = (func.buffers, func.holes, func.relations, func.constraints, *(b for b, _ in blocks(func.body)))
     around = [x for lp in path for x in (lp.name, lp.extent)]
-    at = next(lp.name for lp in path if lp.name == loop)
-    return _CONFLICTS.of((*given, block, *around, at, limit), lambda: _conflict(func, block, path, loop, limit))
+    return (*given, block, *around, next(lp.name for lp in path if lp.name == loop), limit)
 
 
-_CONFLICTS: Remembered[Witness | None] = Remembered(64)
-
-
-def _conflict(func: Func, block: Block, path: Sequence[For], loop: str, limit: int) -> Witness | None:
+@remembered(64, parts=_conflict_parts)
+def conflict(func: Func, block: Block, path: Sequence[For], loop: str, limit: int = LIMIT) -> Witness | None:
+    """Search two iterations of `loop` that write one element; None if `limit` points show none."""
     names = [lp.name for lp in path]
 
     def find(func: Func) -> Witness | None:
@@ -95,17 +92,17 @@ def _conflict(func: Func, block: Block, path: Sequence[For], loop: str, limit: i
         if [lp.name for lp in path_] != names:
             return None
         pairs = list(itertools.islice(_meeting(path_, loop, accesses(block_)[0].index, limit), PAIRS))
-        found: Witness | None = None
+        witness: Witness | None = None
         terms: dict[Point, float] = {}
         for element, first, second in pairs:
             carried = loop in reduction_loops(block_)
             effect = effect_of(func, block_, first, second, terms) if carried else None
-            if found is None or effect is not None:
+            if witness is None or effect is not None:
                 both = (block.name, block.name)
-                found = Witness(block.buffer, element, first, second, "write-write", both, (), effect)
+                witness = Witness(block.buffer, element, first, second, "write-write", both, (), effect)
             if effect is not None or not carried:
                 break
-        return found
+        return witness
 
     return filled(func, find)
 
@@ -169,9 +166,9 @@ def early(func: Func, buffer: str, reader: str) -> Witness | None:
         if not tables or len(tables) < len(made):
             return None
         for index, conds in _reads(read[0], buffer):
-            found = _first_early(func, read, index, conds, tables)
-            if found is not None:
-                return found
+            witness = _first_early(func, read, index, conds, tables)
+            if witness is not None:
+                return witness
         return None
 
     return filled(func, find)
@@ -200,9 +197,9 @@ def _first_early(
     at = tuple(int(v) for v in element[k])
     names, second = made[0].block.name, {}
     for w in made:
-        found = w.writing(at, point)
-        if found is not None:
-            names, second = w.block.name, found
+        writer_at = w.writing(at, point)
+        if writer_at is not None:
+            names, second = w.block.name, writer_at
             break
     both = (block.name, names)
     return Witness(made[0].block.buffer, at, tuple(point.items()), tuple(second.items()), "read-before-write", both)
@@ -263,9 +260,9 @@ class _Writes:
         first, there = np.zeros(n, np.int64), np.ones(n, np.bool_)
         for g in self.groups:
             ranks = g.points @ np.array([self.weights.get(name, 0) for name in g.loops], np.int64)
-            rank, found = _least(g.values, ranks, element[:, list(g.dims)])
+            rank, is_written = _least(g.values, ranks, element[:, list(g.dims)])
             first += rank
-            there &= found
+            there &= is_written
         written: NDArray[np.bool_] = there & ((first < now) | ((first == now) & self.before))
         # What began in this iteration of the loops that are shared goes on after the reader.
         for name, extent in self.running.items():
@@ -375,16 +372,11 @@ def _stack(forms: Sequence[Affine], values: Mapping[str, _Ints], n: int) -> _Int
 
 
 def _column(form: Affine, values: Mapping[str, _Ints], n: int) -> _Ints:
-    out = np.full(n, _number(form.const), np.int64)
+    out = np.full(n, concrete(form.const), np.int64)
     for d, c in form.terms:
-        part = values[d.var] // _number(d.lower)
-        out += _number(c) * (part if d.extent is None else part % _number(d.extent))
+        part = values[d.var] // concrete(d.lower)
+        out += concrete(c) * (part if d.extent is None else part % concrete(d.extent))
     return out
-
-
-def _number(dim: Dim) -> int:
-    assert isinstance(dim, int), "a function without open numbers"
-    return dim
 
 
 def _hold(conds: Sequence[Bound], env: Mapping[str, Affine], values: Mapping[str, _Ints], n: int) -> NDArray[np.bool_]:
@@ -392,5 +384,5 @@ def _hold(conds: Sequence[Bound], env: Mapping[str, Affine], values: Mapping[str
     out = np.ones(n, np.bool_)
     for c in conds:
         column = _column(c.form.subst(env), values, n)
-        out &= (column >= _number(c.lo)) & (column < _number(c.hi))
+        out &= (column >= concrete(c.lo)) & (column < concrete(c.hi))
     return out

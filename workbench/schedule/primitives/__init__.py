@@ -1,45 +1,7 @@
-"""The primitives, a module per family. Importing this package declares all of them."""
+"""The primitives, a module per family. Every module here declares some, and is found by being here."""
 
 from __future__ import annotations
 
-from .annotation import Annotate, Parallel, Unroll, Vectorize
-from .binding import Bind
-from .cache import CacheRead, CacheWrite
-from .inline import ComputeInline, ReverseComputeInline
-from .layout import TransformLayout
-from .loop import Fuse, Reorder
-from .padding import Pad
-from .placement import ComputeAt, ReverseComputeAt
-from .reduction import DecomposeReduction, RFactor
-from .split import Split, Tile
-from .storage import SetScope, StorageAlign
-from .tensorize import Tensorize
-from .unit import Blockize
-from .winograd import Winograd
+from workbench.provided import import_modules
 
-__all__ = [
-    "Annotate",
-    "Bind",
-    "Blockize",
-    "CacheRead",
-    "CacheWrite",
-    "ComputeAt",
-    "ComputeInline",
-    "DecomposeReduction",
-    "Fuse",
-    "Pad",
-    "Parallel",
-    "RFactor",
-    "Reorder",
-    "ReverseComputeAt",
-    "ReverseComputeInline",
-    "SetScope",
-    "Split",
-    "StorageAlign",
-    "Tensorize",
-    "Tile",
-    "TransformLayout",
-    "Unroll",
-    "Vectorize",
-    "Winograd",
-]
+import_modules(__name__)

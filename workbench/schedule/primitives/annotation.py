@@ -6,22 +6,18 @@ from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ...errors import did_you_mean
-from ...ir.func import Constraint, Func
-from ...ir.poly import Dim, normal, product
-from ...ir.stmt import For, LoopKind, Note, as_marked, blocks, loops
-from .. import legality
-from ..fields import NestRef, NoteKey, NoteValue
-from ..likeness import outline_around
-from ..outline import Outline
-from ..primitive import Applied, LoopRef, LoopRefs, Primitive, primitive
-from ..refusal import refuse
-from ..rewrite import replace_block, replace_loop
-
-#: Most iterations that are written out one after the other.
-UNROLL_LIMIT = 512
-#: Most iterations that run as vectors; more of them are a loop of vectors, which a split says better.
-VECTOR_LIMIT = 1024
+from workbench.errors import did_you_mean
+from workbench.ir.func import Constraint, Func
+from workbench.ir.poly import Dim, normal, product
+from workbench.ir.stmt import For, LoopKind, Note, as_marked, blocks, loops
+from workbench.schedule import legality
+from workbench.schedule.fields import NestRef, NoteKey, NoteValue
+from workbench.schedule.limits import UNROLL_LIMIT, VECTOR_LIMIT
+from workbench.schedule.outline import Outline
+from workbench.schedule.primitive import Applied, LoopRef, LoopRefs, Primitive, primitive
+from workbench.schedule.refusal import refuse
+from workbench.schedule.rewrite import replace_block, replace_loop
+from workbench.schedule.similar_steps import outline_around
 
 
 @dataclass(frozen=True, slots=True)

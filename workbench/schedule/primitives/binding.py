@@ -6,15 +6,14 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, cast, get_args
 
-from ...ir.func import Func
-from ...ir.stmt import BLOCK_KINDS, BOUND_KINDS, THREAD_KINDS, LoopKind, loops
-from .. import standing
-from ..likeness import all_plain
-from ..primitive import Applied, Choice, LoopRef, Primitive, primitive
-from .annotation import check_unmarked, limit_size, mark, sizes_through
+from workbench.ir.func import Func
+from workbench.ir.stmt import BLOCK_KINDS, BOUND_KINDS, THREAD_KINDS, LoopKind, loops
+from workbench.schedule import promises
+from workbench.schedule.limits import THREAD_LIMIT
+from workbench.schedule.primitive import Applied, Choice, LoopRef, Primitive, primitive
+from workbench.schedule.primitives.annotation import check_unmarked, limit_size, mark, sizes_through
+from workbench.schedule.similar_steps import all_plain
 
-#: Most threads of one block; what devices of today allow.
-THREAD_LIMIT = 1024
 _TAGS = tuple(kind for kind in get_args(LoopKind) if kind in BOUND_KINDS)
 
 
@@ -49,7 +48,7 @@ class Bind(Primitive):
         kind = cast(LoopKind, self.to)
         sizes = sizes_through(func, self.loop, THREAD_KINDS) if kind in THREAD_KINDS else []
         func = mark(func, self.loop, kind)
-        standing.check_bound(func, self.loop)
+        promises.check_bound(func, self.loop)
         for threads in dict.fromkeys(sizes):
             what = f"make {threads} threads in a block"
             func = limit_size(func, "bind", self.loop, threads, THREAD_LIMIT, what, "split it and bind one part")

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ...ir.affine import Affine
-from ...ir.expr import Load
-from ...ir.func import Buffer, Func
-from ...ir.stmt import Block, Iter, blocks, map_block_loads
-from .. import legality
-from ..primitive import Applied, BlockRef, BufferRef, Primitive, primitive
-from ..refusal import Search, Witness, refuse
-from ..rewrite import fresh_names, nest, replace_block
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Load
+from workbench.ir.func import Buffer, Func
+from workbench.ir.stmt import Block, Iter, blocks, map_block_loads
+from workbench.schedule import legality
+from workbench.schedule.primitive import Applied, BlockRef, BufferRef, Primitive, primitive
+from workbench.schedule.refusal import Search, Witness, refuse
+from workbench.schedule.rewrite import fresh_names, nest, own_nest, replace_block
 
 
 @primitive(
@@ -40,33 +40,19 @@ class CacheWrite(Primitive):
         block, path = func.block(self.block)
         buffer = func.buffer(block.buffer)
         legality.check_sole_writer(func, block, "cache_write.writers")
-        top = path[0].name if path else self.block
-        inside = [b.name for b, p in legality.readers(func, buffer.name) if p and p[0].name == top]
+        inside = legality.reading_in_nest(func, buffer.name, path[0].name if path else self.block)
         if inside:
             refuse(
                 "cache_write.consumers",
                 f"{', '.join(inside)} reads {buffer.name!r} in the same nest, before the copy would be made.",
                 (self.block, *inside),
                 f"do cache_write before moving {inside[0]!r}",
-                Search(lambda: legality.early(self._made(func, block, top)[0], buffer.name, inside[0])),
+                Search(lambda: legality.early(self._made(func, block)[0], buffer.name, inside[0])),
             )
-        return self._made(func, block, top)
+        return self._made(func, block)
 
-    def _made(self, func: Func, block: Block, top: str) -> Applied:
-        buffer = func.buffer(block.buffer)
-        local = Buffer(func.fresh_name(f"{buffer.name}.local"), buffer.shape, buffer.dtype)
-        copy, loops = _copied(func, local.name, buffer.name, block.index, buffer)
-
-        def redirect(b: Block) -> tuple[Block, ...]:
-            def load(ld: Load) -> Load:
-                return replace(ld, buffer=local.name) if ld.buffer == buffer.name else ld
-
-            return (replace(map_block_loads(b, load), buffer=local.name),)
-
-        body = replace_block(func.body, self.block, redirect)
-        k = next(k for k, s in enumerate(body) if s.name == top) + 1
-        copies = nest(list(zip(loops, buffer.shape, strict=True)), (copy,))
-        return replace(func.with_buffers([local]), body=body[:k] + copies + body[k:]), (copy.name,)
+    def _made(self, func: Func, block: Block) -> Applied:
+        return _with_copy(func, block, func.buffer(block.buffer), own_nest(func, block.name) + 1, writing=True)
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
@@ -98,7 +84,7 @@ class CacheRead(Primitive):
     buffer: Annotated[str, BufferRef("buffer to copy")]
 
     def apply(self, func: Func) -> Applied:
-        block, path = func.block(self.block)
+        block, _ = func.block(self.block)
         buffer = func.buffer(self.buffer)
         if buffer.name not in legality.reads(block):
             refuse(
@@ -107,8 +93,7 @@ class CacheRead(Primitive):
                 (self.block, self.buffer),
                 f"it reads {', '.join(sorted(legality.reads(block))) or 'nothing'}",
             )
-        top = path[0].name if path else self.block
-        k = next(k for k, s in enumerate(func.body) if s.name == top)
+        k = own_nest(func, self.block)
         late = [b.name for b, _ in blocks(func.body[k:]) if b.buffer == buffer.name]
         if late:
             refuse(
@@ -126,21 +111,7 @@ class CacheRead(Primitive):
         return legality.early(new, self.buffer, copy)
 
     def _made(self, func: Func, block: Block, k: int) -> Applied:
-        """Put the copy before statement number `k` of the function."""
-        buffer = func.buffer(self.buffer)
-        local = Buffer(func.fresh_name(f"{buffer.name}.local"), buffer.shape, buffer.dtype)
-        found = [ld for ld in block.loads() if ld.buffer == buffer.name]
-        copy, names = _copied(func, buffer.name, local.name, found[0].index, buffer)
-
-        def near(ld: Load) -> Load:
-            return replace(ld, buffer=local.name) if ld.buffer == buffer.name else ld
-
-        def redirect(b: Block) -> tuple[Block, ...]:
-            return (map_block_loads(b, near),)
-
-        body = replace_block(func.body, self.block, redirect)
-        first = nest(list(zip(names, buffer.shape, strict=True)), (copy,))
-        return replace(func.with_buffers([local]), body=(*body[:k], *first, *body[k:])), (copy.name,)
+        return _with_copy(func, block, func.buffer(self.buffer), k, writing=False)
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
@@ -148,6 +119,24 @@ class CacheRead(Primitive):
             for name in sorted(legality.reads(block)):
                 if at in (None, block.name, name):
                     yield CacheRead(block.name, name)
+
+
+def _with_copy(func: Func, block: Block, buffer: Buffer, k: int, writing: bool) -> Applied:
+    """Let a block use a temporary in the place of a buffer; the copy becomes statement number `k` of the function."""
+    local = Buffer(func.fresh_name(f"{buffer.name}.local"), buffer.shape, buffer.dtype)
+    index = block.index if writing else next(ld.index for ld in block.loads() if ld.buffer == buffer.name)
+    source, to = (local.name, buffer.name) if writing else (buffer.name, local.name)
+    copy, names = _copied(func, source, to, index, buffer)
+
+    def load(ld: Load) -> Load:
+        return replace(ld, buffer=local.name) if ld.buffer == buffer.name else ld
+
+    def redirect(b: Block) -> tuple[Block, ...]:
+        return (replace(map_block_loads(b, load), buffer=local.name if writing else b.buffer),)
+
+    body = replace_block(func.body, block.name, redirect)
+    copies = nest(list(zip(names, buffer.shape, strict=True)), (copy,))
+    return replace(func.with_buffers([local]), body=(*body[:k], *copies, *body[k:])), (copy.name,)
 
 
 def _copied(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...ir.affine import Affine, Digit, bijective
-from ...ir.func import Func
-from ...ir.poly import Dim
-from ...ir.stmt import Block
-from .. import legality
-from ..refusal import refuse
+from workbench.ir.affine import Affine, Digit, bijective
+from workbench.ir.func import Func
+from workbench.ir.poly import Dim
+from workbench.ir.stmt import Block
+from workbench.schedule import legality
+from workbench.schedule.refusal import refuse
 
 
 def uncovered(

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ...errors import ScheduleError, WorkbenchError
-from ...ir.affine import FREE, Affine, Digit, bijective
-from ...ir.expr import (
+from workbench.errors import ScheduleError, WorkbenchError
+from workbench.ir.affine import FREE, Affine, Digit
+from workbench.ir.expr import (
     Binary,
     Const,
     Expr,
@@ -26,15 +26,15 @@ from ...ir.expr import (
     map_picks,
     tidy,
 )
-from ...ir.func import Func
-from ...ir.poly import equal
-from ...ir.stmt import Block, For, Stmt, blocks, map_block_loads, rewrite
-from ...ir.types import neutral
-from .. import legality, limits
-from ..primitive import Applied, BlockRef, Primitive, primitive
-from ..refusal import refuse
-from ..rewrite import remove_block, replace_block
-from .cover import check_identity
+from workbench.ir.func import Func
+from workbench.ir.poly import equal
+from workbench.ir.stmt import Block, For, Stmt, blocks, map_block_loads, rewrite
+from workbench.ir.types import neutral
+from workbench.schedule import legality, limits
+from workbench.schedule.primitive import Applied, BlockRef, Primitive, primitive
+from workbench.schedule.primitives.cover import check_identity, uncovered
+from workbench.schedule.refusal import refuse
+from workbench.schedule.rewrite import remove_block, replace_block
 
 
 @primitive(
@@ -188,33 +188,35 @@ class ReverseComputeInline(Primitive):
                 (self.block,),
                 "only an element-wise block can be put into what it reads",
             )
-        found = []
+        producers = []
         for name in sorted(legality.reads(block)):
             made, used = legality.writers(func, name), legality.readers(func, name)
             if func.buffer(name).role == "temp" and len(made) == len(used) == 1 and not made[0][0].guard:
-                found += made
-        if len(found) != 1:
-            names = ", ".join(repr(b.name) for b, _ in found)
+                producers += made
+        if len(producers) != 1:
+            names = ", ".join(repr(b.name) for b, _ in producers)
             refuse(
                 "reverse_compute_inline.producer",
                 f"Block {self.block!r} reads "
                 + (
-                    f"temporaries of several blocks: {names}." if found else "no temporary that one block makes for it."
+                    f"temporaries of several blocks: {names}."
+                    if producers
+                    else "no temporary that one block makes for it."
                 ),
-                (self.block, *(b.name for b, _ in found)),
+                (self.block, *(b.name for b, _ in producers)),
                 "inline the others into it first: compute_inline",
             )
-        return found[0]
+        return producers[0]
 
     def _match(self, func: Func, block: Block, producer: Block) -> dict[str, Affine]:
         """Axis of the block -> axis of the producer that moves the same element."""
         check_identity(producer, "reverse_compute_inline.identity")
         axes = [x.single_var() for x in producer.index]
         extents = {it.name: it.extent for it in producer.iters}
-        found = {ld for ld in loads(block.value) if ld.buffer == producer.buffer}
+        reads_of_it = {ld for ld in loads(block.value) if ld.buffer == producer.buffer}
         env: dict[str, Affine] = {}
-        good = len(found) == 1
-        for mine, its in zip(next(iter(found)).index, axes, strict=True):
+        good = len(reads_of_it) == 1
+        for mine, its in zip(next(iter(reads_of_it)).index, axes, strict=True):
             axis = mine.single_var()
             if axis is None:
                 good = good and mine == Affine() and its is not None and extents[its] == 1
@@ -226,7 +228,7 @@ class ReverseComputeInline(Primitive):
             good = good and (same or (it.name not in env and it.extent == 1))
             env.setdefault(it.name, Affine())
         if not good:
-            reads = "; ".join(f"[{', '.join(map(str, ld.index))}]" for ld in sorted(found, key=str))
+            reads = "; ".join(f"[{', '.join(map(str, ld.index))}]" for ld in sorted(reads_of_it, key=str))
             over = ", ".join(f"{it.name}: {it.extent}" for it in block.iters)
             refuse(
                 "reverse_compute_inline.identity",
@@ -301,14 +303,7 @@ def _renumbered(start: int, count: int) -> dict[str, Affine | Callable[[Digit], 
 
 def _check_once(func: Func, block: Block, path: tuple[For, ...]) -> None:
     """Refuse unless the loops reach every element of the block exactly once."""
-    extents = legality.extents_of(path)
-    used: dict[str, list[Digit]] = {}
-    good = True
-    for it, bind in zip(block.iters, block.binds, strict=True):
-        good = good and bijective(bind, extents, it.extent, func.relations)
-        for d, _ in bind.terms:
-            used.setdefault(d.var, []).append(d)
-    if not good or not all(legality.tiles(used.get(n, []), e, func.relations, once=True) for n, e in extents.items()):
+    if uncovered(func, block.binds, [it.extent for it in block.iters], legality.extents_of(path)) is not None:
         refuse(
             "reverse_compute_inline.cover",
             f"Block {block.name!r} may compute an element more than once where it is now.",

@@ -6,16 +6,16 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar
 
-from ...ir.affine import Affine
-from ...ir.expr import Expr, Load, loads, tidy
-from ...ir.func import Func, LayoutStep
-from ...ir.poly import Dim, divide, nonneg, normal, product
-from ...ir.stmt import Block, Stmt, blocks, map_block_loads, rewrite, touched
-from .. import legality
-from ..holes import nearest, resolve_hole, unknown_hole
-from ..primitive import Applied, BlockSize, BufferRef, Choice, Number, Primitive, primitive
-from ..refusal import Refusal, refuse
-from ..rewrite import NotRadix, axis_names, fresh_names, replace_block, split_axis, split_loop
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Expr, Load, loads, tidy
+from workbench.ir.func import Func, LayoutStep
+from workbench.ir.poly import Dim, divide, nonneg, normal, product
+from workbench.ir.stmt import Block, Stmt, blocks, map_block_loads, rewrite, touched
+from workbench.schedule import legality
+from workbench.schedule.holes import nearest, resolve_hole, unknown_hole
+from workbench.schedule.primitive import Applied, BlockSize, BufferRef, Choice, Number, Primitive, primitive
+from workbench.schedule.refusal import Refusal, refuse
+from workbench.schedule.rewrite import NotRadix, axis_names, fresh_names, replace_block, split_axis, split_loop
 
 T = TypeVar("T")
 _UNPACKED = "pack along a dimension that one loop moves, and split that loop by the block size"
@@ -190,8 +190,10 @@ class TransformLayout(Primitive):
         # The loop that moves the dimension fastest, which may run inside of what other loops have begun.
         fast = [d.var for d, c in bind.terms if axis is not None and d.plain and c == 1]
         loop = fast[0] if len(fast) == 1 else None
-        lp = None if loop is None else func.loop(loop)[0]
+        lp, around = (None, ()) if loop is None else func.loop(loop)
         fits = lp is not None and lp.kind == "serial" and divide(lp.extent, size, func.relations) is not None
+        # No step splits a loop of a unit.
+        fits = fits and not any(up.is_unit for up in (*around, lp) if up is not None)
         hint = f"split({loop!r}, [None, {size}]) first" if fits else _UNPACKED
         return Refusal(
             "transform_layout.access",
@@ -283,5 +285,5 @@ def _sizes(func: Func, buffer: str, dim: int) -> list[int | str]:
                     name = next((h.name for h in func.holes if str(lp.extent) == h.name), None)
                     out |= {name: None} if name is not None else {lp.extent: None} if isinstance(lp.extent, int) else {}
     whole = func.buffer(buffer).shape[dim]
-    found = [size for size in (*out, 8, 16) if size != whole]
-    return [size for size in found if size in out] or found[:1]
+    sizes = [size for size in (*out, 8, 16) if size != whole]
+    return [size for size in sizes if size in out] or sizes[:1]

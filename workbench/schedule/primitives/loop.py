@@ -6,15 +6,15 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from ...ir.affine import Affine, Digit, digit_extent
-from ...ir.func import Func
-from ...ir.poly import Dim, normal
-from ...ir.stmt import For, Stmt, as_marked, blocks, loops, subst_loops
-from .. import legality
-from ..likeness import one_kind, outline_around, used_whole
-from ..primitive import Applied, LoopRefs, Primitive, primitive
-from ..refusal import refuse
-from ..rewrite import replace_loop
+from workbench.ir.affine import Affine, Digit, digit_extent
+from workbench.ir.func import Func
+from workbench.ir.poly import Dim, normal
+from workbench.ir.stmt import For, Stmt, as_marked, blocks, loops, subst_loops
+from workbench.schedule import legality
+from workbench.schedule.primitive import Applied, LoopRefs, Primitive, primitive
+from workbench.schedule.refusal import refuse
+from workbench.schedule.rewrite import replace_loop
+from workbench.schedule.similar_steps import one_kind, outline_around, used_whole
 
 
 @primitive(

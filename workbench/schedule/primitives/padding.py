@@ -7,20 +7,20 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ...ir.affine import Affine
-from ...ir.dtypes import is_float
-from ...ir.expr import Binary, Bound, Cast, Const, Expr, Load, Select, map_children, walk
-from ...ir.func import Func, PadStep
-from ...ir.interval import interval, within
-from ...ir.poly import Dim
-from ...ir.stmt import Block, For, Iter, blocks
-from ...ir.types import dtype_of, neutral, zero
-from .. import legality, limits
-from ..likeness import all_plain
-from ..primitive import Applied, AxisRef, BlockRef, Number, Primitive, primitive
-from ..refusal import Refusal, refuse
-from ..rewrite import replace_block, replace_loop
-from .cache import CacheWrite
+from workbench.ir.affine import Affine
+from workbench.ir.dtypes import is_float
+from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Load, Select, map_children, walk
+from workbench.ir.func import Func, PadStep
+from workbench.ir.interval import interval, within
+from workbench.ir.poly import Dim
+from workbench.ir.stmt import Block, For, Iter, blocks
+from workbench.ir.types import dtype_of, neutral, zero
+from workbench.schedule import legality, limits
+from workbench.schedule.primitive import Applied, AxisRef, BlockRef, Number, Primitive, primitive
+from workbench.schedule.primitives.cache import CacheWrite
+from workbench.schedule.refusal import Refusal, refuse
+from workbench.schedule.rewrite import replace_block, replace_loop
+from workbench.schedule.similar_steps import all_plain
 
 
 @primitive(
@@ -83,8 +83,8 @@ class Pad(Primitive):
 
     def alike(self, func: Func) -> Hashable | None:
         # By how much an axis grows decides what is read where, but not what may be padded.
-        found = (it.extent for it in func.block(self.block)[0].iters if it.name == self.axis)
-        extent = next(found, None)
+        extents = (it.extent for it in func.block(self.block)[0].iters if it.name == self.axis)
+        extent = next(extents, None)
         little = isinstance(extent, int) and extent < self.extent < 2 * extent
         return (self.block, self.axis) if little and all_plain(func) and limits.have_room(func, 16) else None
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
-from ...errors import ScheduleError
-from ...ir.affine import Affine, split_base
-from ...ir.expr import Bound, loads
-from ...ir.func import Func
-from ...ir.poly import Dim
-from ...ir.region import Span, region
-from ...ir.stmt import Block, For, blocks, loops
-from .. import legality
-from ..primitive import Applied, BlockRef, LoopRef, Primitive, primitive
-from ..refusal import Refusal, Search, Witness, refuse
-from ..rewrite import fresh_names, insert, nest, remove_block
-from .cover import check_identity, uncovered
+from workbench.errors import ScheduleError
+from workbench.ir.affine import Affine, split_base
+from workbench.ir.expr import Bound, loads
+from workbench.ir.func import Func
+from workbench.ir.poly import Dim
+from workbench.ir.region import Span, region
+from workbench.ir.stmt import Block, For, blocks, loops, shared_loops
+from workbench.schedule import legality
+from workbench.schedule.primitive import Applied, BlockRef, LoopRef, Primitive, primitive
+from workbench.schedule.primitives.cover import check_identity, uncovered
+from workbench.schedule.refusal import Refusal, Search, Witness, refuse
+from workbench.schedule.rewrite import fresh_names, insert, nest, remove_block
 
 
 @primitive(
@@ -60,13 +60,9 @@ class ComputeAt(Primitive):
         lp, outer = _still_there(moved, self.loop, self.block, "compute_at")
         self._check_readers(moved, block)
         spans = _part(moved, lp, block.buffer, block, writes=False)
-        part = {x.single_var(): sp for x, sp in zip(block.index, spans, strict=True)}
-        names, binds, extents = _new_loops(moved, block, {k: v for k, v in part.items() if k is not None})
-        around = legality.extents_of((*outer, lp)) | dict(zip(names, extents, strict=True))
-        guard = _guards(moved, block, binds, around)
-        block = replace(block, binds=tuple(binds), guard=tuple(dict.fromkeys((*block.guard, *guard.values()))))
-        inner = nest(list(zip(names, extents, strict=True)), (block,))
-        new = moved.with_body(insert(moved.body, self.loop, inner, first=True))
+        axes = [x.single_var() for x in block.index]
+        part = {axis: span for axis, span in zip(axes, spans, strict=True) if axis is not None}
+        new, names, block, guard = _put(moved, block, (*outer, lp), part, first=True)
         for name in sorted(legality.reads(block)):
             legality.check_flow(new, name, "compute_at.producer")
         legality.check_flow(new, block.buffer, "compute_at.consumers")
@@ -78,11 +74,7 @@ class ComputeAt(Primitive):
         for block, own in blocks(func.body):
             if func.buffer(block.buffer).role != "temp":
                 continue
-            mine = {lp.name for lp in own}
-            around: dict[str, None] = {}
-            for _, path in legality.readers(func, block.buffer):
-                around |= {lp.name: None for lp in path if lp.name not in mine}
-            for loop in around:
+            for loop in _elsewhere(own, legality.readers(func, block.buffer)):
                 if at in (None, block.name, loop):
                     yield ComputeAt(block.name, loop)
 
@@ -120,7 +112,7 @@ class ComputeAt(Primitive):
         for reader, rpath in legality.readers(func, block.buffer):
             if any(lp.name == self.loop for lp in rpath):
                 continue
-            common = legality.shared_loops(path, rpath)
+            common = shared_loops(path, rpath)
             inner = legality.extents_of(path[len(common) :])
             parts = [x - split_base(x, inner) if common else x for x in block.binds]
             totals = [
@@ -182,40 +174,28 @@ class ReverseComputeAt(Primitive):
         moved = func.with_body(remove_block(func.body, self.block))
         lp, outer = _still_there(moved, self.loop, self.block, "reverse_compute_at")
         made = self._produced(moved, block, (*outer, lp))
-        new, names, binds, guard = self._placed(moved, block, (*outer, lp), made)
-        around = legality.extents_of(new.block(self.block)[1])
-        self._check_cover(new, block, binds, around, guard)
+        new, names, block, guard = self._placed(moved, block, (*outer, lp), made)
+        self._check_cover(new, block, guard)
         for name in sorted(legality.reads(block)):
             legality.check_flow(new, name, "reverse_compute_at.producer")
         legality.check_flow(new, block.buffer, "reverse_compute_at.consumer")
         return new, names
 
-    def _placed(
-        self, func: Func, block: Block, path: tuple[For, ...], made: Sequence[str]
-    ) -> tuple[Func, tuple[str, ...], list[Affine], dict[str, Bound]]:
-        """The function with the block in its new place, its loops there, and how it is bound to them."""
+    def _placed(self, func: Func, block: Block, path: tuple[For, ...], made: Sequence[str]) -> _Put:
+        """Put the block behind what one iteration of the innermost loop makes."""
         part: dict[str, Span] = {}
         for name in made:
             spans = _part(func, path[-1], name, block, writes=True)
             self._match(func, block, name, spans, part)
-        names, binds, extents = _new_loops(func, block, part)
-        around = legality.extents_of(path) | dict(zip(names, extents, strict=True))
-        guard = _guards(func, block, binds, around)
-        block = replace(block, binds=tuple(binds), guard=tuple(dict.fromkeys((*block.guard, *guard.values()))))
-        inner = nest(list(zip(names, extents, strict=True)), (block,))
-        return func.with_body(insert(func.body, self.loop, inner, first=False)), names, binds, guard
+        return _put(func, block, path, part, first=False)
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
         for block, own in blocks(func.body):
             if block.is_reduction:
                 continue
-            mine = {lp.name for lp in own}
-            around: dict[str, None] = {}
-            for buffer in sorted(legality.reads(block)):
-                for _, path in legality.writers(func, buffer):
-                    around |= {lp.name: None for lp in path if lp.name not in mine}
-            for loop in around:
+            made = [w for buffer in sorted(legality.reads(block)) for w in legality.writers(func, buffer)]
+            for loop in _elsewhere(own, made):
                 if at in (None, block.name, loop):
                     yield ReverseComputeAt(block.name, loop)
 
@@ -278,31 +258,30 @@ class ReverseComputeAt(Primitive):
                         f"compute {name!r} inside the loops of {self.block!r} instead: compute_at",
                     )
 
-    def _check_cover(
-        self, func: Func, block: Block, binds: list[Affine], extents: Mapping[str, Dim], guard: Mapping[str, Bound]
-    ) -> None:
+    def _check_cover(self, func: Func, block: Block, guard: Mapping[str, Bound]) -> None:
         """Refuse unless the block, in its new place, runs once for each of its elements."""
+        binds, extents = block.binds, legality.extents_of(func.block(block.name)[1])
         search = Search(lambda: self._uncovered(func))
         totals = [
             legality.form_range(x, extents, func.relations)[1] + 1 if it.name in guard else it.extent
             for it, x in zip(block.iters, binds, strict=True)
         ]
-        found = uncovered(func, binds, totals, extents)
-        if isinstance(found, int):
+        gap = uncovered(func, binds, totals, extents)
+        if isinstance(gap, int):
             refuse(
                 "reverse_compute_at.cover",
-                f"Axis {block.iters[found].name!r} of block {self.block!r} would run over {binds[found]}, which is not "
-                f"proved to take every value of [0, {block.iters[found].extent}) exactly once.",
+                f"Axis {block.iters[gap].name!r} of block {self.block!r} would run over {binds[gap]}, which is not "
+                f"proved to take every value of [0, {block.iters[gap].extent}) exactly once.",
                 (self.block, self.loop),
                 "choose a loop further out",
                 search,
             )
-        if found is not None:
+        if gap is not None:
             refuse(
                 "reverse_compute_at.cover",
-                f"Loop {found!r} would run block {self.block!r} again for the same elements.",
-                (self.block, found),
-                f"choose a loop outside of {found!r}",
+                f"Loop {gap!r} would run block {self.block!r} again for the same elements.",
+                (self.block, gap),
+                f"choose a loop outside of {gap!r}",
                 search,
             )
 
@@ -311,7 +290,7 @@ class ReverseComputeAt(Primitive):
         block, path = func.block(self.block)
         early = (legality.early(func, name, self.block) for name in sorted(legality.reads(block)))
         again = (legality.conflict(func, block, path, lp.name) for lp in path)
-        return next((found for found in (*early, *again) if found is not None), None)
+        return next((witness for witness in (*early, *again) if witness is not None), None)
 
 
 def _part(func: Func, lp: For, buffer: str, block: Block, writes: bool) -> tuple[Span, ...]:
@@ -333,6 +312,26 @@ def _still_there(func: Func, loop: str, block: str, step: str) -> tuple[For, tup
             "choose a loop of another block",
         )
     return func.loop(loop)
+
+
+#: The function with a block in its new place, the block's loops there, the block itself, and conditions by axis.
+_Put: TypeAlias = tuple[Func, tuple[str, ...], Block, dict[str, Bound]]
+
+
+def _put(func: Func, block: Block, path: Sequence[For], part: Mapping[str, Span], first: bool) -> _Put:
+    """Put a block into the innermost loop of a path, in loops of its own over a part of each axis."""
+    names, binds, extents = _new_loops(func, block, part)
+    around = legality.extents_of(path) | dict(zip(names, extents, strict=True))
+    guard = _guards(func, block, binds, around)
+    block = replace(block, binds=tuple(binds), guard=tuple(dict.fromkeys((*block.guard, *guard.values()))))
+    inner = nest(list(zip(names, extents, strict=True)), (block,))
+    return func.with_body(insert(func.body, path[-1].name, inner, first=first)), names, block, guard
+
+
+def _elsewhere(own: Sequence[For], others: Iterable[tuple[Block, tuple[For, ...]]]) -> list[str]:
+    """Loops around other blocks that are not among the own ones, each once."""
+    mine = {lp.name for lp in own}
+    return list(dict.fromkeys(lp.name for _, path in others for lp in path if lp.name not in mine))
 
 
 def _new_loops(func: Func, block: Block, part: Mapping[str, Span]) -> tuple[tuple[str, ...], list[Affine], list[Dim]]:

@@ -6,17 +6,26 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ...errors import ScheduleError
-from ...ir.affine import Affine, bijective
-from ...ir.expr import Binary, Load
-from ...ir.func import Buffer, Func
-from ...ir.poly import Dim, normal
-from ...ir.stmt import Block, For, Iter, Stmt, as_marked, blocks, loops
-from ...ir.types import dtype_of, neutral
-from .. import legality
-from ..primitive import Applied, BlockRef, LoopRef, Number, Primitive, primitive
-from ..refusal import Refusal, Search, Witness, refuse
-from ..rewrite import NotRadix, axis_names, fresh_names, nest, replace_block, replace_loop, split_axis
+from workbench.errors import ScheduleError
+from workbench.ir.affine import Affine, bijective
+from workbench.ir.expr import Binary, Load
+from workbench.ir.func import Buffer, Func
+from workbench.ir.poly import Dim, normal
+from workbench.ir.stmt import Block, For, Iter, Stmt, as_marked, blocks, loops
+from workbench.ir.types import dtype_of, neutral
+from workbench.schedule import legality
+from workbench.schedule.primitive import Applied, BlockRef, LoopRef, Number, Primitive, primitive
+from workbench.schedule.refusal import Refusal, Search, Witness, refuse
+from workbench.schedule.rewrite import (
+    NotRadix,
+    axis_names,
+    fresh_names,
+    nest,
+    own_nest,
+    replace_block,
+    replace_loop,
+    split_axis,
+)
 
 
 @primitive(
@@ -142,7 +151,7 @@ class RFactor(Primitive):
 
     loop: Annotated[str, LoopRef("reduction loop")]
     dim: Annotated[
-        int, Number("where the new dimension goes: 0 is first, -1 is last", words=((0, "first"), (-1, "last")))
+        int, Number("where the new dimension goes: 0 is first, -1 is last", said=((0, "first"), (-1, "last")))
     ] = 0
 
     def apply(self, func: Func) -> Applied:
@@ -181,14 +190,13 @@ class RFactor(Primitive):
             init=start if open_ else None,
         )
         shape = (*buffer.shape[:dim], part.extent, *buffer.shape[dim:])
-        top = func.block(block.name)[1][0].name
+        k = own_nest(func, block.name) + 1
         func = replace(
             func.with_buffers([Buffer(temp, shape, buffer.dtype)]),
             body=replace_block(func.body, block.name, lambda _: (partial,)),
         )
         total = self._total(func, block, temp, dim, part.extent)
-        body = tuple(x for s in func.body for x in ((s, *total) if s.name == top else (s,)))
-        return func.with_body(body), (partial.name,)
+        return func.with_body((*func.body[:k], *total, *func.body[k:])), (partial.name,)
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
@@ -201,18 +209,18 @@ class RFactor(Primitive):
     def _block(self, func: Func) -> Block:
         """The one block that reduces over the loop; refuse where it cannot be taken apart."""
         lp, _ = func.loop(self.loop)
-        found = [(b, p) for b, p in blocks(func.body) if any(x.name == self.loop for x in p)]
-        reducing = [b for b, _ in found if self.loop in legality.reduction_loops(b)]
-        if len(found) != 1 or not reducing or lp.kind != "serial":
+        inside = [(b, p) for b, p in blocks(func.body) if any(x.name == self.loop for x in p)]
+        reducing = [b for b, _ in inside if self.loop in legality.reduction_loops(b)]
+        if len(inside) != 1 or not reducing or lp.kind != "serial":
             mark = "" if lp.kind == "serial" else f"is marked {as_marked(lp.kind)} and "
             refuse(
                 "rfactor.loop",
-                f"Loop {self.loop!r} {mark}holds {', '.join(repr(b.name) for b, _ in found)}; an unmarked loop around "
+                f"Loop {self.loop!r} {mark}holds {', '.join(repr(b.name) for b, _ in inside)}; an unmarked loop around "
                 "one block that reduces over it is wanted.",
                 (self.loop,),
                 "split the reduction loop, and name one part",
             )
-        block, path = found[0]
+        block, path = inside[0]
         reduced = {it.name for it in block.iters if it.kind == "R"}
         if block.resumes or any(g.form.vars & reduced for g in block.guard):
             refuse(
@@ -222,14 +230,14 @@ class RFactor(Primitive):
                 "take this step before decompose_reduction, and before splitting with a tail",
             )
         legality.check_sole_writer(func, block, "rfactor.writers")
-        inside = [b.name for b, p in legality.readers(func, block.buffer) if p and p[0].name == path[0].name]
-        if inside:
+        early = legality.reading_in_nest(func, block.buffer, path[0].name)
+        if early:
             refuse(
                 "rfactor.consumers",
-                f"{inside[0]!r} reads {block.buffer!r} in the same nest, before it would be complete.",
-                (block.name, *inside),
-                f"take this step before moving {inside[0]!r}",
-                Search(lambda: self._early(func, block, inside[0])),
+                f"{early[0]!r} reads {block.buffer!r} in the same nest, before it would be complete.",
+                (block.name, *early),
+                f"take this step before moving {early[0]!r}",
+                Search(lambda: self._early(func, block, early[0])),
             )
         return block
 

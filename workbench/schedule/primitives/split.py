@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Annotated
 
-from ...ir.affine import Affine
-from ...ir.func import Func, HoleInfo, subst_holes
-from ...ir.poly import Dim, Relation, divide, equal, hole, holes_of, normal, product, single_hole
-from ...ir.stmt import For, accesses, as_marked, blocks, loops
-from ..holes import Hole, hole_names, nearest, resolve_hole, unknown_hole
-from ..likeness import cut_off, just_cut, one_kind
-from ..primitive import Applied, Choice, Factors, LoopRef, Primitive, primitive
-from ..refusal import Advice, Refusal, refuse
-from ..rewrite import NotRadix, fresh_names, split_loop
-from ..tails import even_so, split_guarded, split_peeled
-from .loop import Reorder
+from workbench.ir.affine import Affine
+from workbench.ir.func import Func, HoleInfo, subst_holes
+from workbench.ir.poly import Dim, Relation, divide, equal, hole, holes_of, normal, product, single_hole
+from workbench.ir.stmt import For, accesses, as_marked, blocks, loops
+from workbench.schedule.holes import Hole, hole_names, nearest, resolve_hole, unknown_hole
+from workbench.schedule.primitive import Applied, Choice, Factors, LoopRef, Primitive, primitive
+from workbench.schedule.primitives.loop import Reorder
+from workbench.schedule.refusal import Advice, Refusal, refuse
+from workbench.schedule.rewrite import NotRadix, fresh_names, split_loop
+from workbench.schedule.similar_steps import cut_off, just_cut, one_kind
+from workbench.schedule.tails import even_so, split_guarded, split_peeled
 
 _FACTOR = int | str | Hole | None
 
@@ -278,9 +278,9 @@ class Split(Primitive):
 
 def _boundaries(func: Func, loop: str) -> list[str]:
     lp, _ = func.loop(loop)
-    found = {str(d.lower) for b, _ in blocks(lp.body) for x in b.binds for d, _ in x.terms if d.var == loop}
+    lowers = {str(d.lower) for b, _ in blocks(lp.body) for x in b.binds for d, _ in x.terms if d.var == loop}
     axes = [(b, it.name) for b, _ in blocks(lp.body) for it, x in zip(b.iters, b.binds, strict=True) if loop in x.vars]
-    found |= {
+    lowers |= {
         str(d.lower)
         for b, axis in axes
         for acc in accesses(replace(b, binds=tuple(Affine.var(i.name) for i in b.iters)))
@@ -288,7 +288,7 @@ def _boundaries(func: Func, loop: str) -> list[str]:
         for d, _ in x.terms
         if d.var == axis
     }
-    return sorted(found - {"1"}) or [str(lp.extent)]
+    return sorted(lowers - {"1"}) or [str(lp.extent)]
 
 
 @primitive(

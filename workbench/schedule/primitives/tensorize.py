@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ...intrinsics import Mismatch, computes, match, registry
-from ...ir.func import Func
-from ...ir.stmt import For, blocks, loops
-from ...target import Target
-from ..primitive import Applied, Choice, LoopRef, Primitive, primitive
-from ..refusal import refuse
-from ..rewrite import replace_loop
+from workbench.intrinsics import Mismatch, computes, match, registry
+from workbench.ir.func import Func
+from workbench.ir.stmt import For, blocks, loops
+from workbench.schedule.primitive import Applied, Choice, LoopRef, Primitive, primitive
+from workbench.schedule.refusal import refuse
+from workbench.schedule.rewrite import replace_loop
+from workbench.target import Target
 
 
 @primitive(

@@ -6,13 +6,13 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ...ir.func import Func
-from ...ir.stmt import OWN_KINDS, For, as_marked, blocks, loops
-from .. import standing
-from ..likeness import outline_around
-from ..primitive import Applied, LoopRef, Primitive, primitive
-from ..refusal import refuse
-from ..rewrite import replace_loop
+from workbench.ir.func import Func
+from workbench.ir.stmt import OWN_KINDS, For, as_marked, blocks, loops
+from workbench.schedule import promises
+from workbench.schedule.primitive import Applied, LoopRef, Primitive, primitive
+from workbench.schedule.refusal import refuse
+from workbench.schedule.rewrite import replace_loop
+from workbench.schedule.similar_steps import outline_around
 
 
 @primitive(
@@ -41,7 +41,7 @@ class Blockize(Primitive):
         if lp.is_unit:
             refuse(
                 "blockize.unit",
-                f"Loop {self.loop!r} is {standing.unit_name(lp)} already.",
+                f"Loop {self.loop!r} is {promises.unit_name(lp)} already.",
                 (self.loop,),
                 "name a loop around it",
             )

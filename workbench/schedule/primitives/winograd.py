@@ -6,18 +6,18 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from ...ir.affine import Affine, Digit
-from ...ir.expr import Binary, Bound, Const, Expr, Load, Select, map_affine
-from ...ir.func import Buffer, Func
-from ...ir.interval import implies
-from ...ir.stmt import Block, For, Iter, Stmt, blocks
-from ...ir.winograd import KERNEL_MATRIX, WinogradStep
-from .. import limits
-from ..convolution import Conv, axes_of, match_conv
-from ..likeness import all_plain
-from ..primitive import Applied, BlockRef, Number, Primitive, primitive
-from ..refusal import refuse
-from ..rewrite import fresh_names, nest, remove_block
+from workbench.ir.affine import Affine, Digit
+from workbench.ir.expr import Binary, Bound, Const, Expr, Load, Select, map_affine
+from workbench.ir.func import Buffer, Func
+from workbench.ir.interval import implies
+from workbench.ir.stmt import Block, For, Iter, Stmt, blocks
+from workbench.ir.winograd_weights import KERNEL_MATRIX, WinogradStep
+from workbench.schedule import limits
+from workbench.schedule.convolution import Conv, axes_of, match_conv
+from workbench.schedule.primitive import Applied, BlockRef, Number, Primitive, primitive
+from workbench.schedule.refusal import refuse
+from workbench.schedule.rewrite import fresh_names, nest, own_nest, remove_block
+from workbench.schedule.similar_steps import all_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,7 @@ class Winograd(Primitive):
         _check_nest(func, block, path)
         conv = match_conv(func, block)
         made, buffers = _Stages(func, block, conv, self.m).make()
-        top = path[0].name if path else block.name
-        at = next(k for k, s in enumerate(func.body) if s.name == top)
+        at = own_nest(func, block.name)
         body = (*func.body[:at], *made, *func.body[at + 1 :])
         weights = func.buffer(conv.weights)
         size = self.m + 2

@@ -11,8 +11,13 @@ const MODEL = 'schedule-workbench:log';
 
 export function addLogViewer(app: JupyterFrontEnd, restorer: ILayoutRestorer | null): void {
   app.docRegistry.addFileType({
-    name: 'tunelog', displayName: 'Tuning log', extensions: ['.tunelog.jsonl'],
-    mimeTypes: ['application/x-tunelog+jsonl'], fileFormat: 'text', contentType: 'file', icon: workbenchIcon
+    name: 'tunelog',
+    displayName: 'Tuning log',
+    extensions: ['.tunelog.jsonl'],
+    mimeTypes: ['application/x-tunelog+jsonl'],
+    fileFormat: 'text',
+    contentType: 'file',
+    icon: workbenchIcon
   });
   app.docRegistry.addModelFactory(new ShownModelFactory(MODEL));
   const factory = new ShownFactory(FACTORY, 'tunelog', MODEL, context => new LogPanel(context, app.serviceManager));

@@ -1,4 +1,7 @@
-/** Who is best of a task, how fast, how sure, and how it came about: the fold of `workbench/tune/ledger`; `docs/ledger.md` says what is meant. */
+/**
+ * Who is best of a task, how fast, how sure, and how it came about: the fold of `workbench/log/ledger`;
+ * `docs/ledger.md` says what is meant.
+ */
 
 /** A time is borne out by another one that is at most so many times as long. */
 const AGREES = 1.05;
@@ -78,11 +81,12 @@ class Candidate {
 
   /** The least time, where no other one bears it out. */
   get broken(): number | null {
-    return this.times[1] > AGREES * this.times[0] ? this.times[0] : null;
+    const [least, next] = this.times;
+    return least !== undefined && next !== undefined && next > AGREES * least ? least : null;
   }
 
   get ms(): number {
-    return this.times.length ? this.times[this.broken === null ? 0 : 1] : this.disturbed[0];
+    return (this.times.length ? this.times[this.broken === null ? 0 : 1] : this.disturbed[0])!;
   }
 
   get key(): Key {
@@ -166,7 +170,8 @@ export class Ledger {
   /** Take all comparisons together, the newest first: it holds where others say the opposite. */
   private rebuild(): void {
     this.named.forEach(one => one.reset());
-    [this.losers, this.beaten] = [new Map(), new Set()];
+    this.losers = new Map();
+    this.beaten = new Set();
     [...this.comparisons].sort((a, b) => compare(b.age, a.age)).forEach(line => this.enter(line));
   }
 
@@ -182,8 +187,8 @@ export class Ledger {
       }
       this.named.add(one);
       one.met ||= clean;
-      if (ms[i] > 0) {
-        one.take(ms[i], clean);
+      if (ms[i]! > 0) {
+        one.take(ms[i]!, clean);
       }
       if (clean && one !== first) {
         first.won = true;
@@ -199,7 +204,8 @@ export class Ledger {
   /** Whether one has beaten another, directly or by way of others. */
   private reaches(from: Candidate, to: Candidate): boolean {
     const seen = new Set([from]);
-    for (const one of seen) { // a set goes on with what is added meanwhile
+    for (const one of seen) {
+      // a set goes on with what is added meanwhile
       this.losers.get(one)?.forEach((_, loser) => seen.add(loser));
     }
     return seen.has(to);
@@ -219,7 +225,9 @@ export class Ledger {
       }
       return found;
     };
-    [this.broken, this.least, this.leader] = [new Map(), new Map(), null];
+    this.broken = new Map();
+    this.least = new Map();
+    this.leader = null;
     for (const one of proven) {
       const [group, ms] = place(one);
       this.least.set(group, Math.min(ms, this.least.get(group) ?? ms));
@@ -231,7 +239,9 @@ export class Ledger {
         this.leader = one;
       }
     }
-    [this.places, this.numbers, this.single] = [places, new Map(), this.fastest()];
+    this.places = places;
+    this.numbers = new Map();
+    this.single = this.fastest();
     const alone = new Map<Candidate, Key>();
     if ([...this.losers.values()].some(all => [...all.values()].includes(false))) {
       for (const one of proven) {
@@ -263,14 +273,19 @@ export class Ledger {
   /** What is told of a candidate: no less than of those that rank before it. */
   private told(one: Candidate): number {
     const place = this.place(one);
-    const number = this.numbers.size === 0 ? place[1]
-      : this.numbers.get(one) ?? Math.max(place[1], ...this.upTo(place).map(it => this.numbers.get(it)!));
+    const number =
+      this.numbers.size === 0
+        ? place[1]
+        : (this.numbers.get(one) ?? Math.max(place[1], ...this.upTo(place).map(it => this.numbers.get(it)!)));
     return number < Infinity ? number : Math.min(...one.times, ...one.disturbed);
   }
 
   private place(one: Candidate): Key {
     const [group, ms] = one.key;
-    return this.places.get(one) ?? (this.believed([group, ms]) ? [group, ms] : [group, Math.max(ms, this.least.get(group) ?? ms)]);
+    return (
+      this.places.get(one) ??
+      (this.believed([group, ms]) ? [group, ms] : [group, Math.max(ms, this.least.get(group) ?? ms)])
+    );
   }
 
   private first(): Candidate | null {
@@ -323,7 +338,7 @@ const before = (a: readonly number[], b: readonly number[]): boolean => compare(
 
 function compare(a: readonly number[], b: readonly number[]): number {
   const at = a.findIndex((value, i) => value !== b[i]);
-  return at < 0 ? a.length - b.length : b.length === at ? 1 : a[at] < b[at] ? -1 : 1;
+  return at < 0 ? a.length - b.length : b.length === at ? 1 : a[at]! < b[at]! ? -1 : 1;
 }
 
 const short = (ms: number): string => String(Number(ms.toPrecision(4)));

@@ -4,11 +4,11 @@ import type { Contents, ServiceManager } from '@jupyterlab/services';
 import { ServerConnection } from '@jupyterlab/services';
 import { PathExt } from '@jupyterlab/coreutils';
 import { Widget } from '@lumino/widgets';
-import type { Message } from '@lumino/messaging';
 import { h, render } from 'preact';
 import { bytes, clock } from './format';
 import { LogReader } from './reader';
-import { LogView, Notice, ViewState } from './view';
+import type { Notice, ViewState } from './state';
+import { LogView } from './view';
 
 const LOOK_EVERY_MS = 2000;
 /** Looks at a file that is gone or cannot be reached come less often. */
@@ -24,13 +24,24 @@ export class LogPanel extends Widget {
   private renamed: Notice | null = null;
   private state: ViewState;
 
-  constructor(private context: DocumentRegistry.Context, private services: ServiceManager.IManager) {
+  constructor(
+    private context: DocumentRegistry.Context,
+    private services: ServiceManager.IManager
+  ) {
     super();
     this.addClass('jp-ScheduleWorkbenchLog');
     this.node.tabIndex = -1;
     this.reader = new LogReader(services.serverSettings);
     this.state = {
-      log: this.reader.log, loaded: false, size: 0, torn: '', follow: 'Reading…', notices: [], selected: '', allTasks: false, chosen: 0
+      log: this.reader.log,
+      loaded: false,
+      size: 0,
+      torn: '',
+      follow: 'Reading…',
+      notices: [],
+      selected: '',
+      allTasks: false,
+      chosen: 0
     };
     context.pathChanged.connect(this.onPathChanged, this);
     document.addEventListener('visibilitychange', this.lookSoon);
@@ -47,19 +58,19 @@ export class LogPanel extends Widget {
     }
   }
 
-  protected onAfterShow(_: Message): void {
+  protected onAfterShow(): void {
     this.lookSoon();
   }
 
-  protected onAfterAttach(_: Message): void {
+  protected onAfterAttach(): void {
     this.lookSoon();
   }
 
-  protected onBeforeHide(_: Message): void {
+  protected onBeforeHide(): void {
     window.clearTimeout(this.timer);
   }
 
-  protected onActivateRequest(_: Message): void {
+  protected onActivateRequest(): void {
     this.node.focus();
   }
 
@@ -113,10 +124,14 @@ export class LogPanel extends Widget {
     const first = !this.state.loaded;
     const { log, torn } = this.reader;
     this.refresh({
-      log, torn, loaded: true, size: this.reader.size, follow: `following, updated ${clock(new Date())}`,
+      log,
+      torn,
+      loaded: true,
+      size: this.reader.size,
+      follow: `following, updated ${clock(new Date())}`,
       ...(log === this.state.log ? {} : { chosen: 0 }), // places in another file mean others
       // A log of one task has nothing else to show.
-      ...(first && log.tasks.length === 1 ? { selected: log.tasks[0].key } : {})
+      ...(first && log.tasks.length === 1 ? { selected: log.tasks[0]!.key } : {})
     });
   }
 
@@ -125,25 +140,27 @@ export class LogPanel extends Widget {
     const name = PathExt.basename(this.context.path);
     if (error instanceof ServerConnection.ResponseError && error.response.status === 404) {
       this.problem = {
-        level: 'error', text: `${name} is no longer there: it was deleted, or renamed outside JupyterLab.`,
+        level: 'error',
+        text: `${name} is no longer there: it was deleted, or renamed outside JupyterLab.`,
         hint: 'What was read last stays on the page. Put the file back, or open it under its new name.'
       };
     } else {
       const reason = error instanceof Error ? error.message : String(error);
       this.problem = {
-        level: 'error', text: `${name} could not be read: ${reason}.`,
+        level: 'error',
+        text: `${name} could not be read: ${reason}.`,
         hint: `It is tried again every ${RETRY_EVERY_MS / 1000} seconds. Is the server still running?`
       };
     }
     this.refresh({ follow: this.state.loaded ? 'not following' : '' });
   }
 
-  private onPathChanged(): void {
+  private onPathChanged = (): void => {
     const name = PathExt.basename(this.context.path);
     this.renamed = { level: 'info', text: `The file was renamed: it is followed as ${name}.` };
     this.refresh({});
     this.lookSoon();
-  }
+  };
 
   private refresh(change: Partial<ViewState>): void {
     const notices = [this.problem, this.renamed].filter(notice => notice !== null);

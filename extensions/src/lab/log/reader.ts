@@ -1,6 +1,7 @@
 /** Reads a log over HTTP in time slices, and later only what was appended. */
 import { ServerConnection } from '@jupyterlab/services';
-import { LogSummary, parse } from './summary';
+import { parse } from './fields';
+import { LogSummary } from './summary';
 
 /** Longest piece of work without giving the page a turn. */
 const SLICE_MS = 12;
@@ -160,7 +161,10 @@ function decode(bytes: Uint8Array): string {
 function turn(): Promise<void> {
   return new Promise(resolve => {
     const channel = new MessageChannel();
-    channel.port1.onmessage = () => { channel.port1.close(); resolve(); };
+    channel.port1.onmessage = () => {
+      channel.port1.close();
+      resolve();
+    };
     channel.port2.postMessage(null);
   });
 }

@@ -1,5 +1,6 @@
 /** What one tuning log says, gathered line by line, so that a growing file costs only its new lines. */
-import { Ledger, type Timed } from './ledger';
+import { identity, list, number, numbers, parse, text, warmth, type Fields } from './fields';
+import { champion, cost, newTask, type Command, type Failure, type Task, type Trial } from './records';
 
 export const SCHEMA = 1;
 /** Different messages kept for one kind of failure; the count goes on. */
@@ -11,82 +12,18 @@ const BAD_LINES_KEPT = 20;
 const COMMANDS_KEPT = 50;
 /** Tasks of a command that are named; of more it is said how many. */
 const NAMED = 2;
-/** States of the caches that go before all others, as in `workbench/tune/record.py`. */
-const CONDITIONS = ['constants in memory', 'constants shared', 'flushed'];
-
-type Fields = Record<string, unknown>;
-
-export interface Message {
-  text: string;
-  count: number;
-  trial: number;
-  task: Task;
-}
-
-export interface Failure {
-  status: string;
-  count: number;
-  messages: Map<string, Message>;
-  /** Trials whose message is not kept because the kind has too many different ones. */
-  unlisted: number;
-}
-
-export interface Task {
-  key: string;
-  name: string;
-  /** Null until the first trial of the task says it. */
-  weight: number | null;
-  flops: number | null;
-  trials: number;
-  failures: Map<string, number>;
-  /** Trials that count, in order. */
-  timed: Timed[];
-  ledger: Ledger;
-  /** Rank correlation of the model on candidates it had not seen, in the last round that knew it. */
-  quality: number | null;
-  failedAt: number[];
-  /** All of them, in order. */
-  all: Trial[];
-}
-
-export interface Trial {
-  trial: number;
-  /** Its place among the trials of the log and of the task, from 1 on. */
-  at: number;
-  nth: number;
-  /** Its name is the task's: a trial may have been written under another one. */
-  task: Task;
-  status: string;
-  ms: number | null;
-  origin: string;
-  error: string;
-  round: number | null;
-  spread: number | null;
-  /** Its steps as JSON, '' where they are not kept. */
-  trace: string;
-}
-
-export interface Command {
-  name: string;
-  args: Fields;
-  source: string;
-  accepted: boolean;
-  error: string;
-  elapsed: number | null;
-}
-
-/** Which times cannot be compared because kernels found different things in the caches, as `workbench log summary` says it. */
+/**
+ * Which times cannot be compared because kernels found different things in the caches, as `workbench log summary`
+ * says it.
+ */
 export function mixedCaches({ caches }: LogSummary): string {
   if (caches.size < 2) return '';
-  const parts = [...caches].sort((a, b) => b[1] - a[1]).map(([name, count]) => `${count} ${name}`).join(', ');
+  const parts = [...caches]
+    .sort((a, b) => b[1] - a[1])
+    .map(([name, count]) => `${count} ${name}`)
+    .join(', ');
   return `Trials found different things in the caches (${parts}): their latencies are not comparable.`;
 }
-
-/** The trial that is the best of its task. */
-export const champion = (task: Task): Trial | undefined => task.all[(task.ledger.best?.nth ?? 0) - 1];
-
-/** Time of a task's best trial in ms. */
-export const best = (task: Task): number | null => task.ledger.best?.ms ?? null;
 
 export class LogSummary {
   header: Fields | null = null;
@@ -109,8 +46,8 @@ export class LogSummary {
   newestSchema = 0;
   /** Trials that count, by what they found in the caches. */
   readonly caches = new Map<string, number>();
-  private byKey = new Map<string, number>();
-  private seen = new Set<string>();
+  private readonly byKey = new Map<string, Task>();
+  private readonly seen = new Set<string>();
 
   /** Take one complete line; false when it holds neither a record nor anything that may be passed over. */
   add(line: string): boolean {
@@ -136,11 +73,16 @@ export class LogSummary {
       return this.takeHeader(data);
     }
     switch (kind) {
-      case 'trial': return this.takeTrial(data);
-      case 'comparison': return this.takeComparison(data);
-      case 'round': return this.takeRound(data);
-      case 'command': return this.takeCommand(data);
-      default: return true; // a newer version may add kinds of lines: they are passed over, as in Python
+      case 'trial':
+        return this.takeTrial(data);
+      case 'comparison':
+        return this.takeComparison(data);
+      case 'round':
+        return this.takeRound(data);
+      case 'command':
+        return this.takeCommand(data);
+      default:
+        return true; // a newer version may add kinds of lines: they are passed over, as in Python
     }
   }
 
@@ -153,7 +95,7 @@ export class LogSummary {
     for (const item of data.tasks as unknown[]) {
       const task = (item ?? {}) as Fields;
       if (typeof task.key === 'string') {
-        this.indexOf(task.key, text(task.name));
+        this.taskOf(task.key, text(task.name));
       }
     }
     return true;
@@ -161,11 +103,16 @@ export class LogSummary {
 
   private takeTrial(data: Fields): boolean {
     const { task_key: key, task: name, status, trial } = data;
-    if (typeof key !== 'string' || typeof name !== 'string' || typeof status !== 'string' || typeof trial !== 'number') {
+    if (
+      typeof key !== 'string' ||
+      typeof name !== 'string' ||
+      typeof status !== 'string' ||
+      typeof trial !== 'number'
+    ) {
       return false;
     }
     this.newestSchema = Math.max(this.newestSchema, number(data.schema) ?? 0);
-    const task = this.tasks[this.indexOf(key, name)];
+    const task = this.taskOf(key, name);
     if (!this.fresh(data, data.key, data.host, data.target, data.caches, status, data.latency_ms)) {
       return true;
     }
@@ -182,17 +129,26 @@ export class LogSummary {
     } else {
       const caches = text(data.caches) || 'not told';
       this.caches.set(caches, (this.caches.get(caches) ?? 0) + 1);
-      const own = { trial, what: what(data), ms, warmth: warmth(text(data.caches)), clean: data.clean !== false };
+      const own = { trial, what: identity(data), ms, warmth: warmth(text(data.caches)), clean: data.clean !== false };
       task.timed.push({ ...own, usual: data.origin === 'default', nth, at });
-      task.ledger.trial(task.timed[task.timed.length - 1]);
+      task.ledger.trial(task.timed.at(-1)!);
     }
     const one: Trial = {
-      trial, at, nth, task, status, ms, origin: text(data.origin), error, round: number(data.round),
-      spread: number(data.spread), trace: Array.isArray(data.trace) ? JSON.stringify(data.trace) : ''
+      trial,
+      at,
+      nth,
+      task,
+      status,
+      ms,
+      origin: text(data.origin),
+      error,
+      round: number(data.round),
+      spread: number(data.spread),
+      trace: Array.isArray(data.trace) ? JSON.stringify(data.trace) : ''
     };
     task.all.push(one);
     if (this.all.push(one) > STEPS_KEPT) {
-      Object.assign(this.all[this.all.length - STEPS_KEPT - 1], { trace: '', error: '' });
+      Object.assign(this.all.at(-STEPS_KEPT - 1)!, { trace: '', error: '' });
     }
     return true;
   }
@@ -202,15 +158,24 @@ export class LogSummary {
     if (typeof key !== 'string' || typeof name !== 'string' || typeof winner !== 'number' || !numbers(trials)) {
       return false;
     }
-    const task = this.tasks[this.indexOf(key, name)];
-    const [ms, costs] = [data.latency_ms, data.costs_ms].map(one => (Array.isArray(one) ? (one as unknown[]) : []));
-    const time = (i: number): number => (ms[i] !== null ? number(ms[i]) ?? 0 : (costs[i] as unknown[] | undefined)?.length ? 0 : Infinity);
+    const task = this.taskOf(key, name);
+    const [ms, costs] = [list(data.latency_ms), list(data.costs_ms)];
+    const time = (i: number): number => (ms[i] !== null ? (number(ms[i]) ?? 0) : list(costs[i]).length ? 0 : Infinity);
     if (this.fresh(data, ms.length > 0, JSON.stringify([data.elapsed_s, ms]))) {
-      task.ledger.comparison({
-        trials, winner, ms: trials.map((_, i) => time(i)), ratio: number(data.ratio),
-        confidence: number(data.confidence), reason: text(data.reason), clean: data.clean !== false,
-        age: [number(data.timestamp) ?? 0, number(data.elapsed_s) ?? 0, number(data.round) ?? 0, winner, ...trials]
-      }, task.trials, this.all.length);
+      task.ledger.comparison(
+        {
+          trials,
+          winner,
+          ms: trials.map((_, i) => time(i)),
+          ratio: number(data.ratio),
+          confidence: number(data.confidence),
+          reason: text(data.reason),
+          clean: data.clean !== false,
+          age: [number(data.timestamp) ?? 0, number(data.elapsed_s) ?? 0, number(data.round) ?? 0, winner, ...trials]
+        },
+        task.trials,
+        this.all.length
+      );
     }
     this.takeTimes(data);
     return true;
@@ -227,7 +192,7 @@ export class LogSummary {
     if (typeof key !== 'string' || typeof name !== 'string' || typeof round !== 'number') {
       return false;
     }
-    const task = this.tasks[this.indexOf(key, name)];
+    const task = this.taskOf(key, name);
     task.quality = number(data.spearman) ?? task.quality;
     this.takeTimes(data);
     return true;
@@ -241,8 +206,12 @@ export class LogSummary {
     this.commandCount++;
     this.refused += accepted ? 0 : 1;
     this.commands.push({
-      name: data.name, args: typeof data.args === 'object' && data.args !== null ? (data.args as Fields) : {},
-      source: text(data.source), accepted, error: text(data.error), elapsed: number(data.elapsed_s)
+      name: data.name,
+      args: typeof data.args === 'object' && data.args !== null ? (data.args as Fields) : {},
+      source: text(data.source),
+      accepted,
+      error: text(data.error),
+      elapsed: number(data.elapsed_s)
     });
     if (this.commands.length > 2 * COMMANDS_KEPT) {
       this.commands = this.commands.slice(-COMMANDS_KEPT);
@@ -257,12 +226,14 @@ export class LogSummary {
       if (name === 'key' || name === 'until' || name === 'task' || name === 'tasks' || value === null) {
         return [];
       }
-      return [name === 'trace' ? 'a whole schedule' : `${name} = ${typeof value === 'string' ? value : JSON.stringify(value)}`];
+      return [
+        name === 'trace' ? 'a whole schedule' : `${name} = ${typeof value === 'string' ? value : JSON.stringify(value)}`
+      ];
     });
-    const named = [args.task, ...(Array.isArray(args.tasks) ? (args.tasks as unknown[]) : [])].filter(one => one !== undefined && one !== null);
-    const tasks = named.map(one => this.tasks[this.byKey.get(String(one)) ?? Number(one)]?.name ?? `task ${String(one)}`);
+    const named = [args.task, ...list(args.tasks)].filter(one => typeof one === 'string' || typeof one === 'number');
+    const tasks = named.map(one => (this.byKey.get(String(one)) ?? this.tasks[Number(one)])?.name ?? `task ${one}`);
     if (command === 'start' && !tasks.length) {
-      tasks.push(this.tasks.length === 1 ? this.tasks[0].name : 'all tasks');
+      tasks.push(this.tasks.length === 1 ? this.tasks[0]!.name : 'all tasks');
     }
     return [...(tasks.length > NAMED ? [`${tasks.length} of ${this.tasks.length} tasks`] : tasks), ...said].join(', ');
   }
@@ -296,17 +267,14 @@ export class LogSummary {
     }
   }
 
-  private indexOf(key: string, name: string): number {
-    let index = this.byKey.get(key);
-    if (index === undefined) {
-      index = this.tasks.length;
-      this.byKey.set(key, index);
-      this.tasks.push({
-        key, name, weight: null, flops: null, trials: 0, failures: new Map(), timed: [], ledger: new Ledger(),
-        quality: null, failedAt: [], all: []
-      });
+  private taskOf(key: string, name: string): Task {
+    let task = this.byKey.get(key);
+    if (!task) {
+      task = newTask(key, name);
+      this.byKey.set(key, task);
+      this.tasks.push(task);
     }
-    return index;
+    return task;
   }
 
   get trials(): number {
@@ -323,7 +291,9 @@ export class LogSummary {
   /** What the tasks with a result took with their default schedule; null when the log does not say it of each. */
   get untuned(): number | null {
     const parts = this.measured.map(task => ({ weight: task.weight ?? 1, ms: task.ledger.untuned }));
-    return parts.length && parts.every(one => one.ms !== null) ? parts.reduce((sum, one) => sum + one.weight * one.ms!, 0) : null;
+    return parts.length && parts.every(one => one.ms !== null)
+      ? parts.reduce((sum, one) => sum + one.weight * one.ms!, 0)
+      : null;
   }
 
   /** Sum of weight × best over the tasks that have a result; null when none has. */
@@ -344,54 +314,4 @@ export class LogSummary {
   get lastCommands(): Command[] {
     return this.commands.slice(-COMMANDS_KEPT).reverse();
   }
-}
-
-/** What tells what a trial timed from other things of its task: a trial that does not say its program stands for itself. */
-function what({ key, variant, row, trace, trial, target, host, caches }: Fields): string {
-  const name = text(key);
-  const open = !name || name.startsWith('default:');
-  const told = [row, trace].some(one => one && Object.keys(one as object).length > 0);
-  const program = !open ? name : name || told ? hash(JSON.stringify([key, variant, row, trace])) : trial;
-  return JSON.stringify([program, target, host ?? '', warmth(text(caches))]);
-}
-
-/** Short, as there are many. */
-function hash(all: string): number {
-  let found = 0;
-  for (let i = 0; i < all.length; i++) {
-    found = (Math.imul(found, 31) + all.charCodeAt(i)) | 0;
-  }
-  return found + 0.5; // no number of a trial
-}
-
-function warmth(caches: string): number {
-  const at = CONDITIONS.indexOf(caches);
-  return at < 0 ? CONDITIONS.length : at;
-}
-
-/** What a task costs in the model: weight × best. */
-export function cost(task: Task): number {
-  return (task.weight ?? 1) * (best(task) ?? 0);
-}
-
-/** The object that a line holds, else null. */
-export function parse(line: string): Fields | null {
-  try {
-    const data: unknown = JSON.parse(line);
-    return typeof data === 'object' && data !== null && !Array.isArray(data) ? (data as Fields) : null;
-  } catch {
-    return null;
-  }
-}
-
-export function number(value: unknown): number | null {
-  return typeof value === 'number' && Number.isFinite(value) ? value : null;
-}
-
-function numbers(value: unknown): value is number[] {
-  return Array.isArray(value) && value.length > 0 && value.every(one => typeof one === 'number');
-}
-
-export function text(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -3,63 +3,107 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { VNode } from 'preact';
 import { spread } from '../../shared/format';
 import type { Args } from '../../shared/types';
-import { stepText } from '../../widget/describe';
+import { stepText } from '../../shared/steps';
 import * as f from './format';
-import { STEPS_KEPT, champion, type LogSummary, type Task, type Trial } from './summary';
-import { move } from './tasks';
+import { champion, type Task, type Trial } from './records';
+import { Section } from './section';
+import type { ViewState } from './state';
+import { STEPS_KEPT, type LogSummary } from './summary';
+import { Choice, ChoiceButton, Choices, Table, type Column } from './table';
 
 /** Letters of an error beside its trial; all of it stands in the details and under the failures. */
 const LINE = 120;
+const COLUMNS: readonly Column[] = [
+  { name: 'Trial', number: true },
+  { name: 'Task' },
+  { name: 'Proposed by' },
+  { name: 'ms', number: true },
+  { name: 'Result' }
+];
 
-export interface Choice {
+interface Chosen {
   /** Place in the log of the chosen trial, 0 for none. */
   chosen: number;
   choose: (at: number) => void;
 }
 
-export function TrialList({ log, task, chosen, choose }: Choice & { log: LogSummary; task?: Task }): VNode {
-  if (!(task ?? log).all.length) {
-    return <p class="swbl-quiet">No trials yet.</p>;
-  }
+export function Trials({
+  state: { log, selected, chosen },
+  choose
+}: {
+  state: ViewState;
+  choose: (at: number) => void;
+}): VNode {
+  const task = log.tasks.find(t => t.key === selected);
+  const trial = log.all[chosen - 1];
+  const order = !task
+    ? 'of all tasks, newest first'
+    : `of ${task.name}, ${champion(task) ? 'the best, then the newest first' : 'newest first'}`;
   return (
-    <div class="swbl-scroll" tabIndex={0} role="region" aria-label="Newest trials">
-      <table class="swbl-table">
-        <thead>
-          <tr>
-            <th scope="col" class="swbl-num">Trial</th>
-            {!task && <th scope="col">Task</th>}
-            <th scope="col">Proposed by</th>
-            <th scope="col" class="swbl-num">ms</th>
-            <th scope="col">Result</th>
-          </tr>
-        </thead>
-        <tbody class="swbl-rows" onKeyDown={move}>
-          {log.newest(task).map(one => <Row key={one.at} trial={one} named={!task} on={one.at === chosen} choose={choose} />)}
-        </tbody>
-      </table>
+    <div class="swbl-pair">
+      <Section title="Newest trials" aside={order}>
+        <TrialList {...{ log, task, chosen, choose }} />
+      </Section>
+      <Section
+        title={trial ? `Trial ${trial.trial}` : 'One trial'}
+        aside={trial && champion(trial.task) === trial ? '★ best of its task' : ''}
+      >
+        <TrialDetails log={log} trial={trial} choose={choose} />
+      </Section>
     </div>
   );
 }
 
-function Row({ trial, named, on, choose }: { trial: Trial; named: boolean; on: boolean; choose: Choice['choose'] }): VNode {
+function TrialList({ log, task, chosen, choose }: Chosen & { log: LogSummary; task?: Task }): VNode {
+  if (!(task ?? log).all.length) {
+    return <p class="swbl-quiet">No trials yet.</p>;
+  }
+  return (
+    <Table label="Newest trials" columns={COLUMNS.filter(one => !task || one.name !== 'Task')}>
+      <Choices>
+        {log.newest(task).map(one => (
+          <Row key={one.at} trial={one} named={!task} on={one.at === chosen} choose={choose} />
+        ))}
+      </Choices>
+    </Table>
+  );
+}
+
+function Row({
+  trial,
+  named,
+  on,
+  choose
+}: {
+  trial: Trial;
+  named: boolean;
+  on: boolean;
+  choose: Chosen['choose'];
+}): VNode {
   const lines = trial.error.trim().split('\n');
-  const all = lines[0].startsWith('Traceback') ? lines[lines.length - 1] : lines[0]; // where Python says what it was
+  const all = (lines[0]!.startsWith('Traceback') ? lines.at(-1) : lines[0])!; // where Python says what it was
   const line = all.length > LINE ? `${all.slice(0, LINE)}…` : all;
   const toggle = (): void => choose(on ? 0 : trial.at);
   return (
-    <tr class={on ? 'swbl-on' : ''} onClick={toggle}>
+    <Choice on={on} toggle={toggle}>
       <td class="swbl-num">
-        <button class="swbl-task" aria-pressed={on} aria-label={`Trial ${trial.trial}`} onClick={event => { event.stopPropagation(); toggle(); }}>
+        <ChoiceButton on={on} toggle={toggle} label={`Trial ${trial.trial}`}>
           {trial.trial}
-        </button>
+        </ChoiceButton>
       </td>
-      {named && <th scope="row" class="swbl-cut" title={trial.task.name}>{trial.task.name}</th>}
+      {named && (
+        <th scope="row" class="swbl-cut" title={trial.task.name}>
+          {trial.task.name}
+        </th>
+      )}
       <td>{trial.origin || f.UNKNOWN}</td>
       <td class="swbl-num swbl-strong">{f.ms(time(trial))}</td>
       <td class={trial.ms === null ? 'swbl-bad swbl-wrap' : ''}>
-        {f.outcome(trial.status)}{line && `: ${line}`}{champion(trial.task) === trial && <strong> ★ best</strong>}
+        {f.outcome(trial.status)}
+        {line && `: ${line}`}
+        {champion(trial.task) === trial && <strong> ★ best</strong>}
       </td>
-    </tr>
+    </Choice>
   );
 }
 
@@ -68,7 +112,15 @@ function time({ ms, nth, task }: Trial): number | null {
   return ms === null ? null : task.ledger.of(task.timed.find(one => one.nth === nth)!);
 }
 
-export function TrialDetails({ log, trial, choose }: { log: LogSummary; trial: Trial | undefined; choose: Choice['choose'] }): VNode {
+function TrialDetails({
+  log,
+  trial,
+  choose
+}: {
+  log: LogSummary;
+  trial: Trial | undefined;
+  choose: Chosen['choose'];
+}): VNode {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (trial) box.current?.scrollIntoView({ block: 'nearest' });
@@ -77,19 +129,41 @@ export function TrialDetails({ log, trial, choose }: { log: LogSummary; trial: T
     return <p class="swbl-quiet">Click a trial, or a dot of the curve, to see its steps.</p>;
   }
   const ms = time(trial);
-  const around = [['Earlier', trial.task.all[trial.nth - 2]], ['Later', trial.task.all[trial.nth]]] as const;
+  const around = [
+    ['Earlier', trial.task.all[trial.nth - 2]],
+    ['Later', trial.task.all[trial.nth]]
+  ] as const;
   return (
     <div ref={box}>
       <p class="swbl-facts">{trial.task.name}</p>
       <dl class="swbl-summary">
-        <div><dt>Time</dt><dd>{ms === null ? f.outcome(trial.status) : `${f.ms(ms)} ms ${ms === trial.ms ? spread(trial.spread, ms) : `by all that is known; ${f.ms(trial.ms)} ms here`}`}</dd></div>
-        <div><dt>Proposed by</dt><dd>{trial.origin || f.UNKNOWN}</dd></div>
-        <div><dt>Round</dt><dd>{trial.round ?? f.UNKNOWN}</dd></div>
+        <div>
+          <dt>Time</dt>
+          <dd>
+            {ms === null
+              ? f.outcome(trial.status)
+              : `${f.ms(ms)} ms ${ms === trial.ms ? spread(trial.spread, ms) : `by all that is known; ${f.ms(trial.ms)} ms here`}`}
+          </dd>
+        </div>
+        <div>
+          <dt>Proposed by</dt>
+          <dd>{trial.origin || f.UNKNOWN}</dd>
+        </div>
+        <div>
+          <dt>Round</dt>
+          <dd>{trial.round ?? f.UNKNOWN}</dd>
+        </div>
       </dl>
       {around.map(([word, other]) => (
-        <button class="swbl-button" disabled={!other} onClick={() => other && choose(other.at)}>{word} trial</button>
+        <button class="swbl-button" disabled={!other} onClick={() => other && choose(other.at)}>
+          {word} trial
+        </button>
       ))}
-      {trial.error && <div class="swbl-example"><pre tabIndex={0}>{trial.error}</pre></div>}
+      {trial.error && (
+        <div class="swbl-example">
+          <pre tabIndex={0}>{trial.error}</pre>
+        </div>
+      )}
       <Steps trial={trial} kept={trial.at > log.trials - STEPS_KEPT} />
     </div>
   );
@@ -98,15 +172,24 @@ export function TrialDetails({ log, trial, choose }: { log: LogSummary; trial: T
 function Steps({ trial, kept }: { trial: Trial; kept: boolean }): VNode {
   const steps = words(trial.trace);
   if (!steps.length) {
-    const none = trial.trace ? 'No steps: the program as it is written.' : kept ? 'The log does not give its steps.'
-      : `This page keeps steps and errors of the newest ${f.count(STEPS_KEPT)} trials only; read_log has them all.`;
+    const none = trial.trace
+      ? 'No steps: the program as it is written.'
+      : kept
+        ? 'The log does not give its steps.'
+        : `This page keeps steps and errors of the newest ${f.count(STEPS_KEPT)} trials only; read_log has them all.`;
     return <p class="swbl-quiet">{none}</p>;
   }
-  return <ol class="swbl-scroll swbl-steps" tabIndex={0} aria-label="Steps">{steps.map(step => <li>{step}</li>)}</ol>;
+  return (
+    <ol class="swbl-scroll swbl-steps" tabIndex={0} aria-label="Steps">
+      {steps.map(step => (
+        <li>{step}</li>
+      ))}
+    </ol>
+  );
 }
 
 /** Each step of a trace as it is called. */
 export function words(trace: string): string[] {
-  const steps = JSON.parse(trace || '[]') as ({ primitive?: unknown; args?: unknown } | null)[];
-  return steps.map(step => stepText(String(step?.primitive ?? '?'), (step?.args ?? {}) as Args));
+  const steps = JSON.parse(trace || '[]') as ({ primitive?: string; args?: Args } | null)[];
+  return steps.map(step => stepText(step?.primitive ?? '?', step?.args ?? {}));
 }

@@ -14,10 +14,20 @@ const FACTORY = 'Schedule Workbench';
 const MODEL = 'schedule-workbench:model';
 
 export function addOpen(
-  app: JupyterFrontEnd, documents: IDocumentManager, launcher: ILauncher | null, palette: ICommandPalette | null, browser: IDefaultFileBrowser | null
+  app: JupyterFrontEnd,
+  documents: IDocumentManager,
+  launcher: ILauncher | null,
+  palette: ICommandPalette | null,
+  browser: IDefaultFileBrowser | null
 ): void {
   app.docRegistry.addFileType({
-    name: 'onnx', displayName: 'ONNX model', extensions: ['.onnx'], mimeTypes: ['application/onnx'], fileFormat: 'base64', contentType: 'file', icon: workbenchIcon
+    name: 'onnx',
+    displayName: 'ONNX model',
+    extensions: ['.onnx'],
+    mimeTypes: ['application/onnx'],
+    fileFormat: 'base64',
+    contentType: 'file',
+    icon: workbenchIcon
   });
   app.docRegistry.addModelFactory(new ShownModelFactory(MODEL));
   const factory = new ShownFactory(FACTORY, 'onnx', MODEL, context => {
@@ -25,7 +35,9 @@ export function addOpen(
     void context.ready.then(() => panel.open(context.path));
     return panel;
   });
-  factory.widgetCreated.connect((_, widget) => { widget.title.icon = workbenchIcon; });
+  factory.widgetCreated.connect((_, widget) => {
+    widget.title.icon = workbenchIcon;
+  });
   app.docRegistry.addWidgetFactory(factory);
 
   app.commands.addCommand(COMMAND, {
@@ -33,8 +45,14 @@ export function addOpen(
     caption: 'Choose an ONNX model and its shapes, and schedule and tune its kernels',
     icon: args => (args.isPalette ? undefined : workbenchIcon),
     execute: args => {
-      if (typeof args.path === 'string') return app.commands.execute('docmanager:open', { path: args.path, factory: FACTORY });
-      const panel: OpenPanel = new OpenPanel(app, documents, typeof args.cwd === 'string' ? args.cwd : browser?.model.path ?? '', () => widget.dispose());
+      if (typeof args.path === 'string')
+        return app.commands.execute('docmanager:open', { path: args.path, factory: FACTORY });
+      const panel: OpenPanel = new OpenPanel(
+        app,
+        documents,
+        typeof args.cwd === 'string' ? args.cwd : (browser?.model.path ?? ''),
+        () => widget.dispose()
+      );
       const widget = new MainAreaWidget({ content: panel });
       widget.toolbar.hide(); // nothing is in it
       widget.title.label = 'Open a model';
@@ -44,12 +62,25 @@ export function addOpen(
       app.shell.activateById(widget.id);
       return widget;
     },
-    describedBy: { args: { type: 'object', properties: { path: { type: 'string', description: 'The model' }, cwd: { type: 'string', description: 'Folder to look in' } } } }
+    describedBy: {
+      args: {
+        type: 'object',
+        properties: {
+          path: { type: 'string', description: 'The model' },
+          cwd: { type: 'string', description: 'Folder to look in' }
+        }
+      }
+    }
   });
   app.commands.addCommand(SELECTED, {
     label: 'Open in Schedule Workbench',
     icon: workbenchIcon,
-    execute: () => Promise.all([...(browser?.selectedItems() ?? [])].filter(one => one.path.endsWith('.onnx')).map(one => app.commands.execute(COMMAND, { path: one.path }))),
+    execute: () =>
+      Promise.all(
+        [...(browser?.selectedItems() ?? [])]
+          .filter(one => one.path.endsWith('.onnx'))
+          .map(one => app.commands.execute(COMMAND, { path: one.path }))
+      ),
     describedBy: { args: { type: 'object', properties: {} } }
   });
   launcher?.add({ command: COMMAND, category: 'Notebook', rank: 19, kernelIconUrl: workbenchIconUrl });

@@ -3,7 +3,10 @@ import { Kernel, KernelMessage, type ServiceManager } from '@jupyterlab/services
 import { chooseKernel, reason, Told } from '../notebooks';
 
 /** What the kernel says of an error: `WorkbenchError.to_json`. */
-interface KernelError { readonly message: string; readonly hint?: string }
+interface KernelError {
+  readonly message: string;
+  readonly hint?: string;
+}
 
 export class ModelKernel {
   private connection: Kernel.IKernelConnection | null = null;
@@ -21,7 +24,10 @@ export class ModelKernel {
       // Comms of a kernel have one connection: the notebook's, whose widgets need them.
       connection = await kernels.startNew(options, { handleComms: false });
     } catch (error) {
-      throw new Told(`No kernel could be started: ${reason(error)}.`, 'Does a notebook with this kernel start? Its error message says more.');
+      throw new Told(
+        `No kernel could be started: ${reason(error)}.`,
+        'Does a notebook with this kernel start? Its error message says more.'
+      );
     }
     if (this.disposed) return void kernels.shutdown(connection.id);
     this.connection = connection;
@@ -34,19 +40,32 @@ export class ModelKernel {
   /** Call a function of `workbench.session.opening`, which answers in JSON. */
   async ask<T>(call: string): Promise<T> {
     let said = '';
-    const future = this.connection!.requestExecute({ code: `from workbench.session import opening as _opening\nprint(_opening.${call})`, store_history: false });
+    const future = this.connection!.requestExecute({
+      code: `from workbench.session import opening as _opening\nprint(_opening.${call})`,
+      store_history: false
+    });
     future.onIOPub = message => {
       if (KernelMessage.isStreamMsg(message) && message.content.name === 'stdout') said += message.content.text;
     };
     const { content } = await future.done.catch(() => {
-      throw new Told('The kernel died while it read the model.', 'Perhaps the memory was not enough: close other notebooks, and open the file again.');
+      throw new Told(
+        'The kernel died while it read the model.',
+        'Perhaps the memory was not enough: close other notebooks, and open the file again.'
+      );
     });
     if (content.status !== 'ok') {
       const error = content as Partial<KernelMessage.IReplyErrorContent>;
       const missing = error.ename === 'ModuleNotFoundError' || error.ename === 'ImportError';
       throw missing
-        ? new Told(`The kernel “${this.connection!.name}” has no Schedule Workbench: ${error.evalue}.`, 'Install it where this kernel runs: python -m pip install schedule-workbench')
-        : new Told(`The kernel could not read the model: ${error.ename ?? 'it was interrupted'} ${error.evalue ?? ''}`.trim() + '.', 'Open the file again.');
+        ? new Told(
+            `The kernel “${this.connection!.name}” has no Schedule Workbench: ${error.evalue}.`,
+            'Install it where this kernel runs: python -m pip install schedule-workbench'
+          )
+        : new Told(
+            `The kernel could not read the model: ${error.ename ?? 'it was interrupted'} ${error.evalue ?? ''}`.trim() +
+              '.',
+            'Open the file again.'
+          );
     }
     const answer = JSON.parse(said.trim().split('\n').pop() ?? '') as T & { error?: KernelError };
     if (answer.error) throw new Told(answer.error.message, answer.error.hint ?? '');

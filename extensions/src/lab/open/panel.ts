@@ -5,7 +5,6 @@ import type { IDocumentManager } from '@jupyterlab/docmanager';
 import { FileDialog } from '@jupyterlab/filebrowser';
 import { NotebookActions, type NotebookPanel } from '@jupyterlab/notebook';
 import { Widget } from '@lumino/widgets';
-import type { Message } from '@lumino/messaging';
 import { h, render } from 'preact';
 import { reason, Told, writeNotebook } from '../notebooks';
 import { ModelKernel } from './kernel';
@@ -13,7 +12,10 @@ import { OpenView, type Description, type Input, type OpenState } from './view';
 
 const EMPTY: OpenState = { path: '', busy: '', error: null, model: null, shapes: {}, threads: '', fill: false };
 
-interface Made { readonly title: string; readonly cells: readonly { cell_type: 'markdown' | 'code'; source: string }[] }
+interface Made {
+  readonly title: string;
+  readonly cells: readonly { cell_type: 'markdown' | 'code'; source: string }[];
+}
 
 export class OpenPanel extends Widget {
   private state = EMPTY;
@@ -22,7 +24,12 @@ export class OpenPanel extends Widget {
   private turn = 0;
 
   /** `done` is called when the notebook is open; `folder` is where a file is looked for first. */
-  constructor(private app: JupyterFrontEnd, private documents: IDocumentManager, private folder: string, private done: () => void) {
+  constructor(
+    private app: JupyterFrontEnd,
+    private documents: IDocumentManager,
+    private folder: string,
+    private done: () => void
+  ) {
     super();
     this.addClass('jp-ScheduleWorkbenchLog');
     this.node.tabIndex = -1;
@@ -37,7 +44,7 @@ export class OpenPanel extends Widget {
     super.dispose();
   }
 
-  protected onActivateRequest(_: Message): void {
+  protected onActivateRequest(): void {
     (this.node.querySelector<HTMLElement>('input, button') ?? this.node).focus();
   }
 
@@ -68,18 +75,35 @@ export class OpenPanel extends Widget {
 
   private fail(error: unknown, turn: number): void {
     const hint = error instanceof Told ? error.hint : '';
-    this.change({ busy: '', error: { message: reason(error) + '.', hint: hint && `${hint.charAt(0).toUpperCase()}${hint.slice(1)}${/[.?!]$/.test(hint) ? '' : '.'}` } }, turn);
+    this.change(
+      {
+        busy: '',
+        error: {
+          message: reason(error) + '.',
+          hint: hint && `${hint.charAt(0).toUpperCase()}${hint.slice(1)}${/[.?!]$/.test(hint) ? '' : '.'}`
+        }
+      },
+      turn
+    );
   }
 
   private draw(): void {
-    render(h(OpenView, {
-      state: this.state, onChoose: () => void this.choose(), onChange: (change: Partial<OpenState>) => this.change({ error: null, ...change }), onStart: () => void this.start()
-    }), this.node);
+    render(
+      h(OpenView, {
+        state: this.state,
+        onChoose: () => void this.choose(),
+        onChange: (change: Partial<OpenState>) => this.change({ error: null, ...change }),
+        onStart: () => void this.start()
+      }),
+      this.node
+    );
   }
 
   private async choose(): Promise<void> {
     const found = await FileDialog.getOpenFiles({
-      manager: this.documents, title: 'Choose an ONNX model', defaultPath: this.state.path ? PathExt.dirname(this.state.path) : this.folder,
+      manager: this.documents,
+      title: 'Choose an ONNX model',
+      defaultPath: this.state.path ? PathExt.dirname(this.state.path) : this.folder,
       filter: file => (file.type === 'directory' || file.path.endsWith('.onnx') ? {} : null)
     });
     const file = found.value?.find(one => one.type !== 'directory');
@@ -95,14 +119,29 @@ export class OpenPanel extends Widget {
       const shapes = JSON.stringify(this.chosen());
       const count = whole(threads, 'Threads');
       this.change({ busy: 'Looking at the shapes…', error: null });
-      const made = await this.kernel!.ask<Made>(`notebook(${JSON.stringify(PathExt.basename(path))}, ${shapes}, ${count}, ${fill ? 'True' : 'False'})`);
+      const made = await this.kernel!.ask<Made>(
+        `notebook(${JSON.stringify(PathExt.basename(path))}, ${shapes}, ${count}, ${fill ? 'True' : 'False'})`
+      );
       if (turn !== this.turn) return;
       const { name, id } = this.kernel!.model!;
-      const cells = made.cells.map(cell => ({ ...cell, metadata: {}, ...(cell.cell_type === 'code' ? { outputs: [], execution_count: null } : {}) }));
+      const cells = made.cells.map(cell => ({
+        ...cell,
+        metadata: {},
+        ...(cell.cell_type === 'code' ? { outputs: [], execution_count: null } : {})
+      }));
       const kernelspec = { name, display_name: kernelspecs.specs?.kernelspecs[name]?.display_name ?? name };
       const title = `${PathExt.basename(path, '.onnx')} workbench`;
-      const target = await writeNotebook(contents, PathExt.dirname(path), title, { cells, metadata: { kernelspec }, nbformat: 4, nbformat_minor: 4 });
-      const panel = (await this.app.commands.execute('docmanager:open', { path: target, factory: 'Notebook', kernel: { id, name } })) as NotebookPanel;
+      const target = await writeNotebook(contents, PathExt.dirname(path), title, {
+        cells,
+        metadata: { kernelspec },
+        nbformat: 4,
+        nbformat_minor: 4
+      });
+      const panel = (await this.app.commands.execute('docmanager:open', {
+        path: target,
+        factory: 'Notebook',
+        kernel: { id, name }
+      })) as NotebookPanel;
       await panel.context.ready;
       await panel.sessionContext.ready;
       this.kernel!.release(); // it is the notebook's now
@@ -122,10 +161,13 @@ export class OpenPanel extends Widget {
 }
 
 const sizes = ({ name, dims }: Input, values: readonly string[]): readonly number[] =>
-  (dims ? values : (values[0] ?? '').split(/[x×,\s]+/)).map((text, i) => whole(text, `Dimension ${i}${typeof dims?.[i] === 'string' ? ` (${dims[i]})` : ''} of ${name}`));
+  (dims ? values : (values[0] ?? '').split(/[x×,\s]+/)).map((text, i) =>
+    whole(text, `Dimension ${i}${typeof dims?.[i] === 'string' ? ` (${dims[i]})` : ''} of ${name}`)
+  );
 
 function whole(text: string, what: string): number {
   const n = Number(text);
-  if (text.trim() === '' || !Number.isInteger(n) || n < 1) throw new Told(`${what} is no whole number from 1 on.`, 'put in a number');
+  if (text.trim() === '' || !Number.isInteger(n) || n < 1)
+    throw new Told(`${what} is no whole number from 1 on.`, 'put in a number');
   return n;
 }

@@ -9,7 +9,11 @@ export interface Input {
   readonly shape: readonly number[];
 }
 
-export interface Description { readonly inputs: readonly Input[]; readonly threads: number; readonly empty: boolean }
+export interface Description {
+  readonly inputs: readonly Input[];
+  readonly threads: number;
+  readonly empty: boolean;
+}
 
 export interface OpenState {
   /** Path of the model; empty before one is chosen. */
@@ -35,13 +39,31 @@ const isOpen = (dim: number | string | null): boolean => typeof dim !== 'number'
 
 /** A line of the form: its name, and what is to be filled in. */
 const Line = ({ name, children }: { name: ComponentChildren; children: ComponentChildren }) => (
-  <div class="swbl-line"><span class="swbl-quiet">{name}</span><span>{children}</span></div>
+  <div class="swbl-line">
+    <span class="swbl-quiet">{name}</span>
+    <span>{children}</span>
+  </div>
 );
 
-function Shape({ input, values, onChange }: { input: Input; values: readonly string[]; onChange: (values: readonly string[]) => void }) {
+function Shape({
+  input,
+  values,
+  onChange
+}: {
+  input: Input;
+  values: readonly string[];
+  onChange: (values: readonly string[]) => void;
+}) {
   const { name, dims } = input;
   if (!dims) {
-    return <input aria-label={`Shape of ${name}`} placeholder="1x3x224x224" value={values[0] ?? ''} onInput={event => onChange([event.currentTarget.value])} />;
+    return (
+      <input
+        aria-label={`Shape of ${name}`}
+        placeholder="1x3x224x224"
+        value={values[0] ?? ''}
+        onInput={event => onChange([event.currentTarget.value])}
+      />
+    );
   }
   if (dims.length === 0) return <>one number</>;
   return (
@@ -49,10 +71,22 @@ function Shape({ input, values, onChange }: { input: Input; values: readonly str
       {dims.map((dim, i) => (
         <>
           {i > 0 && ' × '}
-          {!isOpen(dim) ? dim : (
+          {!isOpen(dim) ? (
+            dim
+          ) : (
             <label class="swbl-whole">
-              <input type="number" min={1} step={1} required aria-label={`${name}, dimension ${i}${dim ? `, ${dim}` : ''}`} value={values[i]}
-                onInput={event => { const { value } = event.currentTarget; onChange(values.map((old, j) => (i === j ? value : old))); }} />
+              <input
+                type="number"
+                min={1}
+                step={1}
+                required
+                aria-label={`${name}, dimension ${i}${dim ? `, ${dim}` : ''}`}
+                value={values[i]}
+                onInput={event => {
+                  const { value } = event.currentTarget;
+                  onChange(values.map((old, j) => (i === j ? value : old)));
+                }}
+              />
               {dim && <small class="swbl-quiet"> {dim}</small>}
             </label>
           )}
@@ -65,22 +99,60 @@ function Shape({ input, values, onChange }: { input: Input; values: readonly str
 function Form({ state, model, onChange, onStart }: Omit<Props, 'onChoose'> & { model: Description }) {
   const open = model.inputs.some(input => !input.dims || input.dims.some(isOpen));
   return (
-    <form noValidate onSubmit={event => { event.preventDefault(); if (!state.busy) onStart(); }}>
-      <p class="swbl-quiet">{open ? 'The model leaves some sizes open. Kernels are made for the shapes that stand here.' : 'The model says all its shapes.'}</p>
+    <form
+      noValidate
+      onSubmit={event => {
+        event.preventDefault();
+        if (!state.busy) onStart();
+      }}
+    >
+      <p class="swbl-quiet">
+        {open
+          ? 'The model leaves some sizes open. Kernels are made for the shapes that stand here.'
+          : 'The model says all its shapes.'}
+      </p>
       {model.inputs.map(input => (
-        <Line key={input.name} name={<><b>{input.name}</b> {input.dtype}</>}>
-          <Shape input={input} values={state.shapes[input.name] ?? []} onChange={values => onChange({ shapes: { ...state.shapes, [input.name]: values } })} />
+        <Line
+          key={input.name}
+          name={
+            <>
+              <b>{input.name}</b> {input.dtype}
+            </>
+          }
+        >
+          <Shape
+            input={input}
+            values={state.shapes[input.name] ?? []}
+            onChange={values => onChange({ shapes: { ...state.shapes, [input.name]: values } })}
+          />
         </Line>
       ))}
       <Line name="Threads">
-        <input type="number" min={1} step={1} aria-label="Threads" value={state.threads} onInput={event => onChange({ threads: event.currentTarget.value })} /> <small class="swbl-quiet">of {model.threads}</small>
+        <input
+          type="number"
+          min={1}
+          step={1}
+          aria-label="Threads"
+          value={state.threads}
+          onInput={event => onChange({ threads: event.currentTarget.value })}
+        />{' '}
+        <small class="swbl-quiet">of {model.threads}</small>
       </Line>
       {(model.empty || state.fill) && (
         <Line name="Weights">
-          <label><input type="checkbox" checked={state.fill} onChange={event => onChange({ fill: event.currentTarget.checked })} /> Fill in random ones: the file has none</label>
+          <label>
+            <input
+              type="checkbox"
+              checked={state.fill}
+              onChange={event => onChange({ fill: event.currentTarget.checked })}
+            />{' '}
+            Fill in random ones: the file has none
+          </label>
         </Line>
       )}
-      <button type="submit" class="jp-mod-styled jp-mod-accept" aria-disabled={state.busy ? 'true' : undefined}>Start</button>
+      <button type="submit" class="jp-mod-styled jp-mod-accept" aria-disabled={state.busy ? 'true' : undefined}>
+        Start
+      </button>
       <p class="swbl-quiet">Makes a notebook beside the model and runs it.</p>
     </form>
   );
@@ -93,11 +165,21 @@ export function OpenView({ state, onChoose, ...rest }: Props) {
       <h1>Open a model in the Schedule Workbench</h1>
       <Line name="File">
         {path ? <b>{path}</b> : 'an ONNX model'}{' '}
-        <button type="button" class="jp-mod-styled jp-mod-reject" disabled={busy !== ''} onClick={onChoose}>{path ? 'Another one…' : 'Choose…'}</button>
+        <button type="button" class="jp-mod-styled jp-mod-reject" disabled={busy !== ''} onClick={onChoose}>
+          {path ? 'Another one…' : 'Choose…'}
+        </button>
       </Line>
       {model && <Form state={state} model={model} {...rest} />}
-      {busy && <p class="swbl-note" role="status">{busy}</p>}
-      {error && <p class="swbl-note swbl-error" role="alert"><b>{error.message}</b> {error.hint}</p>}
+      {busy && (
+        <p class="swbl-note" role="status">
+          {busy}
+        </p>
+      )}
+      {error && (
+        <p class="swbl-note swbl-error" role="alert">
+          <b>{error.message}</b> {error.hint}
+        </p>
+      )}
     </div>
   );
 }

@@ -11,5 +11,14 @@ export interface EstimateInfo {
 
 export type ChartName = 'tuning' | 'roofline';
 
-/** Which chart the one figure shows, and its `height` in pixels; `wide` when its plots stand around the task table; how many `trials` are in the roofline. */
-export interface ChartSlice { readonly name: ChartName; readonly wide: boolean; readonly height: number; readonly roofs: 'none' | 'measuring' | 'stored'; readonly trials?: number }
+/**
+ * Which chart the one figure shows, and its `height` in pixels; `wide` when its plots stand around the task table;
+ * how many `trials` are in the roofline.
+ */
+export interface ChartSlice {
+  readonly name: ChartName;
+  readonly wide: boolean;
+  readonly height: number;
+  readonly roofs: 'none' | 'measuring' | 'stored';
+  readonly trials?: number;
+}

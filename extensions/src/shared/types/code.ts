@@ -13,13 +13,18 @@ export interface CodeAnswer {
   readonly lines: readonly string[];
   /** Rows of the nest that have lines. */
   readonly rows: readonly string[];
-  /** Where lines of another row begin, in the whole listing: the first line, and the place in `rows`, or -1 for none. */
+  /**
+   * Where lines of another row begin, in the whole listing: the first line, and the place in `rows`, or -1 for none.
+   */
   readonly runs: readonly (readonly [number, number])[];
   /** Why the listing is not complete; empty when it is. */
   readonly cut: string;
 }
 
-/** Two variants that were measured against each other: the time of `b` over that of `a`, and how sure the faster one is. */
+/**
+ * Two variants that were measured against each other: the time of `b` over that of `a`, and how sure the faster one
+ * is.
+ */
 export interface ContestInfo {
   readonly a: number;
   readonly b: number;
@@ -31,7 +36,10 @@ export interface ContestInfo {
   /** What came of it, in a few words. */
   readonly text: string;
 }
-/** A line of each side with its number; `mark` says whether it is the same, gone, new or changed. Or `skip` lines that are the same and left out. */
+/**
+ * A line of each side with its number; `mark` says whether it is the same, gone, new or changed. Or `skip` lines that
+ * are the same and left out.
+ */
 export interface DiffRow {
   readonly mark: ' ' | '-' | '+' | '~';
   readonly left: readonly [number, string] | null;

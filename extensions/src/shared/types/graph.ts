@@ -20,15 +20,21 @@ export interface GraphNode {
   /** What a pass did to it, and why. */
   readonly mark?: PassMark;
   readonly reason?: string;
-  /** Of a frame: its whole height, how often what is inside is repeated, nodes of one instance, whether all are shown. */
+  /**
+   * Of a frame: its whole height, how often what is inside is repeated, nodes of one instance, whether all are shown.
+   */
   readonly body?: number;
   readonly times?: number;
   readonly count?: number;
   readonly open?: boolean;
 }
-export type PassMark = 'removed' | 'added' | 'changed';
+type PassMark = 'removed' | 'added' | 'changed';
 /** A line from one node to another: x and y of each corner. */
-export interface GraphEdge { readonly a: string; readonly b: string; readonly points: readonly number[] }
+export interface GraphEdge {
+  readonly a: string;
+  readonly b: string;
+  readonly points: readonly number[];
+}
 /** A drawing that travels as it is: the stages of a task. */
 export interface StagesSlice {
   readonly nodes: readonly GraphNode[];
@@ -37,14 +43,18 @@ export interface StagesSlice {
   readonly height: number;
 }
 /** That there is a model; its drawing is asked for. */
-export interface GraphSlice { readonly key: string; readonly nodes: number; readonly kernels: number; readonly source: boolean }
+export interface GraphSlice {
+  readonly key: string;
+  readonly nodes: number;
+  readonly kernels: number;
+  readonly source: boolean;
+}
 
-/** Question "graph". */
-export interface GraphQuestion { readonly level: 'kernels' | 'nodes'; readonly expanded: readonly string[]; readonly pass?: number; readonly side?: Side }
 export type Side = 'before' | 'after';
 /** The frames column by column; `title` is a number of a word, `open` 0 or 1. */
-export type FoldColumns = Readonly<Record<'title' | 'times' | 'nodes' | 'open' | 'x' | 'y' | 'w' | 'h', readonly number[]>> & {
-  readonly id: readonly string[]; readonly task: readonly (number | null)[];
+type FoldColumns = Readonly<Record<'title' | 'times' | 'nodes' | 'open' | 'x' | 'y' | 'w' | 'h', readonly number[]>> & {
+  readonly id: readonly string[];
+  readonly task: readonly (number | null)[];
 };
 /** Answer to "graph": a drawing column by column; ends of edges from `id.length` on are frames. */
 export interface GraphColumns {
@@ -74,8 +84,18 @@ export interface GraphColumns {
 }
 
 export interface PassInfo {
-  readonly name: string; readonly doc: string; readonly before: number; readonly after: number;
-  readonly removed: number; readonly added: number; readonly changed: number; readonly kernels: number; readonly ms: number;
+  readonly name: string;
+  readonly doc: string;
+  readonly before: number;
+  readonly after: number;
+  readonly removed: number;
+  readonly added: number;
+  readonly changed: number;
+  readonly kernels: number;
+  readonly ms: number;
 }
 /** Answer to "passes"; `why` says why there are none. */
-export interface PassesAnswer { readonly passes: readonly PassInfo[]; readonly why: string }
+export interface PassesAnswer {
+  readonly passes: readonly PassInfo[];
+  readonly why: string;
+}

@@ -1,11 +1,13 @@
 // What the kernel sends, as the protocol describes it. Unknown numbers are null; times are in milliseconds.
 
 import type { ChartSlice } from './charts';
-import type { GraphSlice, StagesSlice } from './graph';
-import type { AccessesSlice, NestSlice, WhySlice } from './nest';
-import type { PaletteSlice } from './palette';
+import type { CodeAnswer, DiffAnswer } from './code';
+import type { ExportAnswer } from './export';
+import type { GraphColumns, GraphSlice, PassesAnswer, StagesSlice } from './graph';
+import type { AccessesSlice, CuresAnswer, DropsAnswer, NestSlice, WhySlice } from './nest';
+import type { PaletteSlice, PreviewAnswer, StepAnswer, WitnessAnswer } from './palette';
 import type { HeadSlice, MetaSlice, SelectionSlice, StatusSlice } from './status';
-import type { SteeringSlice, TasksSlice, TuningSlice } from './tuning';
+import type { SpaceInfo, SteeringSlice, TasksSlice, TuningSlice } from './tuning';
 import type { HistorySlice } from './variants';
 
 export type * from './charts';
@@ -36,6 +38,21 @@ export interface Slices {
   readonly steering: SteeringSlice;
   readonly status: StatusSlice;
   readonly chart: ChartSlice;
+}
+
+/** Questions, by the type of their answers. */
+export interface Questions {
+  readonly graph: GraphColumns;
+  readonly passes: PassesAnswer;
+  readonly cures: CuresAnswer;
+  readonly drops: DropsAnswer;
+  readonly preview: PreviewAnswer;
+  readonly witness: WitnessAnswer;
+  readonly step: StepAnswer;
+  readonly code: CodeAnswer;
+  readonly diff: DiffAnswer;
+  readonly space: SpaceInfo;
+  readonly export: ExportAnswer;
 }
 
 export type Theme = 'light' | 'dark';

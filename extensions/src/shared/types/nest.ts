@@ -41,22 +41,40 @@ export interface AccessRow {
   readonly says: string;
   readonly touched: number | null;
 }
-export interface AccessesSlice { readonly row: string; readonly rows: readonly AccessRow[] }
-/** What bounds the schedule by its estimate: where the time goes, and reasons, each with the primitive that changes it and its row ("split k"). */
+export interface AccessesSlice {
+  readonly row: string;
+  readonly rows: readonly AccessRow[];
+}
+/**
+ * What bounds the schedule by its estimate: where the time goes, and reasons, each with the primitive that changes it
+ * and its row ("split k").
+ */
 export interface WhySlice {
   readonly text: string;
   readonly rows: readonly { readonly id: string; readonly says: string }[];
   /** What was measured, where the estimate is not to be believed; else "". */
   readonly measured?: string;
 }
-/** Legal steps that are faster by the estimate, for the reason `id`; `row` is what the first one is about. Without steps: the default schedule. */
-export interface Cure { readonly id: string; readonly step?: Step; readonly then?: readonly Step[]; readonly without?: readonly number[]; readonly label: string; readonly row: string;
+/**
+ * Legal steps that are faster by the estimate, for the reason `id`; `row` is what the first one is about. Without
+ * steps: the default schedule.
+ */
+export interface Cure {
+  readonly id: string;
+  readonly step?: Step;
+  readonly then?: readonly Step[];
+  readonly without?: readonly number[];
+  readonly label: string;
+  readonly row: string;
   /** Taken instead of the first: it does not go on from it. */
-  readonly or?: boolean }
+  readonly or?: boolean;
+}
 /** Answer to the question "cures". */
-export interface CuresAnswer { readonly rows: readonly Cure[];
+export interface CuresAnswer {
+  readonly rows: readonly Cure[];
   /** Why no reason has one; the rows of no reason are what else there is. */
-  readonly note?: string }
+  readonly note?: string;
+}
 /** A place to drop a row on, and the step that it means: before a loop, inside it, or into it as a stage. */
 export interface DropTarget {
   readonly onto: string;
@@ -69,8 +87,13 @@ export interface DropTarget {
   readonly witness: WitnessInfo | null;
 }
 /** Answer to the question "drops". */
-export interface DropsAnswer { readonly targets: readonly DropTarget[] }
-export interface HoleInfo { readonly name: string; readonly choices: readonly Json[] | null }
+export interface DropsAnswer {
+  readonly targets: readonly DropTarget[];
+}
+interface HoleInfo {
+  readonly name: string;
+  readonly choices: readonly Json[] | null;
+}
 export interface NestSlice {
   readonly rows: readonly NestRow[];
   readonly loops: number;

@@ -4,7 +4,7 @@ import type { EstimateInfo } from './charts';
 import type { Args, Json } from './json';
 import type { NestRow } from './nest';
 
-export type FieldWidget = 'select' | 'multiselect' | 'factors' | 'size' | 'number' | 'checkbox' | 'text';
+type FieldWidget = 'select' | 'multiselect' | 'factors' | 'size' | 'number' | 'checkbox' | 'text';
 export interface FieldInfo {
   readonly name: string;
   readonly widget: FieldWidget;
@@ -42,11 +42,21 @@ export interface WitnessInfo {
   /** The value as the program is written, and the values that could come out instead. */
   readonly effect?: { readonly order: number; readonly otherwise: readonly number[] };
 }
-export interface Step { readonly primitive: string; readonly args: Args }
+export interface Step {
+  readonly primitive: string;
+  readonly args: Args;
+}
 /** Answer to `step`: the last step of a variant, which one it is (from 1), and the row that it was about. */
-export interface StepAnswer { readonly row: string; readonly place: number; readonly step: Step }
+export interface StepAnswer {
+  readonly row: string;
+  readonly place: number;
+  readonly step: Step;
+}
 /** A step on offer: legal where the primitive is, else the one that its reason is about. */
-export interface QuickMove { readonly args: Args; readonly label: string }
+interface QuickMove {
+  readonly args: Args;
+  readonly label: string;
+}
 export interface PaletteItem {
   /** Name of the primitive. */
   readonly id: string;
@@ -85,7 +95,10 @@ export interface PreviewAnswer {
   readonly gone: readonly string[];
   readonly ws: readonly { readonly row: string; readonly before: number | null; readonly after: number | null }[];
   readonly estimate: EstimateInfo | null;
-  /** The same of the schedule as it is, without the step; null where the step is not legal, or nothing can be estimated. */
+  /**
+   * The same of the schedule as it is, without the step; null where the step is not legal, or nothing can be
+   * estimated.
+   */
   readonly before: EstimateInfo | null;
 }
 /** A legal way to what a refused step was meant to do: one step, and those to take right after it. */

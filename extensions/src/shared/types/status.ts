@@ -12,7 +12,10 @@ export interface ErrorInfo {
   readonly hint: string;
 }
 
-export interface Cache { readonly name: string; readonly bytes: number }
+export interface Cache {
+  readonly name: string;
+  readonly bytes: number;
+}
 
 export interface MetaSlice {
   readonly version: string;
@@ -32,7 +35,10 @@ export interface MetaSlice {
 }
 
 /** Why a time is not to be trusted, and what is known of it, in milliseconds: "≥ 0.137". */
-export interface Doubt { readonly ms: string; readonly text: string }
+export interface Doubt {
+  readonly ms: string;
+  readonly text: string;
+}
 
 export interface HeadSlice {
   readonly task: number | null;
@@ -61,7 +67,9 @@ export interface HeadSlice {
   readonly logged?: string;
 }
 
-export interface SelectionSlice { readonly id: string }
+export interface SelectionSlice {
+  readonly id: string;
+}
 
 export interface Note extends Omit<ErrorInfo, 'message'> {
   readonly level: 'info' | 'warn' | 'error';
@@ -69,5 +77,14 @@ export interface Note extends Omit<ErrorInfo, 'message'> {
   readonly replay?: ReplayReport;
 }
 /** How busy the machine is, and with what; without a text where it is quiet. */
-export interface LoadInfo { readonly text: string; readonly whose: string; readonly about: string }
-export interface StatusSlice { readonly busy: string; readonly note: Note | null; readonly log: string; readonly load?: LoadInfo | null }
+interface LoadInfo {
+  readonly text: string;
+  readonly whose: string;
+  readonly about: string;
+}
+export interface StatusSlice {
+  readonly busy: string;
+  readonly note: Note | null;
+  readonly log: string;
+  readonly load?: LoadInfo | null;
+}

@@ -37,7 +37,10 @@ export interface TaskRow {
   readonly similarity?: number | null;
   /** How many of the trials that are left the task is expected to get. */
   readonly more?: number | null;
-  /** While a task has no time: what this one should take without tuning, and its share of measured and estimated times. */
+  /**
+   * While a task has no time: what this one should take without tuning, and its share of measured and estimated
+   * times.
+   */
   readonly est?: number | null;
   readonly est_share?: number | null;
 }
@@ -51,7 +54,7 @@ export interface TasksSlice {
   readonly network?: { readonly ms: number; readonly untuned_ms: number; readonly why_not: string };
 }
 
-export type OrderWidget = 'text' | 'number' | 'real' | 'checkbox' | 'numbers' | 'shown';
+type OrderWidget = 'text' | 'number' | 'real' | 'checkbox' | 'numbers' | 'shown';
 export interface OrderField {
   readonly name: string;
   readonly widget: OrderWidget;
@@ -63,7 +66,11 @@ export interface OrderField {
   readonly of?: string;
 }
 /** A command that steers a tuning run. */
-export interface OrderInfo { readonly name: string; readonly summary: string; readonly fields: readonly OrderField[] }
+export interface OrderInfo {
+  readonly name: string;
+  readonly summary: string;
+  readonly fields: readonly OrderField[];
+}
 export interface TuningSlice {
   readonly state: 'none' | 'idle' | 'running' | 'paused' | 'stopping' | 'done' | 'cancelled' | 'failed';
   readonly trials: number;
@@ -84,10 +91,14 @@ export interface TuningSlice {
 }
 
 export interface SpaceInfo {
-  readonly holes: readonly { readonly name: string; readonly values: readonly number[]; readonly variants: readonly number[] }[];
+  readonly holes: readonly {
+    readonly name: string;
+    readonly values: readonly number[];
+    readonly variants: readonly number[];
+  }[];
   readonly variants: readonly { readonly id: number; readonly label: string; readonly rows: number }[];
 }
-export interface ComparisonInfo {
+interface ComparisonInfo {
   readonly text: string;
   readonly won: boolean;
   readonly why: string;
@@ -97,26 +108,51 @@ export interface ComparisonInfo {
 export interface SteeringSlice {
   /** The task that is tuned now. */
   readonly next: {
-    readonly name: string; readonly reason: string; readonly gain: number | null; readonly backward: number | null;
-    readonly optimism: number | null; readonly similarity: number | null;
+    readonly name: string;
+    readonly reason: string;
+    readonly gain: number | null;
+    readonly backward: number | null;
+    readonly optimism: number | null;
+    readonly similarity: number | null;
   } | null;
   /** The task on show. */
   readonly task: {
-    readonly trial: number | null; readonly ms: number | null; readonly spread: number | null; readonly origin: string; readonly chosen?: string;
+    readonly trial: number | null;
+    readonly ms: number | null;
+    readonly spread: number | null;
+    readonly origin: string;
+    readonly chosen?: string;
     /** The best of the run, where the log has a better one that was timed under other conditions. */
     readonly run: { readonly trial: number | null; readonly ms: number | null } | null;
-    readonly quality: number | null; readonly reason: string; readonly resting: boolean; readonly compared: number;
-    readonly won: number; readonly last: ComparisonInfo | null; readonly waiting: number;
+    readonly quality: number | null;
+    readonly reason: string;
+    readonly resting: boolean;
+    readonly compared: number;
+    readonly won: number;
+    readonly last: ComparisonInfo | null;
+    readonly waiting: number;
     /** Kinds of failures, the most frequent first, each with its newest trial. */
-    readonly failures: readonly { readonly kind: string; readonly count: number; readonly trial: number; readonly error: string; readonly opens: boolean }[];
+    readonly failures: readonly {
+      readonly kind: string;
+      readonly count: number;
+      readonly trial: number;
+      readonly error: string;
+      readonly opens: boolean;
+    }[];
   } | null;
   readonly held: readonly { readonly task: string; readonly text: string; readonly args: Args }[];
   /** What commands would change, as it is now: by command and argument. */
   readonly values: Readonly<Record<string, Readonly<Record<string, number | null>>>>;
   /** The newest commands, newest first. */
   readonly commands: readonly {
-    readonly id: number; readonly name: string; readonly text: string; readonly task: string; readonly source: string;
-    readonly accepted: boolean; readonly error: string; readonly at: number;
+    readonly id: number;
+    readonly name: string;
+    readonly text: string;
+    readonly task: string;
+    readonly source: string;
+    readonly accepted: boolean;
+    readonly error: string;
+    readonly at: number;
   }[];
   readonly count: number;
   readonly refused: number;

@@ -60,4 +60,10 @@ export interface ReplayReport {
   /** The first step that is not legal there. */
   readonly failed_at: number | null;
 }
-export interface ReplayStep { readonly text: string; readonly ok: boolean | null; readonly reason: string; readonly hint: string; readonly where: readonly string[] }
+interface ReplayStep {
+  readonly text: string;
+  readonly ok: boolean | null;
+  readonly reason: string;
+  readonly hint: string;
+  readonly where: readonly string[];
+}

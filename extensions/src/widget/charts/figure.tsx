@@ -3,19 +3,20 @@
 import { useSignal, type Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { Blank } from '../../shared/blank';
-import { mountView, type HostedView } from '../hosted';
-import { toNest } from '../keys';
+import { Blank } from '../elements/blank';
+import { mountView, type HostedView } from '../kernel/hosted-view';
+import { toNest } from '../shell/keys';
 import type { ChartName, ErrorInfo } from '../../shared/types';
 import type { PanelProps } from '../panel';
-import type { Store } from '../store';
-import { useUi } from '../ui';
+import type { Store } from '../kernel/store';
+import { useUi } from '../shell/ui';
 
 const FIGURE = 'figure';
 const PREFIX = 'IPY_MODEL_';
 const RESIZE_MS = 120;
 
-type Phase = 'waiting' | 'shown' | string;
+/** 'waiting', 'shown', or why there is none. */
+type Phase = string;
 
 /** Plotly fits a figure to its place when the window says that it changed; a panel changes without the window. */
 function watchSize(el: HTMLElement, sized: () => void): () => void {
@@ -26,7 +27,10 @@ function watchSize(el: HTMLElement, sized: () => void): () => void {
     if (now === size || el.clientWidth === 0) return;
     size = now;
     clearTimeout(timer);
-    timer = window.setTimeout(() => { sized(); window.dispatchEvent(new Event('resize')); }, RESIZE_MS);
+    timer = window.setTimeout(() => {
+      sized();
+      window.dispatchEvent(new Event('resize'));
+    }, RESIZE_MS);
   });
   observer.observe(el);
   return () => {
@@ -35,7 +39,12 @@ function watchSize(el: HTMLElement, sized: () => void): () => void {
   };
 }
 
-interface Kept { readonly id: string; readonly box: HTMLElement; readonly view: HostedView; free: boolean }
+interface Kept {
+  readonly id: string;
+  readonly box: HTMLElement;
+  readonly view: HostedView;
+  free: boolean;
+}
 
 /**
  * Views of the figure that were made, also those that nobody looks at now. They are put aside and used again instead of
@@ -53,7 +62,12 @@ function views(store: Store): Kept[] {
 }
 
 /** Put a view of figure `id` into `place`; null when `wanted` turned false meanwhile. */
-async function borrow({ model, store }: PanelProps, id: string, place: HTMLElement, wanted: () => boolean): Promise<Kept | null> {
+async function borrow(
+  { model, store }: PanelProps,
+  id: string,
+  place: HTMLElement,
+  wanted: () => boolean
+): Promise<Kept | null> {
   const known = views(store);
   for (const one of known.filter(other => other.id !== id && other.free)) {
     one.view.dispose();
@@ -84,7 +98,13 @@ function giveBack(one: Kept | null): void {
   one.free = true;
 }
 
-function useFigure(props: PanelProps, place: RefObject<HTMLDivElement>, phase: Signal<Phase>, live: boolean, sized: () => void): void {
+function useFigure(
+  props: PanelProps,
+  place: RefObject<HTMLDivElement>,
+  phase: Signal<Phase>,
+  live: boolean,
+  sized: () => void
+): void {
   const { model } = props;
   useEffect(() => {
     const el = place.current;
@@ -93,7 +113,7 @@ function useFigure(props: PanelProps, place: RefObject<HTMLDivElement>, phase: S
     let turn = 0;
     const show = async (): Promise<void> => {
       const mine = ++turn;
-      const ref = String(model.get(FIGURE) ?? '');
+      const ref = model.get(FIGURE) ?? '';
       giveBack(view);
       view = null;
       phase.value = 'waiting';
@@ -105,7 +125,8 @@ function useFigure(props: PanelProps, place: RefObject<HTMLDivElement>, phase: S
         phase.value = 'shown';
         sized();
       } catch (error) {
-        if (mine === turn) phase.value = `The plot could not be shown: ${error instanceof Error ? error.message : String(error)}`;
+        if (mine === turn)
+          phase.value = `The plot could not be shown: ${error instanceof Error ? error.message : String(error)}`;
       }
     };
     const changed = (): void => void show();
@@ -127,25 +148,38 @@ function useRequest({ model, store }: PanelProps, phase: Signal<Phase>, wanted: 
   useEffect(() => {
     if (!wanted || asking.current || model.get(FIGURE)) return;
     asking.current = true;
-    store.do('figure', {})
-      .catch((error: ErrorInfo) => { if (phase.value !== 'shown') phase.value = error.message; })
-      .then(() => { asking.current = false; });
+    void store
+      .do('figure', {})
+      .catch((error: ErrorInfo) => {
+        if (phase.value !== 'shown') phase.value = error.message;
+      })
+      .then(() => {
+        asking.current = false;
+      });
   }, [wanted, more]);
 }
 
-interface Point { customdata?: number | readonly number[]; data: { meta?: string } }
-interface Plot extends HTMLElement { on?(event: string, f: (event: { points: readonly Point[] }) => void): void; heard?: true }
+interface Point {
+  customdata?: number | readonly number[];
+  data: { meta?: string };
+}
+interface Plot extends HTMLElement {
+  on?(event: string, f: (event: { points: readonly Point[] }) => void): void;
+  heard?: true;
+}
 
-/** A click on a point opens its schedule. Plotly makes its element late, so it is listened to when a pointer comes near. */
+/**
+ * A click on a point opens its schedule. Plotly makes its element late, so it is listened to when a pointer comes
+ * near.
+ */
 function useClicks({ store }: PanelProps): (event: { currentTarget: EventTarget | null }) => void {
   const ui = useUi();
   const open = ({ points }: { points: readonly Point[] }): void => {
     const { customdata: data, data: { meta } = {} } = points[0] ?? {};
     const [id, of = store.slice('head').peek()?.task ?? null] = typeof data === 'number' ? [data] : (data ?? []);
     if (id === undefined || id < 0) return;
-    store.problem.value = null;
-    (meta === 'variant' ? store.do('goto', { step: id }) : store.do('open_trial', { trial: id, task: of }))
-      .then(() => toNest(ui), (error: ErrorInfo) => { store.problem.value = error; });
+    const [cmd, args] = meta === 'variant' ? ['goto', { step: id }] : ['open_trial', { trial: id, task: of }];
+    store.act(cmd, args, () => toNest(ui));
   };
   return event => {
     const plot = (event.currentTarget as HTMLElement).querySelector<Plot>('.js-plotly-plot');
@@ -155,7 +189,8 @@ function useClicks({ store }: PanelProps): (event: { currentTarget: EventTarget 
   };
 }
 
-export const isLive = (store: PanelProps['store']): boolean => !['static', 'dead', 'restarting'].includes(store.link.value);
+export const isLive = (store: PanelProps['store']): boolean =>
+  !['static', 'dead', 'restarting'].includes(store.link.value);
 
 interface FigureProps extends PanelProps {
   readonly chart: ChartName;
@@ -175,12 +210,15 @@ export function Figure({ chart, says, nothing, more, ...props }: FigureProps) {
   const live = isLive(store) || (props.model.get('page') === true && Boolean(props.model.get(FIGURE)));
   const wide = useSignal(false);
   // The page says whether there is room around the task table: it knows where the figure stands.
-  const sized = (): void => { wide.value = place.current != null && getComputedStyle(place.current).getPropertyValue('--swb-around') === '1'; };
+  const sized = (): void => {
+    wide.value = place.current != null && getComputedStyle(place.current).getPropertyValue('--swb-around') === '1';
+  };
   useEffect(sized, []);
   const shown = store.see('chart');
   const name = shown?.name;
   useEffect(() => {
-    if (live && shown && (name !== chart || shown.wide !== wide.value)) store.act('chart', { name: chart, wide: wide.value });
+    if (live && shown && (name !== chart || shown.wide !== wide.value))
+      store.act('chart', { name: chart, wide: wide.value });
   }, [live, chart, wide.value, shown != null]);
   // Said again by whoever shows it: a figure that was put aside may have been told another theme.
   const theme = store.theme.value;
@@ -193,14 +231,27 @@ export function Figure({ chart, says, nothing, more, ...props }: FigureProps) {
   const failed = phase.value !== 'waiting' && phase.value !== 'shown';
   return (
     <>
-      {!live && <Blank title="The plot needs a running kernel">Run the cell again to see the charts; the table keeps the last numbers.</Blank>}
+      {!live && (
+        <Blank title="The plot needs a running kernel">
+          Run the cell again to see the charts; the table keeps the last numbers.
+        </Blank>
+      )}
       {live && phase.value === 'waiting' && (
         <Blank title={nothing ? nothing[0] : 'The plot is on its way'}>
           {nothing ? nothing[1] : 'It is drawn once; after that only new points are sent.'}
         </Blank>
       )}
       {live && failed && <Blank title="No plot">{phase.value}</Blank>}
-      <div ref={place} class="swb-chart-place" style={{ height: shown?.height }} role="img" aria-label={says} hidden={!live || phase.value !== 'shown'} onPointerMove={near} onPointerDown={near} />
+      <div
+        ref={place}
+        class="swb-chart-place"
+        style={{ height: shown?.height }}
+        role="img"
+        aria-label={says}
+        hidden={!live || phase.value !== 'shown'}
+        onPointerMove={near}
+        onPointerDown={near}
+      />
     </>
   );
 }

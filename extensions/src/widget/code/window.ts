@@ -2,14 +2,20 @@
 
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
-import { useUi } from '../ui';
+import { useUi } from '../shell/ui';
 
 export const LINE = 16;
 const TALL = 44;
 const BEYOND = 8;
 
-/** `stops` are the lines that the arrows lead to, where it is not every one; `moved` is told of a line that was gone to. */
-export function useWindow(total: number, { stops, moved }: { stops?: readonly number[]; moved?: (line: number) => void } = {}) {
+/**
+ * `stops` are the lines that the arrows lead to, where it is not every one; `moved` is told of a line that was gone
+ * to.
+ */
+export function useWindow(
+  total: number,
+  { stops, moved }: { stops?: readonly number[]; moved?: (line: number) => void } = {}
+) {
   const box = useRef<HTMLDivElement>(null);
   const { id } = useUi();
   const top = useSignal(0);
@@ -34,11 +40,17 @@ export function useWindow(total: number, { stops, moved }: { stops?: readonly nu
   const target = (key: string): number | undefined => {
     if (key === 'ArrowDown') return stops ? stops.find(one => one > at) : at + 1;
     if (key === 'ArrowUp') return stops ? stops.filter(one => one < at).pop() : at - 1;
-    const far: Readonly<Record<string, number>> = { PageDown: at + TALL - 2, PageUp: at - TALL + 2, Home: 0, End: total - 1 };
+    const far: Readonly<Record<string, number>> = {
+      PageDown: at + TALL - 2,
+      PageUp: at - TALL + 2,
+      Home: 0,
+      End: total - 1
+    };
     return far[key];
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !/^(Arrow(Up|Down)|Page(Up|Down)|Home|End)$/.test(event.key)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || !/^(Arrow(Up|Down)|Page(Up|Down)|Home|End)$/.test(event.key))
+      return;
     event.preventDefault();
     event.stopPropagation();
     const line = target(event.key);
@@ -50,11 +62,23 @@ export function useWindow(total: number, { stops, moved }: { stops?: readonly nu
   };
   const idOf = (line: number): string => `${id}-line-${line}`;
   return {
-    at, from, to, reveal, idOf,
+    at,
+    from,
+    to,
+    reveal,
+    idOf,
     /** For the element that scrolls, for the one as tall as all lines, and for the one with those that are drawn. */
     box: {
-      ref: box, role: 'listbox' as const, tabIndex: 0, 'aria-activedescendant': idOf(at), style: `--swb-tall:${TALL * LINE}px`, onKeyDown, onClick,
-      onScroll: (event: Event) => { top.value = (event.currentTarget as Element).scrollTop; }
+      ref: box,
+      role: 'listbox' as const,
+      tabIndex: 0,
+      'aria-activedescendant': idOf(at),
+      style: `--swb-tall:${TALL * LINE}px`,
+      onKeyDown,
+      onClick,
+      onScroll: (event: Event) => {
+        top.value = (event.currentTarget as Element).scrollTop;
+      }
     },
     all: { role: 'presentation' as const, style: `height:${total * LINE}px` },
     part: { role: 'presentation' as const, class: 'swb-lines-part', style: `top:${from * LINE}px` }

@@ -2,10 +2,10 @@
 
 import type { Signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
-import type { DagNode } from '../../shared/daggraph';
+import type { DagNode } from '../dag/graph';
 import { bytes, count, percent } from '../../shared/format';
-import { shareStep, STEPS } from '../../shared/sharebar';
-import { shareOf } from '../../shared/taskorder';
+import { shareStep, STEPS } from '../elements/share-bar';
+import { shareOf } from '../tuning/task-columns';
 import type { TaskRow } from '../../shared/types';
 
 export type Mode = 'share' | 'bytes' | 'trials' | 'tunable';
@@ -22,7 +22,11 @@ const MODES: Readonly<Record<Mode, readonly [name: string, value: Value, print: 
 const TUNABLE = 3;
 
 /** Steps of the scale for each node, the same map as long as no colour changes, and the largest value. */
-export function useTones(nodes: readonly DagNode[], rows: Rows, mode: Mode): readonly [ReadonlyMap<string, number>, number] {
+export function useTones(
+  nodes: readonly DagNode[],
+  rows: Rows,
+  mode: Mode
+): readonly [ReadonlyMap<string, number>, number] {
   const value = MODES[mode][1];
   const values = nodes.map(node => (node.kind === 'frame' ? null : value(node, rows.get(node.task ?? -1))));
   const top = values.reduce<number>((most, one) => Math.max(most, one ?? 0), 0);
@@ -38,7 +42,10 @@ export function Scale({ mode, top }: { mode: Mode; top: number }) {
   if (mode === 'tunable') {
     return (
       <span class="swb-legend">
-        <i class={`swb-legend-box swb-bg${TUNABLE}`} />tunable<i class="swb-legend-box is-hatched" />not
+        <i class={`swb-legend-box swb-bg${TUNABLE}`} />
+        tunable
+        <i class="swb-legend-box is-hatched" />
+        not
       </span>
     );
   }
@@ -46,7 +53,11 @@ export function Scale({ mode, top }: { mode: Mode; top: number }) {
   return (
     <span class="swb-legend" role="img" aria-label={`Colour: ${name}, from 0 to ${print(top)}`}>
       0
-      <span class="swb-legend-scale">{Array.from({ length: STEPS }, (_, i) => <i key={i} class={`swb-bg${i + 1}`} />)}</span>
+      <span class="swb-legend-scale">
+        {Array.from({ length: STEPS }, (_, i) => (
+          <i key={i} class={`swb-bg${i + 1}`} />
+        ))}
+      </span>
       {print(top)}
     </span>
   );
@@ -55,9 +66,19 @@ export function Scale({ mode, top }: { mode: Mode; top: number }) {
 /** The choice of what the colours show. */
 export function Colours({ mode }: { mode: Signal<Mode> }) {
   return (
-    <select aria-label="Colour of the nodes" title="What the colour shows" value={mode.value}
-      onChange={event => { mode.value = event.currentTarget.value as Mode; }}>
-      {Object.entries(MODES).map(([key, [name]]) => <option key={key} value={key}>{key === 'tunable' ? name : `by ${name}`}</option>)}
+    <select
+      aria-label="Colour of the nodes"
+      title="What the colour shows"
+      value={mode.value}
+      onChange={event => {
+        mode.value = event.currentTarget.value as Mode;
+      }}
+    >
+      {Object.entries(MODES).map(([key, [name]]) => (
+        <option key={key} value={key}>
+          {key === 'tunable' ? name : `by ${name}`}
+        </option>
+      ))}
     </select>
   );
 }

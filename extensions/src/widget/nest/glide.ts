@@ -10,7 +10,11 @@ const GLIDE_MS = 150;
 const HEIGHT = 26;
 
 /** Folding moves rows at once: only another nest makes them glide. */
-export function useGlide(grid: MutableRef<HTMLDivElement | null>, rows: readonly NestRow[], shown: readonly NestRow[]): void {
+export function useGlide(
+  grid: MutableRef<HTMLDivElement | null>,
+  rows: readonly NestRow[],
+  shown: readonly NestRow[]
+): void {
   const places = useRef<ReadonlyMap<string, number>>(new Map());
   const drawn = useRef(rows);
   useLayoutEffect(() => {
@@ -23,7 +27,10 @@ export function useGlide(grid: MutableRef<HTMLDivElement | null>, rows: readonly
     for (const [k, id] of kept.entries()) {
       if (first[k] === id) continue;
       const by = before.get(id)! - places.current.get(id)!;
-      rowElement(grid.current, id)?.animate([{ transform: `translateY(${by}px)` }, { transform: 'none' }], { duration: GLIDE_MS, easing: 'ease-out' });
+      rowElement(grid.current, id)?.animate([{ transform: `translateY(${by}px)` }, { transform: 'none' }], {
+        duration: GLIDE_MS,
+        easing: 'ease-out'
+      });
     }
   }, [shown]);
 }

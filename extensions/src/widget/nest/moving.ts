@@ -1,15 +1,17 @@
-// Moving a row: dragged with the pointer, or by keyboard. Both choose among the same places, which the kernel has judged.
+// Moving a row: dragged with the pointer, or by keyboard. Both choose among the same places, which the kernel has
+// judged.
 
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef, type MutableRef } from 'preact/hooks';
 import { milliseconds, times } from '../../shared/format';
-import type { DropsAnswer, DropTarget, ErrorInfo, NestSlice, PreviewAnswer } from '../../shared/types';
-import { stepText } from '../describe';
+import type { DropTarget, ErrorInfo, NestSlice, PreviewAnswer } from '../../shared/types';
+import { stepText } from '../../shared/steps';
 import { usePreview } from '../palette/preview';
 import { showWhy } from '../palette/witness';
 import type { PanelProps } from '../panel';
-import { useEscape, useUi } from '../ui';
-import { noKernel, sentence } from '../words';
+import { useEscape, useUi } from '../shell/ui';
+import { sentence } from '../elements/text';
+import { noKernel } from '../kernel/link-words';
 
 const THRESHOLD = 4;
 const EDGE = 24;
@@ -29,7 +31,10 @@ export interface Moving {
   readonly look: (id: string) => string;
   /** Keys of the moving mode; true when one was meant for it. */
   readonly key: (key: string) => boolean;
-  readonly pointer: Pick<PointerEvents, 'onPointerDown' | 'onPointerMove' | 'onPointerUp' | 'onPointerCancel' | 'onClickCapture'>;
+  readonly pointer: Pick<
+    PointerEvents,
+    'onPointerDown' | 'onPointerMove' | 'onPointerUp' | 'onPointerCancel' | 'onClickCapture'
+  >;
 }
 interface PointerEvents {
   onPointerDown: (event: PointerEvent) => void;
@@ -45,16 +50,24 @@ function wordsOf(name: string, targets: readonly DropTarget[] | null, at: DropTa
   if (!targets) return `Looking where ${name} can go…`;
   if (at?.legal) return `${PLACES[at.place]} ${at.onto}: ${callOf(at)}`;
   if (at) return `Not ${PLACES[at.place]} ${at.onto}: ${sentence(at.reason)} ${sentence(at.hint)}`;
-  return targets.length ? `${name} stays where it is. ↑ ↓ choose a place, Enter drops, Esc gives up.` : `${name} cannot be moved.`;
+  return targets.length
+    ? `${name} stays where it is. ↑ ↓ choose a place, Enter drops, Esc gives up.`
+    : `${name} cannot be moved.`;
 }
 
 /** What the chosen place would do to the estimated time, as soon as it is known. */
 function effectOf(answer: PreviewAnswer | undefined): string {
   const [before, after] = [answer?.before?.ms, answer?.estimate?.ms];
-  return before == null || after == null ? '' : `≈ ${milliseconds(before)} → ${milliseconds(after)} ms est., ${times(before, after)}`;
+  return before == null || after == null
+    ? ''
+    : `≈ ${milliseconds(before)} → ${milliseconds(after)} ms est., ${times(before, after)}`;
 }
 
-export function useMoving({ store }: PanelProps, nest: NestSlice | null, grid: MutableRef<HTMLDivElement | null>): Moving {
+export function useMoving(
+  { store }: PanelProps,
+  nest: NestSlice | null,
+  grid: MutableRef<HTMLDivElement | null>
+): Moving {
   const ui = useUi();
   const targets = useSignal<readonly DropTarget[] | null>(null);
   const over = useSignal('');
@@ -90,17 +103,26 @@ export function useMoving({ store }: PanelProps, nest: NestSlice | null, grid: M
       fail({ code: '', message: sentence(why), where: [], hint: '' });
       return;
     }
-    asked.current = store.ask('drops', { row }).then((answer: DropsAnswer) => answer.targets, fail);
-    void asked.current.then(found => { if (ui.moving.peek() === row) targets.value = found; });
+    asked.current = store.ask('drops', { row }).then(answer => answer.targets, fail);
+    void asked.current.then(found => {
+      if (ui.moving.peek() === row) targets.value = found;
+    });
   }, [row]);
   const last = useRef(nest);
   useEffect(() => {
     if (last.current !== nest) end();
     last.current = nest;
   }, [nest]);
-  useEffect(() => () => { ui.moving.value = ''; }, []);
+  useEffect(
+    () => () => {
+      ui.moving.value = '';
+    },
+    []
+  );
   useEscape(row !== '', end);
-  useEffect(() => { if (words) ui.said.value = words; }, [words]);
+  useEffect(() => {
+    if (words) ui.said.value = words;
+  }, [words]);
 
   const drop = (): void => {
     const onto = over.peek();
@@ -143,7 +165,10 @@ export function useMoving({ store }: PanelProps, nest: NestSlice | null, grid: M
       const target = event.target as Element;
       const id = target.closest<HTMLElement>('[data-row]:not(.is-ghost)')?.dataset.row;
       dragged.current = false;
-      press.current = id === undefined || event.button || event.pointerType === 'touch' || target.closest(STILL) ? null : { id, x: event.clientX, y: event.clientY };
+      press.current =
+        id === undefined || event.button || event.pointerType === 'touch' || target.closest(STILL)
+          ? null
+          : { id, x: event.clientX, y: event.clientY };
     },
     onPointerMove: event => {
       if (!event.buttons) press.current = null; // let go where the nest does not hear of it
@@ -183,6 +208,14 @@ export function useMoving({ store }: PanelProps, nest: NestSlice | null, grid: M
   return { row, words, effect, refused: at?.legal === false, look, key, pointer };
 }
 
-const STEPS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
+const STEPS: Readonly<Record<string, number>> = {
+  ArrowDown: 1,
+  ArrowRight: 1,
+  ArrowUp: -1,
+  ArrowLeft: -1,
+  Home: -Infinity,
+  End: Infinity
+};
 
-export const rowElement = (box: HTMLElement | null, id: string): HTMLElement | null => box?.querySelector(`[data-row="${CSS.escape(id)}"]`) ?? null;
+export const rowElement = (box: HTMLElement | null, id: string): HTMLElement | null =>
+  box?.querySelector(`[data-row="${CSS.escape(id)}"]`) ?? null;

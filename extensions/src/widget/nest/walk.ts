@@ -1,12 +1,13 @@
-// Walking through the rows of the nest: by clicks, by arrows, by the first letters of a name, and not losing the keyboard.
+// Walking through the rows of the nest: by clicks, by arrows, by the first letters of a name, and not losing the
+// keyboard.
 
 import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useLayoutEffect, type MutableRef } from 'preact/hooks';
 import type { NestRow } from '../../shared/types';
-import type { Store } from '../store';
-import { focusOn, type Ui } from '../ui';
+import type { Store } from '../kernel/store';
+import { focusOn, type Ui } from '../shell/ui';
 import { rowElement } from './moving';
-import { found } from './rows';
+import { found } from './visible-rows';
 
 type Grid = MutableRef<HTMLDivElement | null>;
 
@@ -27,7 +28,8 @@ export function useTabStop(grid: Grid, { rows, shown, folded, selected }: Shown)
   const had = grid.current?.contains(document.activeElement) ?? false;
   useLayoutEffect(() => {
     // A row that went away must not take the keyboard with it.
-    if (had && stop !== undefined && !grid.current?.contains(document.activeElement)) rowElement(grid.current, stop)?.focus();
+    if (had && stop !== undefined && !grid.current?.contains(document.activeElement))
+      rowElement(grid.current, stop)?.focus();
   });
   useLayoutEffect(() => {
     // The focus follows the selection only when it is in the nest already.
@@ -44,10 +46,17 @@ export function useTabStop(grid: Grid, { rows, shown, folded, selected }: Shown)
   return stop;
 }
 
-const idOf = (event: Event): string | undefined => (event.target as Element).closest<HTMLElement>('[data-row]')?.dataset.row;
+const idOf = (event: Event): string | undefined =>
+  (event.target as Element).closest<HTMLElement>('[data-row]')?.dataset.row;
 
 /** Handlers of the grid; `taken` has the first say about a key. `find` is what was typed after a slash. */
-export function useWalk(store: Store, ui: Ui, grid: Grid, { rows, shown, parents, signs, folded }: Shown, taken: (key: string) => boolean) {
+export function useWalk(
+  store: Store,
+  ui: Ui,
+  grid: Grid,
+  { rows, shown, parents, signs, folded }: Shown,
+  taken: (key: string) => boolean
+) {
   const find = useSignal<string | null>(null);
   const fold = (id: string, close: boolean): void => {
     const next = new Set(folded.peek());
@@ -70,7 +79,8 @@ export function useWalk(store: Store, ui: Ui, grid: Grid, { rows, shown, parents
   const seek = (key: string): boolean => {
     const before = find.peek();
     if (before === null && key !== '/') return false;
-    const typed = before === null ? '' : key === 'Backspace' ? before.slice(0, -1) : key.length === 1 ? before + key : null;
+    const typed =
+      before === null ? '' : key === 'Backspace' ? before.slice(0, -1) : key.length === 1 ? before + key : null;
     find.value = typed;
     if (typed) pick(found(rows, typed));
     return typed !== null || key === 'Escape' || key === 'Enter';
@@ -78,15 +88,35 @@ export function useWalk(store: Store, ui: Ui, grid: Grid, { rows, shown, parents
   const step = (key: string, row: NestRow, at: number): boolean => {
     const open = parents.has(row.id) && !folded.peek().has(row.id);
     switch (key) {
-      case 'ArrowDown': pick(shown[at + 1]); return true;
-      case 'ArrowUp': pick(shown[at - 1]); return true;
-      case 'Home': pick(shown[0]); return true;
-      case 'End': pick(shown[shown.length - 1]); return true;
-      case 'ArrowLeft': open ? fold(row.id, true) : pick(shown.find(one => one.id === row.parent)); return true;
-      case 'ArrowRight': open ? pick(shown[at + 1]) : parents.has(row.id) && fold(row.id, false); return true;
-      case ' ': pick(row); return true;
-      case 'Enter': pick(row); focusOn(ui, '.swb-pal [data-swb-legal], .swb-pal [data-swb-item]'); return true;
-      default: return false;
+      case 'ArrowDown':
+        pick(shown[at + 1]);
+        return true;
+      case 'ArrowUp':
+        pick(shown[at - 1]);
+        return true;
+      case 'Home':
+        pick(shown[0]);
+        return true;
+      case 'End':
+        pick(shown[shown.length - 1]);
+        return true;
+      case 'ArrowLeft':
+        if (open) fold(row.id, true);
+        else pick(shown.find(one => one.id === row.parent));
+        return true;
+      case 'ArrowRight':
+        if (open) pick(shown[at + 1]);
+        else if (parents.has(row.id)) fold(row.id, false);
+        return true;
+      case ' ':
+        pick(row);
+        return true;
+      case 'Enter':
+        pick(row);
+        focusOn(ui, '.swb-pal [data-swb-legal], .swb-pal [data-swb-item]');
+        return true;
+      default:
+        return false;
     }
   };
   const onKeyDown = (event: KeyboardEvent): void => {

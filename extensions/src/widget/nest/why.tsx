@@ -1,30 +1,52 @@
-// Why the schedule takes as long as the estimate says, and which steps would make it faster: tried before they are shown.
+// Why the schedule takes as long as the estimate says, and which steps would make it faster: tried before they are
+// shown.
 
-import type { Cure, CuresAnswer } from '../../shared/types';
-import { useAnswer } from '../answers';
+import type { Cure } from '../../shared/types';
+import { useAnswer } from '../kernel/answers';
 import { OfferButton } from '../palette/witness';
 import type { PanelProps } from '../panel';
-import { toNest } from '../keys';
-import { useUi } from '../ui';
-import { Before } from './around';
-import { noKernel } from '../words';
+import { toNest } from '../shell/keys';
+import { useUi } from '../shell/ui';
+import { Before } from './buffers';
+import { noKernel } from '../kernel/link-words';
 
 export function Why({ store }: Pick<PanelProps, 'store'>) {
   const ui = useUi();
   const why = store.see('why');
   const node = store.see('history')?.at;
-  const { value: cures } = useAnswer<CuresAnswer>(store, `cures ${store.see('head')?.task}`, 'cures', why && node != null && !noKernel(store) ? { node } : null);
+  const { value: cures } = useAnswer(
+    store,
+    `cures ${store.see('head')?.task}`,
+    'cures',
+    why && node != null && !noKernel(store) ? { node } : null
+  );
   if (!why) return null;
-  const take = (cure: Cure) => <OfferButton key={cure.label} store={store} offer={{ ...cure, est: null }} onTake={() => toNest(ui)} />;
+  const take = (cure: Cure) => (
+    <OfferButton key={cure.label} store={store} offer={{ ...cure, est: null }} onTake={() => toNest(ui)} />
+  );
   return (
     <section class="swb-reasons" aria-label="What takes the time">
-      <p title="By a model of the machine; nothing was run"><b>What takes the time?</b><Before store={store} /> <span class="swb-mut">Estimated: {why.text}</span>{why.measured && <b> {why.measured}</b>}</p>
+      <p title="By a model of the machine; nothing was run">
+        <b>What takes the time?</b>
+        <Before store={store} /> <span class="swb-mut">Estimated: {why.text}</span>
+        {why.measured && <b> {why.measured}</b>}
+      </p>
       <ul>
         {why.rows.map(({ id, says }) => {
           const cure = cures?.rows.find(one => one.id === id);
-          return <li key={id} data-reason={id}>{says}{' '}{cure && (cure.or ? 'or ' : cures!.rows.length > 1 && cure === cures!.rows[0] && <b>first: </b>)}{cure && take(cure)}</li>;
+          return (
+            <li key={id} data-reason={id}>
+              {says} {cure && (cure.or ? 'or ' : cures!.rows.length > 1 && cure === cures!.rows[0] && <b>first: </b>)}
+              {cure && take(cure)}
+            </li>
+          );
         })}
-        {cures?.note && <li>{cures.note}{cures.rows.filter(one => !why.rows.some(row => row.id === one.id)).map(take)}</li>}
+        {cures?.note && (
+          <li>
+            {cures.note}
+            {cures.rows.filter(one => !why.rows.some(row => row.id === one.id)).map(take)}
+          </li>
+        )}
       </ul>
     </section>
   );

@@ -3,15 +3,39 @@
 import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { ErrorInfo, NestRow, NestSlice, PreviewAnswer, Step, Verdict } from '../../shared/types';
-import { stepText } from '../describe';
-import type { Store } from '../store';
-import { noKernel } from '../words';
+import { stepText } from '../../shared/steps';
+import type { Store } from '../kernel/store';
+import { noKernel } from '../kernel/link-words';
 
-export const refused = (error: ErrorInfo): Verdict =>
-  ({ legal: false, code: error.code, reason: error.message, hint: error.hint ?? '', where: error.where ?? [], witness: null });
+export const refused = (error: ErrorInfo): Verdict => ({
+  legal: false,
+  code: error.code,
+  reason: error.message,
+  hint: error.hint ?? '',
+  where: error.where ?? [],
+  witness: null
+});
 
-/** What a new row is where the answer does not say otherwise; the kernel has the same (`session/preview.py`). */
-const USUAL = { kind: 'loop', extent: null, mark: 'serial', chips: [], kinds: [], text: '', reduce: false, iters: null, flops: null, bytes: null, own: null, ws: null, level: null, block: null };
+/**
+ * What a new row is where the answer does not say otherwise; the kernel has the same
+ * (`session/schedule_view/preview.py`).
+ */
+const USUAL = {
+  kind: 'loop',
+  extent: null,
+  mark: 'serial',
+  chips: [],
+  kinds: [],
+  text: '',
+  reduce: false,
+  iters: null,
+  flops: null,
+  bytes: null,
+  own: null,
+  ws: null,
+  level: null,
+  block: null
+};
 
 /** Whole rows, which know how deep they lie: of a row that changes only the changes travel. */
 export function whole(answer: PreviewAnswer, nest: NestSlice | null): PreviewAnswer {
@@ -29,21 +53,39 @@ export function whole(answer: PreviewAnswer, nest: NestSlice | null): PreviewAns
 }
 
 /** A step, the nest that it would be taken on, and what the kernel says of it. */
-export interface Previewed { readonly step: string; readonly of: NestSlice | null; readonly answer: PreviewAnswer }
+export interface Previewed {
+  readonly step: string;
+  readonly of: NestSlice | null;
+  readonly answer: PreviewAnswer;
+}
 
-const nothing = (verdict: Verdict): PreviewAnswer => ({ verdict, makes: [], rows: [], order: [], gone: [], ws: [], estimate: null, before: null });
+const nothing = (verdict: Verdict): PreviewAnswer => ({
+  verdict,
+  makes: [],
+  rows: [],
+  order: [],
+  gone: [],
+  ws: [],
+  estimate: null,
+  before: null
+});
 
 /** One step, or several that are taken one right after the other. */
 export type Steps = readonly [Step, ...Step[]];
-export const stepsText = (steps: Steps): string => steps.map(one => stepText(one.primitive, one.args)).join(', then ');
+const stepsText = (steps: Steps): string => steps.map(one => stepText(one.primitive, one.args)).join(', then ');
 
 /** Somebody who wants to know what steps would do: a form, or a list of steps to take instead. */
-interface Wish { steps: Steps | null; without?: readonly number[]; asked: boolean; readonly seen: Signal<Previewed | null> }
+interface Wish {
+  steps: Steps | null;
+  without?: readonly number[];
+  asked: boolean;
+  readonly seen: Signal<Previewed | null>;
+}
 
 /**
- * All who preview in one store. One question is under way at a time, and when it is answered the newest wish follows: a
- * slider can be drawn as fast as one likes. The nest shows the answer to whoever wished last; when that one is done, the
- * answer to the one before.
+ * All who preview in one store. One question is under way at a time, and when it is answered the newest wish follows:
+ * a slider can be drawn as fast as one likes. The nest shows the answer to whoever wished last; when that one is
+ * done, the answer to the one before.
  */
 class Previews {
   readonly #wishes: Wish[] = [];
@@ -67,7 +109,8 @@ class Previews {
     wish.steps = steps;
     wish.without = without;
     wish.asked = false;
-    if (steps) this.#wishes.push(...this.#wishes.splice(this.#wishes.indexOf(wish), 1)); // the newest counts
+    if (steps)
+      this.#wishes.push(...this.#wishes.splice(this.#wishes.indexOf(wish), 1)); // the newest counts
     else this.#take(wish, null);
     this.#ask();
   }
@@ -96,7 +139,7 @@ class Previews {
     };
     this.#asking = wish.asked = true;
     this.store.ask('preview', then.length > 0 || wish.without ? { step, then, without: wish.without } : { step }).then(
-      (answer: PreviewAnswer) => done(whole(answer, of)),
+      answer => done(whole(answer, of)),
       (error: ErrorInfo) => done(/superseded$|^closed$/.test(error.code) ? null : nothing(refused(error)))
     );
   }
@@ -111,7 +154,12 @@ function previewsOf(store: Store): Previews {
 }
 
 /** The newest answer about the step that is wanted; null while there is none about this step and this nest. */
-export function usePreview(store: Store, step: Step | null, then: readonly Step[] = [], without?: readonly number[]): Previewed | null {
+export function usePreview(
+  store: Store,
+  step: Step | null,
+  then: readonly Step[] = [],
+  without?: readonly number[]
+): Previewed | null {
   const seen = useSignal<Previewed | null>(null);
   const wish = useRef<Wish | null>(null);
   const nest = store.see('nest');

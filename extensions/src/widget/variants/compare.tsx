@@ -2,21 +2,22 @@
 
 import { signal, type Signal } from '@preact/signals';
 import { useLayoutEffect } from 'preact/hooks';
-import { Button } from '../../shared/a11y';
+import { Button } from '../elements/controls';
 import type { ContestInfo, HistorySlice } from '../../shared/types';
-import type { Store } from '../store';
-import { focusOn, type Ui } from '../ui';
-import { noKernel } from '../words';
+import type { Store } from '../kernel/store';
+import { focusOn, type Ui } from '../shell/ui';
+import { noKernel } from '../kernel/link-words';
 
 /** The first of two, until there is a second one. */
 const firsts = new WeakMap<Ui, Signal<number | null>>();
 function firstOf(ui: Ui): Signal<number | null> {
   let found = firsts.get(ui);
-  if (!found) firsts.set(ui, found = signal(null));
+  if (!found) firsts.set(ui, (found = signal(null)));
   return found;
 }
 
-export const marked = (ui: Ui): readonly number[] => ui.compare.value ?? [firstOf(ui).value].filter(one => one !== null);
+export const marked = (ui: Ui): readonly number[] =>
+  ui.compare.value ?? [firstOf(ui).value].filter(one => one !== null);
 
 /** Mark a variant, or take the mark away; with the second one what differs is shown. */
 export function mark(ui: Ui, id: number): void {
@@ -43,17 +44,29 @@ export function Comparing({ ui, store, history }: { ui: Ui; store: Store; histor
   const pair = ui.compare.value;
   const [first] = marked(ui);
   if (first === undefined) return null;
-  const clear = (): void => { for (const id of marked(ui)) mark(ui, id); };
+  const clear = (): void => {
+    for (const id of marked(ui)) mark(ui, id);
+  };
   return (
     <div class="swb-comparing" role="status">
       {pair ? (
         <>
-          <b>v{pair[0]} → v{pair[1]}</b>
-          <Button data-swb-do="open-diff" title="What differs between the two (D)" onPress={() => openDiff(ui)}>Open diff</Button>
+          <b>
+            v{pair[0]} → v{pair[1]}
+          </b>
+          <Button data-swb-do="open-diff" title="What differs between the two (D)" onPress={() => openDiff(ui)}>
+            Open diff
+          </Button>
           <Timed store={store} history={history} pair={pair} />
         </>
-      ) : <span><b>v{first}</b> is marked. Now choose the other variant: press Compare on it, or Shift+click it.</span>}
-      <Button class="swb-link" data-swb-do="unmark" onPress={clear}>Clear</Button>
+      ) : (
+        <span>
+          <b>v{first}</b> is marked. Now choose the other variant: press Compare on it, or Shift+click it.
+        </span>
+      )}
+      <Button class="swb-link" data-swb-do="unmark" onPress={clear}>
+        Clear
+      </Button>
     </div>
   );
 }
@@ -77,18 +90,34 @@ export const contestOf = (history: HistorySlice, [a, b]: readonly [number, numbe
   history.contests.find(one => (one.a === a && one.b === b) || (one.a === b && one.b === a));
 
 /** Times two variants against each other, and says what came of it. */
-export function Timed({ store, history, pair }: { store: Store; history: HistorySlice; pair: readonly [number, number] }) {
+export function Timed({
+  store,
+  history,
+  pair
+}: {
+  store: Store;
+  history: HistorySlice;
+  pair: readonly [number, number];
+}) {
   const [a, b] = pair;
   const known = contestOf(history, pair);
   const open = history.rows.some(one => pair.includes(one.id) && one.holes > 0);
   const running = known?.state === 'running';
   return (
     <>
-      <Button data-swb-do="contest" title="Run both in turns, so that whatever else runs meets both alike (X)"
-        reason={noKernel(store) || (open ? 'numbers are open' : running ? 'they are being timed' : '')} onPress={() => store.act('contest', { a, b })}>
+      <Button
+        data-swb-do="contest"
+        title="Run both in turns, so that whatever else runs meets both alike (X)"
+        reason={noKernel(store) || (open ? 'numbers are open' : running ? 'they are being timed' : '')}
+        onPress={() => store.act('contest', { a, b })}
+      >
         Time v{a} against v{b}
       </Button>
-      {known && <span class={known.state === 'failed' ? 'swb-careful' : 'swb-mut'} role="status" title={known.error}>{known.text}</span>}
+      {known && (
+        <span class={known.state === 'failed' ? 'swb-careful' : 'swb-mut'} role="status" title={known.error}>
+          {known.text}
+        </span>
+      )}
     </>
   );
 }

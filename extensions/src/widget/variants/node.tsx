@@ -2,7 +2,7 @@
 
 import { useEffect, useRef } from 'preact/hooks';
 import { count, measured, milliseconds, signedPercent, spreadOf } from '../../shared/format';
-import { memo } from '../../shared/memo';
+import { memo } from '../elements/memo';
 import { outcome } from '../../shared/outcome';
 import type { VariantRow } from '../../shared/types';
 
@@ -27,53 +27,117 @@ export const plain = (text: string): string => text.replaceAll("'", '');
 const short = (row: VariantRow): string => row.short ?? plain(row.text);
 /** What led to it, in short: the trial's number says more than how many steps it took. */
 const origin = (row: VariantRow): string =>
-  row.trial !== null && row.by === 'tuner' ? `trial ${row.trial}` : row.holes ? `${row.holes} open · ${short(row)}` : short(row);
+  row.trial !== null && row.by === 'tuner'
+    ? `trial ${row.trial}`
+    : row.holes
+      ? `${row.holes} open · ${short(row)}`
+      : short(row);
 
 /** Everything that is known of it, for a title and for a screen reader. */
 export function words(row: VariantRow): string {
   const trial = row.trial !== null && `trial ${row.trial}`;
-  const who = row.by === 'tuner' ? (trial ? `${trial} of the tuner` : 'by the tuner') : [row.by === 'hand' && 'by hand', trial].filter(Boolean).join(', ');
-  return [`v${row.id}`, row.name, row.star && 'starred', plain(row.text), shownAs(row), row.doubt ? `disturbed: ${row.doubt.text}` : spreadOf(row), row.remark, row.than,
-    row.ms !== null && row.est !== null && !failed(row) && `estimated ${guess(row)} ms`, row.gflops !== null && `${count(row.gflops)} GFLOP/s`, who, row.holes > 0 && `${row.holes} open numbers`,
-    row.parent !== null && `from v${row.parent}`, row.undone && 'undone'].filter(Boolean).join(', ');
+  const who =
+    row.by === 'tuner'
+      ? trial
+        ? `${trial} of the tuner`
+        : 'by the tuner'
+      : [row.by === 'hand' && 'by hand', trial].filter(Boolean).join(', ');
+  return [
+    `v${row.id}`,
+    row.name,
+    row.star && 'starred',
+    plain(row.text),
+    shownAs(row),
+    row.doubt ? `disturbed: ${row.doubt.text}` : spreadOf(row),
+    row.remark,
+    row.than,
+    row.ms !== null && row.est !== null && !failed(row) && `estimated ${guess(row)} ms`,
+    row.gflops !== null && `${count(row.gflops)} GFLOP/s`,
+    who,
+    row.holes > 0 && `${row.holes} open numbers`,
+    row.parent !== null && `from v${row.parent}`,
+    row.undone && 'undone'
+  ]
+    .filter(Boolean)
+    .join(', ');
 }
 
-interface ShapeProps { row: Pick<VariantRow, 'by' | 'holes' | 'status'>; current?: boolean }
+interface ShapeProps {
+  row: Pick<VariantRow, 'by' | 'holes' | 'status'>;
+  current?: boolean;
+}
 
 /** Round by hand, a diamond by the tuner, dashed with open numbers, crossed when it failed. */
 export function Shape({ row, current }: ShapeProps) {
   const bad = failed(row);
   return (
-    <svg class={`swb-shape${current ? ' is-current' : ''}${row.holes > 0 ? ' is-open' : ''}${bad ? ' is-failed' : ''}`} width="22" height="22" aria-hidden>
+    <svg
+      class={`swb-shape${current ? ' is-current' : ''}${row.holes > 0 ? ' is-open' : ''}${bad ? ' is-failed' : ''}`}
+      width="22"
+      height="22"
+      aria-hidden
+    >
       {current && <circle class="swb-halo" cx="11" cy="11" r="9.5" />}
-      {row.by === 'tuner' ? <rect x="6.5" y="6.5" width="9" height="9" transform="rotate(45 11 11)" /> : <circle cx="11" cy="11" r="5.5" />}
+      {row.by === 'tuner' ? (
+        <rect x="6.5" y="6.5" width="9" height="9" transform="rotate(45 11 11)" />
+      ) : (
+        <circle cx="11" cy="11" r="5.5" />
+      )}
       {bad && <path d="M8.5 8.5l5 5m0-5l-5 5" />}
     </svg>
   );
 }
 
 interface NodeProps {
-  row: VariantRow; left: number; top: number; current: boolean; stop: boolean; marked: boolean; best: boolean;
+  row: VariantRow;
+  left: number;
+  top: number;
+  current: boolean;
+  stop: boolean;
+  marked: boolean;
+  best: boolean;
   /** Which of how many branches it is. */
-  place: number; all: number;
+  place: number;
+  all: number;
   /** Change against the one on show, of the best only. */
   gain: number | null;
 }
 
 export const Node = memo(function Node({ row, left, top, current, stop, marked, gain, best, place, all }: NodeProps) {
-  const about = words(row) + (best ? `, the fastest measured${gain === null ? '' : `, ${signedPercent(gain)} against the one on show`}` : '');
+  const about =
+    words(row) +
+    (best ? `, the fastest measured${gain === null ? '' : `, ${signedPercent(gain)} against the one on show`}` : '');
   const state = `${row.undone ? ' is-undone' : ''}${current ? ' is-current' : ''}${marked ? ' is-marked' : ''}`;
   return (
     <div class={`swb-step${state}`} role="none" style={{ left: `${left}px`, top: `${top}px` }}>
-      <button role="treeitem" data-step={row.id} aria-level={row.x + 1} aria-posinset={place} aria-setsize={all} aria-current={current ? 'step' : undefined}
-        aria-selected={marked} aria-label={about} tabIndex={stop ? 0 : -1} title={about}>
+      <button
+        role="treeitem"
+        data-step={row.id}
+        aria-level={row.x + 1}
+        aria-posinset={place}
+        aria-setsize={all}
+        aria-current={current ? 'step' : undefined}
+        aria-selected={marked}
+        aria-label={about}
+        tabIndex={stop ? 0 : -1}
+        title={about}
+      >
         <span class="swb-step-id swb-cut">
           {row.star && <i>★ </i>}v{row.id}
-          {best && <em title={gain !== null ? 'The fastest measured: its time against the one on show' : undefined}> best{gain !== null && !row.name && ` ${signedPercent(gain)}`}</em>}{row.name && <b> {row.name}</b>}
+          {best && (
+            <em title={gain !== null ? 'The fastest measured: its time against the one on show' : undefined}>
+              {' best'}
+              {gain !== null && !row.name && ` ${signedPercent(gain)}`}
+            </em>
+          )}
+          {row.name && <b> {row.name}</b>}
         </span>
         <Shape row={row} current={current} />
-        <span class={`swb-step-ms${failed(row) ? ' swb-careful' : row.ms === null ? ' swb-faint' : row.doubt ? ' swb-doubt' : ''}${best ? ' is-best' : ''}`}>
-          {shownAs(row)}{row.ms !== null && !failed(row) && <small> {spreadOf(row)}</small>}
+        <span
+          class={`swb-step-ms${failed(row) ? ' swb-careful' : row.ms === null ? ' swb-faint' : row.doubt ? ' swb-doubt' : ''}${best ? ' is-best' : ''}`}
+        >
+          {shownAs(row)}
+          {row.ms !== null && !failed(row) && <small> {spreadOf(row)}</small>}
         </span>
         <span class="swb-step-text swb-cut">{origin(row)}</span>
       </button>
@@ -82,12 +146,24 @@ export const Node = memo(function Node({ row, left, top, current, stop, marked, 
 });
 
 /** The name of a variant, to be written where it stands. */
-export function NameField({ row, left, top, onDone }: { row: VariantRow; left: number; top: number; onDone: (name: string | null) => void }) {
+export function NameField({
+  row,
+  left,
+  top,
+  onDone
+}: {
+  row: VariantRow;
+  left: number;
+  top: number;
+  onDone: (name: string | null) => void;
+}) {
   const field = useRef<HTMLInputElement>(null);
   const open = useRef(true);
   useEffect(() => {
     field.current?.select();
-    return () => { open.current = false; }; // a field that is taken away loses the focus: that gives no name
+    return () => {
+      open.current = false;
+    }; // a field that is taken away loses the focus: that gives no name
   }, []);
   const end = (name: string | null): void => {
     if (!open.current) return;
@@ -95,13 +171,21 @@ export function NameField({ row, left, top, onDone }: { row: VariantRow; left: n
     onDone(name);
   };
   return (
-    <input ref={field} class="swb-name" maxLength={60} defaultValue={row.name} placeholder={`name of v${row.id}`} aria-label={`Name of v${row.id}`}
-      style={{ left: `${left}px`, top: `${top}px` }} onBlur={event => end(event.currentTarget.value)}
+    <input
+      ref={field}
+      class="swb-name"
+      maxLength={60}
+      defaultValue={row.name}
+      placeholder={`name of v${row.id}`}
+      aria-label={`Name of v${row.id}`}
+      style={{ left: `${left}px`, top: `${top}px` }}
+      onBlur={event => end(event.currentTarget.value)}
       onKeyDown={event => {
         if (event.key !== 'Enter' && event.key !== 'Escape') return;
         event.preventDefault();
         event.stopPropagation();
         end(event.key === 'Enter' ? event.currentTarget.value : null);
-      }} />
+      }}
+    />
   );
 }

@@ -29,14 +29,26 @@ export function treeOf(list: readonly VariantRow[]): Tree {
     order.push(row);
     todo.push(...[...(below.get(row.id) ?? [])].reverse());
   }
-  const among = new Map([...below.values()].flatMap(branches => branches.map((row, k) => [row.id, [k + 1, branches.length]] as const)));
+  const among = new Map(
+    [...below.values()].flatMap(branches => branches.map((row, k) => [row.id, [k + 1, branches.length]] as const))
+  );
   const ys = list.map(row => row.y);
   const top = Math.min(...ys);
-  return { rows, order, among, top, width: (Math.max(...list.map(row => row.x)) + 1) * WIDTH, height: (Math.max(...ys) - top + 1) * HEIGHT };
+  return {
+    rows,
+    order,
+    among,
+    top,
+    width: (Math.max(...list.map(row => row.x)) + 1) * WIDTH,
+    height: (Math.max(...ys) - top + 1) * HEIGHT
+  };
 }
 
 /** Left and top edge of a node's cell. */
-export const cell = (tree: Tree, row: VariantRow): readonly [number, number] => [row.x * WIDTH, (row.y - tree.top) * HEIGHT];
+export const cell = (tree: Tree, row: VariantRow): readonly [number, number] => [
+  row.x * WIDTH,
+  (row.y - tree.top) * HEIGHT
+];
 
 /** The line from a node to what came of it: along the row, down or up between two columns, along the other row. */
 export function edge(tree: Tree, row: VariantRow): string {
@@ -53,18 +65,27 @@ export function edge(tree: Tree, row: VariantRow): string {
 export function next(tree: Tree, row: VariantRow, at: number, key: string): VariantRow | undefined {
   const rows = tree.order;
   const nearest = (way: number): VariantRow | undefined =>
-    rows.filter(one => (one.y - row.y) * way > 0)
-      .sort((a, b) => Math.abs(a.y - row.y) - Math.abs(b.y - row.y) || Math.abs(a.x - row.x) - Math.abs(b.x - row.x))[0];
+    rows
+      .filter(one => (one.y - row.y) * way > 0)
+      .sort(
+        (a, b) => Math.abs(a.y - row.y) - Math.abs(b.y - row.y) || Math.abs(a.x - row.x) - Math.abs(b.x - row.x)
+      )[0];
   switch (key) {
-    case 'Home': return rows[0];
-    case 'End': return tree.rows.get(at);
-    case 'ArrowLeft': return tree.rows.get(row.parent ?? -1);
+    case 'Home':
+      return rows[0];
+    case 'End':
+      return tree.rows.get(at);
+    case 'ArrowLeft':
+      return tree.rows.get(row.parent ?? -1);
     case 'ArrowRight': {
       const below = rows.filter(one => one.parent === row.id);
       return below.find(one => one.undone) ?? below[0];
     }
-    case 'ArrowUp': return nearest(-1);
-    case 'ArrowDown': return nearest(1);
-    default: return undefined;
+    case 'ArrowUp':
+      return nearest(-1);
+    case 'ArrowDown':
+      return nearest(1);
+    default:
+      return undefined;
   }
 }

@@ -1,7 +1,7 @@
 """Layouts: in which order every tensor lies in memory, chosen for the whole network at once.
 
 Generated code vectorises over channels, so convolutions and windows want channels last; other operators do not mind,
-and some understand one order only. Every operator declares the orders that it can run in (`carry`, `axes`); an order is
+and some understand one order only. By what an operator declares it has a carrier (`carriers`, `axes`); an order is
 carried from node to node as far as that goes (`problem`); nodes and transpositions have declared costs (`costs`); the
 cheapest choice for the whole network is found by eliminating variables (`solve`), and written (`write`). Reshapes and
 the transpositions of the model are no obstacles: both leave memory as it is (`order`), so a transposition is only made
@@ -10,11 +10,11 @@ where what lies in memory has to be in another order. What was decided, and why,
 
 from __future__ import annotations
 
-from ...graph import Graph
-from ..base import because, graph_pass, keep_detail
-from .problem import cheapest, space
-from .record import LayoutReport, NodeLayout, Transposition, report
-from .write import write
+from workbench.graph.graph import Graph
+from workbench.graph.passes.base import because, graph_pass, keep_detail
+from workbench.graph.passes.layout.problem import cheapest, space
+from workbench.graph.passes.layout.record import LayoutReport, NodeLayout, Transposition, report
+from workbench.graph.passes.layout.write import write
 
 __all__ = ["LayoutReport", "NodeLayout", "Transposition", "choose", "layout"]
 

@@ -8,37 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from ...graph import TensorType
-from ...opdef import Call
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """Which input holds a convolution's weights, and the places of their channels, first as the model has them."""
-
-    at: int
-    input_first: bool = False
-
-    def perm(self, rank: int) -> tuple[int, ...]:
-        """To the layout that goes with channels last: kernel, input channels, output channels."""
-        return (*range(2, rank), *((0, 1) if self.input_first else (1, 0)))
-
-    def per_output(self, shape: tuple[int, ...], moved: bool) -> int:
-        """Products for each element: of the output, or of the input where that has the first channels."""
-        channel = (-2 if self.input_first else -1) if moved else 0
-        return prod(shape) // max(1, shape[channel])
-
-
-#: Convolutions.
-CONVOLUTIONS = {
-    "Conv": Weights(1),
-    "ConvInteger": Weights(1),
-    "QLinearConv": Weights(3),
-    "ConvTranspose": Weights(1, True),
-}
-
-#: Operators that look at neighbouring elements of an image.
-WINDOWS = ("MaxPool", "AveragePool", "LpPool", "LRN")
+from workbench.graph.call import Call
+from workbench.graph.graph import TensorType
+from workbench.graph.opdef import opdef
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +56,10 @@ class Prices:
     def run(self, call: Call, out: TensorType, channels_first: bool = False) -> float:
         """A node, by what it reads, writes and computes."""
         nbytes = out.nbytes + sum(t.nbytes for t in call.types if t is not None)
-        weights = CONVOLUTIONS.get(call.node.op)
+        op = opdef(call.node)
+        weights = op.weights
         if weights is None:
-            first = self.window_first if call.node.op in WINDOWS else self.other_first
+            first = self.window_first if op.window else self.other_first
             return nbytes / self.bytes_per_ns * (first if channels_first else 1.0)
         moved = call.get_str("layout", "NCHW") == "NHWC"
         pixels = call.type(0).size if weights.input_first else out.size

@@ -16,6 +16,8 @@ from math import prod
 
 import numpy as np
 
+from workbench.graph.facts import inverse
+
 Shape = tuple[int, ...]
 Perm = tuple[int, ...]
 
@@ -88,11 +90,6 @@ PLAIN = Order()
 def last(rank: int) -> Perm:
     """Permutation to channels last."""
     return (0, *range(2, rank), 1) if rank > 2 else tuple(range(rank))
-
-
-def inverse(perm: Sequence[int]) -> Perm:
-    """Permutation that undoes another one."""
-    return tuple(perm.index(a) for a in range(len(perm)))
 
 
 def _with_units(axes: list[int], shape: Sequence[int]) -> Perm:

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....turns import pause
-from ...graph import Graph, Node
-from ..fuse import PRODUCTS, fuse, fusion_class, is_view
-from .carry import RESULT, Mode, Site, carrier
-from .costs import PRICES
-from .order import PLAIN, Order, common_digits
-from .solve import LIMIT, Factor, Solution, Table, solve
+from workbench.graph.graph import Graph, Node
+from workbench.graph.opdef import opdef
+from workbench.graph.passes.fuse import fuse, fusion_class, is_view
+from workbench.graph.passes.layout.carriers import carrier
+from workbench.graph.passes.layout.carry import RESULT, Mode, Site
+from workbench.graph.passes.layout.costs import PRICES
+from workbench.graph.passes.layout.order import PLAIN, Order, common_digits
+from workbench.graph.passes.layout.solve import LIMIT, Factor, Solution, Table, solve
+from workbench.turns import pause
 
 #: Most orders of one tensor that are looked at.
 MOST_ORDERS = 5
@@ -188,21 +190,21 @@ def _situations(graph: Graph) -> dict[str, str]:
         users = consumers.get(tensor, [])
         if len(users) != 1 or tensor in graph.outputs:
             return None
-        return reader(users[0].outputs[0]) if users[0].op == "Transpose" else users[0]
+        return reader(users[0].outputs[0]) if opdef(users[0]).transposes else users[0]
 
     def maker(tensor: str) -> Node | None:
         """The node that makes a tensor, looking through transpositions."""
         node = producers.get(tensor)
-        return maker(node.inputs[0]) if node is not None and node.op == "Transpose" else node
+        return maker(node.inputs[0]) if node is not None and opdef(node).transposes else node
 
     found = {}
     for t in graph.types:
         before, after = maker(t), reader(t)
         takes = [
-            n is not None and n.op != "Slice" and kinds[n.name] in which and not anchored[group[n.name]]
+            n is not None and not opdef(n).moves and kinds[n.name] in which and not anchored[group[n.name]]
             for n, which in ((before, ("injective",)), (after, ("injective", "reduction")))
         ]
-        if any(n is not None and n.op in PRODUCTS for n in (before, after)):
+        if any(n is not None and opdef(n).reads_through for n in (before, after)):
             found[t] = "fused" if after is not None else "alone"
         elif before is not None and after is not None and group[before.name] == group[after.name]:
             found[t] = "inside" if anchored[group[before.name]] else "fused"

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from workbench.graph.graph import Graph
+from workbench.graph.passes.layout.carry import Mode
+from workbench.graph.passes.layout.order import Order, last
+from workbench.graph.passes.layout.problem import Space
+from workbench.graph.passes.layout.solve import Solution
+from workbench.graph.passes.layout.write import Moved
 from workbench.legible import shown_legibly
-
-from ...graph import Graph
-from .carry import Mode
-from .order import Order, last
-from .problem import Space
-from .solve import Solution
-from .write import Moved
+from workbench.markup import Drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Transposition:
 
 
 @dataclass(frozen=True, slots=True)
-class LayoutReport:
+class LayoutReport(Drawn):
     """Layouts of a network.
 
     Attributes
@@ -95,13 +95,7 @@ class LayoutReport:
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain values."""
-        return {
-            "nodes": [{k: getattr(n, k) for k in n.__slots__} for n in self.nodes],
-            "moves": [{k: getattr(m, k) for k in m.__slots__} for m in self.moves],
-            "cost_ns": self.cost_ns,
-            "model_ns": self.model_ns,
-            "bound_ns": self.bound_ns,
-        }
+        return asdict(self)
 
     @shown_legibly
     def __str__(self) -> str:
@@ -122,11 +116,6 @@ class LayoutReport:
             f"{sum(m.nbytes for m in self.moves) / 1e6:.2f} MB; estimated {self.cost_ns / 1e3:.0f} µs, "
             f"{self.model_ns / 1e3:.0f} µs as the model has it ({how})"
         )
-
-    def _repr_html_(self) -> str:
-        from ...html import layout_html
-
-        return str(layout_html(self))
 
 
 _SITUATIONS = {

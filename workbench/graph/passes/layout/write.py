@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...edit import GraphEditor
-from ...graph import Array, AttrValue, Graph, Node
-from .carry import Mode, Site, carrier
-from .order import PLAIN, Order, Perm, Shape, common_digits, last
+from workbench.graph.edit import GraphEditor
+from workbench.graph.graph import Array, AttrValue, Graph, Node
+from workbench.graph.passes.layout.carriers import carrier
+from workbench.graph.passes.layout.carry import Mode, Site
+from workbench.graph.passes.layout.order import PLAIN, Order, Perm, Shape, common_digits, last
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,2 @@
+/** A name that nothing else has. */
+export const newId = (): string => Math.random().toString(36).slice(2);

@@ -1,0 +1,194 @@
+// The whole workbench: header, notes, one of two screens, status bar.
+
+import { PANELS } from '@panels';
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { Button, Key } from '../elements/controls';
+import { Blank } from '../elements/blank';
+import { capacity } from '../../shared/format';
+import { Header } from './header';
+import { Notes } from './notes';
+import type { Panel, PanelProps, Place } from '../panel';
+import { Switch } from '../elements/switch';
+import { panelOf, Tabs } from '../elements/tabs';
+import { useUi } from './ui';
+import { linkWords } from '../kernel/link-words';
+
+/** The panels that stand in a place, of those that the kernel has something for. */
+type At = (place: Place) => readonly Panel[];
+type Placed = PanelProps & { at: At };
+
+function Slot({ panel: { name, View }, tab, ...props }: PanelProps & { panel: Panel; tab?: boolean }) {
+  const ui = useUi();
+  return (
+    <div class={`swb-slot swb-slot-${name}`} data-swb-panel={name} {...(tab ? panelOf(ui, 'middle', name) : {})}>
+      <View {...props} />
+    </div>
+  );
+}
+
+/** Panels one below the other. */
+const Slots = ({ panels, ...props }: PanelProps & { panels: readonly Panel[] }) => (
+  <>
+    {panels.map(panel => (
+      <Slot key={panel.name} {...props} panel={panel} />
+    ))}
+  </>
+);
+
+/** The model's graph, or the stages of the open task; both where there are both. */
+function Drawings({ panels, ...props }: PanelProps & { panels: readonly Panel[] }) {
+  const wanted = useSignal('');
+  const open = panels.find(one => one.name === wanted.value) ?? panels[0]!;
+  return (
+    <div class="swb-pictures">
+      {panels.length > 1 && (
+        <Switch
+          label="Which graph"
+          values={panels.map(one => [one, one.title] as const)}
+          value={open}
+          onPick={({ name }) => {
+            wanted.value = name;
+          }}
+        />
+      )}
+      <Slot key={open.name} {...props} panel={open} />
+    </div>
+  );
+}
+
+/** The loop nest, its code, or what differs between two variants: tabs where there is more than one. */
+function Centre({ at, ...props }: Placed) {
+  const { middle } = useUi();
+  const panels = at('middle');
+  const open = panels.find(({ name }) => name === middle.value) ?? panels[0];
+  if (!open) return null;
+  const { name } = open;
+  const many = panels.length > 1;
+  const tabs = panels.map(one => [one.name, one.title] as const);
+  const pick = (picked: string): void => {
+    middle.value = picked;
+  };
+  return (
+    <>
+      {many && <Tabs name="middle" label="Views of the schedule" tabs={tabs} open={name} onPick={pick} />}
+      <Slot key={name} {...props} panel={open} tab={many} />
+      <Slots {...props} panels={at(`below ${name}`)} />
+    </>
+  );
+}
+
+function Schedule({ at, ...props }: Placed) {
+  const ui = useUi();
+  const drawings = at('drawing');
+  const left = at('left');
+  const right = at('right');
+  const bottom = at('bottom');
+  const aside = drawings.length + left.length > 0;
+  const main = at('middle').length + right.length > 0;
+  return (
+    <div
+      class={`swb-schedule${aside ? '' : ' no-left'}${main ? '' : ' no-main'}`}
+      {...(at('run').length > 0 ? panelOf(ui, 'screens', 'schedule') : {})}
+    >
+      {main && (
+        <Area name="nest">
+          <Centre {...props} at={at} />
+        </Area>
+      )}
+      {right.length > 0 && (
+        <Area name="palette">
+          <Slots {...props} panels={right} />
+        </Area>
+      )}
+      {aside && (
+        <Area name="left">
+          {drawings.length > 0 && <Drawings {...props} panels={drawings} />}
+          <Slots {...props} panels={left} />
+        </Area>
+      )}
+      {bottom.length > 0 && (
+        <Area name="variants">
+          <Slots {...props} panels={bottom} />
+          {at('results').map(({ name, Fold }) => Fold && <Fold key={name} {...props} />)}
+        </Area>
+      )}
+    </div>
+  );
+}
+
+const Area = ({ name, children }: { name: string; children: ComponentChildren }) => (
+  <div class={`swb-area-${name}`}>{children}</div>
+);
+
+/** Tuning, or a log to look at, which nothing can be started on. */
+function Tuning({ at, ...props }: Placed) {
+  const ui = useUi();
+  const run = at('run');
+  return (
+    <div class="swb-tuning-screen" {...(run.length > 0 ? panelOf(ui, 'screens', 'tuning') : {})}>
+      <Slots {...props} panels={run} />
+      <div class="swb-tuning-grid">
+        <Slots {...props} panels={at('results')} />
+      </div>
+    </div>
+  );
+}
+
+function StatusBar({ store }: PanelProps) {
+  const ui = useUi();
+  const meta = store.see('meta');
+  const log = store.see('status')?.log ?? '';
+  const words = linkWords(store);
+  const caches = meta?.caches.map(cache => `${cache.name} ${capacity(cache.bytes)}`) ?? [];
+  const target = [meta?.target, ...caches].filter(Boolean).join(' · ');
+  return (
+    <footer class="swb-foot">
+      <span class="swb-foot-link swb-cut" role="status" title={words.short}>
+        <i class={`swb-lamp is-${words.level}`} />
+        {words.short}
+      </span>
+      <span class="swb-foot-target swb-cut" title={target}>
+        {target}
+      </span>
+      {log && (
+        <span class="swb-foot-log swb-cut" title={log}>
+          {log.split(/[\\/]/).pop()}
+        </span>
+      )}
+      <Button
+        class="swb-link"
+        onPress={() => {
+          ui.sheet.value = true;
+        }}
+      >
+        Keyboard<Key>?</Key>
+      </Button>
+    </footer>
+  );
+}
+
+function Nothing() {
+  return (
+    <Blank title="Nothing is open">
+      Pass a model, a task, a schedule or a tuning log: <code>Workbench(load_onnx("model.onnx"))</code>
+    </Blank>
+  );
+}
+
+export function Shell(props: PanelProps) {
+  const ui = useUi();
+  const names = props.store.see('meta')?.panels ?? [];
+  const panels = names.flatMap(name => PANELS.find(one => one.name === name) ?? []);
+  const at: At = place => panels.filter(one => one.at.includes(place));
+  const tuning = at('run').length > 0 ? ui.tab.value === 'tuning' : at('middle').length === 0;
+  const Screen = tuning ? Tuning : Schedule;
+  return (
+    <>
+      <Header store={props.store} />
+      <Notes store={props.store} />
+      {names.length === 0 ? <Nothing /> : <Screen {...props} at={at} />}
+      <StatusBar {...props} />
+    </>
+  );
+}

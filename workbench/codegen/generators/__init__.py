@@ -1,0 +1,7 @@
+"""The code generators, a module each: what is declared here with `workbench.codegen.backend.backend` is found."""
+
+from __future__ import annotations
+
+from workbench.provided import import_modules
+
+import_modules(__name__)

@@ -1,0 +1,212 @@
+"""From a concrete function to the text of an LLVM module: temporaries are placed, parallel loops become regions.
+
+The entry point is ``void symbol(ptr bufs, ptr workspace, ptr rt)``. Every top-level parallel nest is a function of
+its own, ``void region(ptr ctx, i64 task, i64 tid)``, that the runtime's launch function calls once per task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workbench.codegen.llvm.access import ZERO_BYTES, ZEROS
+from workbench.codegen.llvm.addresses import mask_bytes
+from workbench.codegen.llvm.builder import FunctionBuilder, Value, index
+from workbench.codegen.llvm.nest import NestEmitter
+from workbench.codegen.lowering import cut, lowered
+from workbench.codegen.row_padding import with_slack
+from workbench.codegen.workspace import Placed, place
+from workbench.ir.func import Func
+from workbench.ir.poly import concrete
+from workbench.ir.stmt import For, blocks, loops, parallel_chain, touched
+
+if TYPE_CHECKING:
+    from workbench.target import Target
+
+
+def emit_module(
+    func: Func, target: Target, symbol: str, poison: bool = False, attributes: Sequence[str] = ()
+) -> tuple[str, int, int]:
+    """Return the LLVM text and the workspace sizes (shared, per thread) in bytes.
+
+    Parameters
+    ----------
+    func : Func
+        Concrete, scheduled or not.
+    target : Target
+        Machine to generate for.
+    symbol : str
+        Name of the entry point.
+    poison : bool
+        Fill stack temporaries with NaN first.
+    attributes : sequence of str
+        Further attributes of every function, as the architecture wants them.
+    """
+    return ModuleEmitter(as_emitted(func, target), target, symbol, poison, attributes).emit()
+
+
+def as_emitted(func: Func, target: Target) -> Func:
+    """Return the function that code is emitted for: lowered, and with room at the ends of its temporaries."""
+    return with_slack(lowered(func), target.vector_bytes)
+
+
+class ModuleEmitter:
+    """Emits one module; see `emit_module`."""
+
+    #: What emits the nests.
+    emitter = NestEmitter
+
+    def __init__(self, func: Func, target: Target, symbol: str, poison: bool, attributes: Sequence[str]) -> None:
+        self._func, self._target, self._symbol, self._poison = func, target, symbol, poison
+        self._attributes = " ".join(("nounwind", *attributes))
+        self._extents = {lp.name: concrete(lp.extent) for lp, _ in loops(func.body)}
+        self._buffers = {b.name: b for b in func.buffers}
+        memory = place(func)
+        self._placed, self._shared, self._per_thread = memory.placed, memory.shared, memory.per_thread
+        self._functions: list[str] = []
+        self._declarations: dict[str, str] = {}
+
+    def emit(self) -> tuple[str, int, int]:
+        """Return the text and the workspace sizes."""
+        self.generate()
+        parts = [*self.head(), *self._functions, *self.tail()]
+        return "\n".join(parts) + "\n", self._shared, self._per_thread
+
+    def generate(self) -> None:
+        """Emit all functions."""
+        entry = self.builder()
+        args = _Arguments(Value("%bufs", "ptr"), Value("%workspace", "ptr"), index(0))
+        nest: NestEmitter | None = None
+        ctx: Value | None = None
+        for k, s in enumerate(self._func.body):
+            chain = parallel_chain(s)
+            if chain:
+                ctx = ctx or self._context(entry)
+                tasks = self._region(f"{self._symbol}.r{k}", chain)
+                self._launch(entry, f"{self._symbol}.r{k}", ctx, tasks)
+                if nest is not None:
+                    for b, _ in blocks((s,)):
+                        nest.ex.touch(b.buffer)
+            else:
+                # One emitter for all nests: it knows which buffers changed since they were read.
+                nest = nest or self._nest(entry, self._pointers(entry, args))
+                nest.start()
+                nest.body((s,))
+        self._finish(entry, f"void @{self._symbol}(ptr %bufs, ptr %workspace, ptr %rt)")
+
+    def head(self) -> list[str]:
+        """Return what stands before the functions."""
+        # Only where they are read: every loaded kernel has its own.
+        used = any(ZEROS in text for text in self._functions)
+        zeros = [f"{ZEROS} = internal global [{ZERO_BYTES} x i8] zeroinitializer, align 64"] if used else []
+        return [*zeros, *self._declarations.values()]
+
+    def tail(self) -> list[str]:
+        """Return what stands behind the functions."""
+        return [
+            f"attributes #0 = {{ {self._attributes} }}",
+            "!0 = distinct !{!0, !1}",
+            '!1 = !{!"llvm.loop.unroll.disable"}',
+        ]
+
+    def builder(self) -> FunctionBuilder:
+        """Begin a function."""
+        return FunctionBuilder(self._target.isa)
+
+    def finish(self, lines: list[str]) -> None:
+        """Take the lines of a function that is complete."""
+        self._functions.append("\n".join(lines))
+
+    def _finish(self, fb: FunctionBuilder, signature: str) -> None:
+        self.finish(fb.lines(signature))
+        self._declarations.update(fb.declarations)
+
+    def _nest(self, fb: FunctionBuilder, pointers: dict[str, Value]) -> NestEmitter:
+        target = self._target
+        return self.emitter(fb, self._buffers, pointers, self._extents, target.vector_bytes, mask_bytes(target))
+
+    # ---- memory ----------------------------------------------------------------------------------------------------
+
+    def _pointers(self, fb: FunctionBuilder, args: _Arguments, used: set[str] | None = None) -> dict[str, Value]:
+        out: dict[str, Value] = {}
+        for k, b in enumerate(self._func.params):
+            if used is not None and b.name not in used:
+                continue
+            at = fb.gep(args.bufs, index(k), "ptr")
+            out[b.name] = fb.pure(f"load ptr, {at.typed}, align 8", "ptr", 1, (at,))
+        for name, p in self._placed.items():
+            if p.kind == "stack":
+                if used is None or name in used:
+                    out[name] = self._stack(fb, p)
+                continue
+            base = args.workspace
+            if p.kind == "thread":
+                base = fb.gep(base, fb.add(fb.mul(args.tid, self._per_thread), index(self._shared)), "i8")
+            out[name] = fb.gep(base, index(p.offset), "i8")
+        return out
+
+    def _stack(self, fb: FunctionBuilder, p: Placed) -> Value:
+        slot = fb.alloca(f"[{p.nbytes} x i8]")
+        if self._poison:
+            fb.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+            fb.effect(f"call void @llvm.memset.p0.i64(ptr {slot.text}, i8 -1, i64 {p.nbytes}, i1 false)", 0)
+        return slot
+
+    # ---- parallel regions ------------------------------------------------------------------------------------------
+
+    def _context(self, fb: FunctionBuilder) -> Value:
+        ctx = fb.alloca("[2 x ptr]", 16)
+        fb.effect(f"store ptr %bufs, ptr {ctx.text}, align 8")
+        fb.effect(f"store ptr %workspace, {fb.gep(ctx, index(1), 'ptr').typed}, align 8")
+        return ctx
+
+    def _launch(self, fb: FunctionBuilder, region: str, ctx: Value, tasks: int) -> None:
+        rt = Value("%rt", "ptr")
+        pool_at, launch_at = fb.gep(rt, index(1), "ptr"), fb.gep(rt, index(2), "ptr")
+        pool = fb.pure(f"load ptr, {pool_at.typed}, align 8", "ptr", 1, (pool_at,))
+        launch = fb.pure(f"load ptr, {launch_at.typed}, align 8", "ptr", 1, (launch_at,))
+        fb.effect(f"call void {launch.text}(ptr {pool.text}, ptr @{region}, ptr {ctx.text}, i64 {tasks})")
+
+    def _region(self, name: str, chain: list[For]) -> int:
+        """Emit the function that runs one task of a parallel nest; returns the number of tasks."""
+        fb = self.builder()
+        ctx = Value("%ctx", "ptr")
+        bufs = fb.pure("load ptr, ptr %ctx, align 8", "ptr", 1, ())
+        at = fb.gep(ctx, index(1), "ptr")
+        workspace = fb.pure(f"load ptr, {at.typed}, align 8", "ptr", 1, ())
+        used = {name for b, _ in blocks((chain[0],)) for name in touched(b)}
+        pointers = self._pointers(fb, _Arguments(bufs, workspace, Value("%tid", "int64")), used)
+        nest = self._nest(fb, pointers)
+        total, tasks = cut(chain, self._target.threads)
+        task = Value("%task", "int64")
+
+        for lp in chain:
+            nest.look_ahead(lp)
+
+        def iteration(linear: Value) -> None:
+            rest = linear
+            nest.ex.env.update({lp.name: index(0) for lp in chain})  # known from the outside in
+            for lp, outer in zip(reversed(chain), (*chain[-2::-1], chain[0]), strict=True):
+                with fb.at(lp.name):
+                    nest.ex.env[lp.name] = fb.urem(rest, concrete(lp.extent)) if lp is not chain[0] else rest
+                with fb.at(outer.name):
+                    rest = fb.udiv(rest, concrete(lp.extent))
+            nest.body(chain[-1].body)
+
+        with fb.at(chain[-1].name):
+            if tasks == total:
+                iteration(task)
+            else:
+                start = fb.udiv(fb.mul(task, total), tasks)
+                stop = fb.udiv(fb.mul(fb.add(task, index(1)), total), tasks)
+                fb.loop(start, stop, 1, iteration, "task")
+        self._finish(fb, f"internal void @{name}(ptr %ctx, i64 %task, i64 %tid)")
+        return tasks
+
+
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    bufs: Value
+    workspace: Value
+    tid: Value

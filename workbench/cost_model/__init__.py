@@ -1,0 +1,29 @@
+"""Cost models: which of many candidates is worth measuring.
+
+A model scores feature rows; higher is faster. `make_model` makes one by name, `load` reads one from a file, and
+`HeldOut` says how good the predictions of a session were.
+"""
+
+from workbench.cost_model.base import MODELS, CostModel, Matrix, Rows, Scores, cost_model
+from workbench.cost_model.boosted import XGBoostModel, training_set
+from workbench.cost_model.plain import AnalyticModel, RandomModel
+from workbench.cost_model.quality import HeldOut, Quality, spearman
+from workbench.cost_model.storage import load, make_model
+
+__all__ = [
+    "MODELS",
+    "AnalyticModel",
+    "CostModel",
+    "HeldOut",
+    "Matrix",
+    "Quality",
+    "RandomModel",
+    "Rows",
+    "Scores",
+    "XGBoostModel",
+    "cost_model",
+    "load",
+    "make_model",
+    "spearman",
+    "training_set",
+]

@@ -1,0 +1,132 @@
+"""Models whose shapes are known only when they run: cut into stages that are typed by what has arrived so far.
+
+A stage is the longest run of nodes whose types follow from the shapes of what is there, and from the values of those
+small tensors that say shapes (the target of a Reshape, the sizes of a Resize). Where even that is not enough (NonZero,
+Loop, sequences) one node is computed by its reference, and the next stage begins with its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from workbench.errors import ModelError
+from workbench.graph.dtypes import DTYPES
+from workbench.graph.evaluation import infer
+from workbench.graph.graph import Array, Graph, Node, TensorType
+from workbench.graph.infer import FOLLOW, follow, make_call
+from workbench.graph.model import Program
+
+Values: TypeAlias = Mapping[str, Any]
+
+#: Problems of a node that the values at run time may solve.
+_OPEN = ("model.dynamic_value", "model.dynamic_shape")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """Nodes ``[start, stop)`` of a program as a typed graph; without a graph, one node for the reference.
+
+    Attributes
+    ----------
+    start, stop : int
+    graph : Graph or None
+    pinned : tuple of str
+        Tensors on whose values the types depend.
+    """
+
+    start: int
+    stop: int
+    graph: Graph | None
+    pinned: tuple[str, ...] = ()
+
+
+def typed_arrays(values: Values) -> dict[str, TensorType]:
+    """Types of those values that are tensors that a graph can hold."""
+    return {
+        n: TensorType(v.shape, v.dtype.name)
+        for n, v in values.items()
+        if isinstance(v, np.ndarray) and v.dtype.name in DTYPES
+    }
+
+
+def next_stage(program: Program, start: int, values: Values) -> Stage:
+    """The stage that begins at node `start`, for the values that are there (the program's constants aside)."""
+    types = typed_arrays(values)
+    pinned: dict[str, Array] = {}
+    while True:
+        run = _Run(program, types, pinned)
+        stop = run.extend(start)
+        more = [t for t in run.missing if t not in pinned and t in types and np.size(values[t]) <= FOLLOW]
+        if not more:
+            break
+        pinned |= {t: np.asarray(values[t]) for t in more}
+    if stop == start:
+        return Stage(start, start + 1, None)
+    return Stage(start, stop, _graph(program, start, stop, types, pinned), tuple(pinned))
+
+
+class _Run:
+    """One pass of inference from a node on; `missing` are the given tensors whose values would take it further."""
+
+    def __init__(self, program: Program, types: Mapping[str, TensorType], pinned: Mapping[str, Array]) -> None:
+        self._program = program
+        self._values: dict[str, Array] = {
+            **program.constants,
+            **pinned,
+        }  # untyped ones too: no node of a stage reads them
+        self._types = {**types, **typed_arrays(program.constants)}
+        self._sources: dict[str, frozenset[str]] = {n: frozenset((n,)) for n in types}
+        self.missing: frozenset[str] = frozenset()
+
+    def extend(self, start: int) -> int:
+        """Position behind the last node that can be typed."""
+        for k in range(start, len(self._program.nodes)):
+            if not self._type(self._program.nodes[k]):
+                return k
+        return len(self._program.nodes)
+
+    def _type(self, node: Node) -> bool:
+        if any(i and i not in self._types for i in node.inputs):
+            return False
+        sources = frozenset[str]().union(*(self._sources.get(i, frozenset()) for i in node.inputs))
+        call = make_call(node, self._types, self._values)
+        try:
+            outs = infer(call)
+        except ModelError as e:
+            if e.code not in _OPEN:
+                raise
+            asked = [i for i in node.inputs if i and i not in self._values]
+            asked = [i for i in asked if i in e.where[1:]] or asked
+            self.missing = frozenset[str]().union(*(self._sources.get(i, frozenset()) for i in asked))
+            return False
+        if any(t.dtype not in DTYPES for t in outs):
+            return False
+        self._types.update({o: t for o, t in zip(node.outputs, outs, strict=False) if o})
+        self._sources.update(dict.fromkeys(node.outputs, sources))
+        self._values.update(zip(node.outputs, follow(call, outs), strict=False))
+        return True
+
+
+def _graph(
+    program: Program, start: int, stop: int, types: Mapping[str, TensorType], pinned: Mapping[str, Array]
+) -> Graph:
+    nodes = program.nodes[start:stop]
+    read = {i for n in nodes for i in n.inputs if i}
+    made = [o for n in nodes for o in n.outputs if o]
+    later = {i for n in program.nodes[stop:] for i in n.inputs} | set(program.outputs)
+    constants = {n: a for n, a in {**program.constants, **pinned}.items() if n in read}
+    inputs = {n: t for n, t in types.items() if n in read and n not in constants}
+    outputs = [o for o in made if o in later]
+    if not outputs:  # nothing of it is needed
+        outputs = made[-1:]
+    return Graph.make(program.name, nodes, inputs, outputs, constants)
+
+
+def stage_key(stage_start: int, values: Values, pinned: Sequence[str]) -> tuple[Any, ...]:
+    """What the typing of a stage depends on: shapes and dtypes of what is there, and the pinned values."""
+    kinds = tuple(sorted((n, t.shape, t.dtype) for n, t in typed_arrays(values).items()))
+    return stage_start, kinds, tuple((n, np.asarray(values[n]).tobytes()) for n in pinned)

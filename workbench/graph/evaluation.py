@@ -1,0 +1,84 @@
+"""Types and values of one node, and whether it can become a kernel; what an operator cannot take names the node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.errors import ModelError, WorkbenchError
+from workbench.graph.call import Call
+from workbench.graph.graph import Array, TensorType
+from workbench.graph.opdef import foreign, opdef
+from workbench.graph.size_limits import check_types
+
+#: What NumPy and Python raise about numbers that make no sense.
+_NONSENSE = (ArithmeticError, IndexError, TypeError, ValueError)
+
+
+def infer(c: Call) -> tuple[TensorType, ...]:
+    """Types of a node's outputs.
+
+    Raises
+    ------
+    ModelError
+        "model.invalid_graph" where its numbers make no sense, "model.too_large", and what the operator finds.
+    """
+    try:
+        found = opdef(c.node).infer(c)
+        check_types(c, found)
+        return found
+    except WorkbenchError:
+        raise
+    except _NONSENSE as e:
+        raise c.error("invalid_graph", f"does not fit its inputs: {e}", "look at its attributes and shapes") from e
+
+
+def evaluate(c: Call, *args: Any) -> tuple[Any, ...]:
+    """Outputs of a node, computed by its operator's reference: arrays, and lists and None for what is no tensor.
+
+    Raises
+    ------
+    ModelError
+        "model.bad_value" for inputs that the operator cannot take, "model.too_large", "model.reference_failed".
+    """
+    op = opdef(c.node)
+    if not op.multi and any(isinstance(a, list) for a in args):  # a sequence: only the onnx package knows those
+        op = foreign(c.node.domain, c.node.op, c.node.version) or op
+    empty = _empty(c)
+    if empty:
+        return empty
+    try:
+        with np.errstate(all="ignore"):  # infinities and NaN are results like others
+            found: Any = op.reference(c, *args)
+    except WorkbenchError:
+        raise
+    except _NONSENSE as e:
+        raise c.error("bad_value", f"cannot be computed from what it is given: {e}", "look at its inputs") from e
+    except MemoryError as e:
+        raise c.error("too_large", "would give a result that there is no memory for", "look at its inputs") from e
+    every = found if isinstance(found, tuple) else (found,)
+    return tuple(v if isinstance(v, list) or v is None else np.asarray(v) for v in every)
+
+
+def _empty(c: Call) -> tuple[Array, ...]:
+    """Results of a node where neither it is given any element nor makes any; none otherwise."""
+    if all(t is None or t.size for t in c.types):
+        return ()
+    try:
+        types = infer(c)
+    except ModelError:
+        return ()
+    return () if any(t.size for t in types) else tuple(np.empty(t.shape, t.dtype) for t in types)
+
+
+def obstacle(c: Call, outs: Sequence[TensorType]) -> str:
+    """Why a node cannot become (part of) a kernel; "" where it can."""
+    op = opdef(c.node)
+    if found := op.obstacle(c):
+        return found
+    if any(c.node.outputs[1:]):
+        return "more than one result"
+    tensors = [t for i, t in enumerate(c.types) if i not in op.parameters or c.values[i] is None]
+    return "a tensor without elements" if any(t is not None and not t.size for t in (*tensors, *outs)) else ""

@@ -1,0 +1,1 @@
+"""Operators that move data: shapes, joining, slicing, gathering, scattering, repeating."""

@@ -1,0 +1,1 @@
+"""Operators of arithmetic: elementwise, matrix products, reductions, comparisons, sorting."""

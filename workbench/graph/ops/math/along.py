@@ -1,0 +1,96 @@
+"""Operators that put the elements along an axis in order or add them up: TopK, Unique, CumSum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from workbench.graph.call import Call, Case
+from workbench.graph.graph import Array, TensorType
+from workbench.graph.opdef import OpDef, operator
+from workbench.graph.ops.common import ints, same, sample
+
+
+@operator("TopK", "opaque")
+class TopK(OpDef):
+    """The k largest or smallest elements along an axis in their order, and their places; of equal ones the first."""
+
+    multi = True
+    parameters = (1,)
+
+    def _count(self, c: Call) -> int:
+        return c.get_int("k", -1) if c.version < 10 else int(c.constant(1, "number of elements").reshape(-1)[0])
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        x, k = c.shape(0), self._count(c)
+        axis = c.axis(c.get_int("axis", -1), len(x))
+        if not 0 <= k <= x[axis]:
+            code = "shape_mismatch" if k > 0 else "invalid_graph"
+            raise c.error(code, f"takes {k} of {x[axis]} elements along axis {axis}")
+        shape = (*x[:axis], k, *x[axis + 1 :])
+        return TensorType(shape, c.type(0).dtype), TensorType(shape, "int64")
+
+    def reference(self, c: Call, x: Array, *_: Any) -> tuple[Array, ...]:
+        k = self._count(c)
+        axis = c.axis(c.get_int("axis", -1), x.ndim)
+        if c.get_int("largest", 1):
+            order = x.shape[axis] - 1 - np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
+        else:
+            order = np.argsort(x, axis, kind="stable")
+        first = np.take(order, np.arange(k), axis)
+        return np.take_along_axis(x, first, axis), first.astype(np.int64)
+
+    def cases(self) -> list[Case]:
+        x = np.round(sample(3, 6) * 2)  # with several of the same
+        return [
+            Case("attribute", (x,), {"k": 2}, version=9, outputs=2),
+            Case("largest", (x, ints(4)), const=(1,), version=10, outputs=2),
+            Case("smallest", (x, ints(2)), {"largest": 0, "axis": 0}, const=(1,), outputs=2),
+        ]
+
+
+@operator("Unique", "opaque")
+class Unique(OpDef):
+    """Different elements, or slices along an axis, in their order or as they first occur; where, and how often."""
+
+    multi = True
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        hint = "cut the model there, or run it with `workbench.onnx_backend`"
+        raise c.error("dynamic_shape", "gives tensors whose shapes depend on what is computed at run time", hint)
+
+    def reference(self, c: Call, x: Array) -> tuple[Array, ...]:
+        axis = c.axis(c.get_int("axis", 0), x.ndim) if "axis" in c.node.attrs else None
+        y, first, back, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+        order = np.arange(len(first)) if c.get_int("sorted", 1) else np.argsort(first)
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        found = np.take(y, order, 0 if axis is None else axis), first[order], place[back.reshape(-1)], counts[order]
+        return (found[0], *(v.astype(np.int64) for v in found[1:]))
+
+    def cases(self) -> list[Case]:
+        x = np.round(sample(3, 4))
+        return [Case("all", (x,), outputs=4), Case("rows", (x,), {"axis": 0, "sorted": 0}, outputs=4)]
+
+
+@operator("CumSum", "opaque")
+class CumSum(OpDef):
+    """Sum of all elements up to each one along an axis, without it where `exclusive`, from the end where `reverse`."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        return same(c)
+
+    def reference(self, c: Call, x: Array, at: Array) -> Array:
+        axis, turned = c.axis(int(at.reshape(-1)[0]), x.ndim), c.get_int("reverse", 0)
+        x = np.flip(x, axis) if turned else x
+        y = np.cumsum(x, axis, dtype=x.dtype)
+        y = y - x if c.get_int("exclusive", 0) else y
+        return np.asarray(np.flip(y, axis) if turned else y)
+
+    def cases(self) -> list[Case]:
+        x = sample(2, 3, 4)
+        return [
+            Case("rows", (x, ints(1)), const=(1,)),
+            Case("before, from the end", (x, np.array(-1)), {"exclusive": 1, "reverse": 1}, const=(1,)),
+        ]

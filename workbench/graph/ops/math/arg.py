@@ -1,0 +1,91 @@
+"""Where the extremes of a tensor lie: ArgMax, ArgMin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from workbench import te
+from workbench.graph.call import Call, Case
+from workbench.graph.facts import Permuted, left_axes
+from workbench.graph.graph import Array, TensorType
+from workbench.graph.opdef import OpDef, operator
+from workbench.graph.ops.common import compute, sample
+from workbench.ir.dtypes import is_float
+
+
+class _Arg(OpDef):
+    """Number of the first extreme along an axis, or of the last; NaN counts as extreme, as in NumPy.
+
+    As a loop nest: first the extreme, then the least (or greatest) number of an element that is it.
+    """
+
+    least = False
+
+    def axis(self, c: Call) -> int:
+        """Axis along which the extreme is looked for."""
+        return c.axis(c.get_int("axis", 0), len(c.shape(0)))
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        x, axis = c.shape(0), self.axis(c)
+        if not x[axis]:
+            raise c.error("shape_mismatch", f"looks for an extreme of nothing along axis {axis}")
+        return (TensorType((*x[:axis], *((1,) if c.get_int("keepdims", 1) else ()), *x[axis + 1 :]), "int64"),)
+
+    def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted:
+        axis = self.axis(c)
+        out = perm if c.get_int("keepdims", 1) else left_axes(perm, (axis,))
+        return Permuted({**c.node.attrs, "axis": perm.index(axis)}, out)
+
+    def reference(self, c: Call, x: Array) -> Array:
+        axis, last = self.axis(c), c.get_int("select_last_index", 0)
+        x = np.flip(x, axis) if last else x
+        found = np.argmin(x, axis) if self.least else np.argmax(x, axis)
+        found = x.shape[axis] - 1 - found if last else found
+        return np.asarray(np.expand_dims(found, axis) if c.get_int("keepdims", 1) else found, np.int64)
+
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
+        axis, last = self.axis(c), c.get_int("select_last_index", 0)
+        shape, kept = self.infer(c)[0].shape, bool(c.get_int("keepdims", 1))
+        size = x.shape[axis]
+
+        def element(i: tuple[te.Axis, ...], k: te.Axis) -> te.Value:
+            return x[(*i[:axis], k, *i[axis + kept :])]
+
+        def extreme(*i: te.Axis) -> Any:
+            k = te.reduce_axis(size, "k")
+            return (te.min if self.least else te.max)(element(i, k), axis=k)
+
+        best = compute(shape, extreme, c.name("extreme"))
+
+        def number(*i: te.Axis) -> Any:
+            k = te.reduce_axis(size, "k")
+            v = element(i, k)
+            hit = te.equal(v, best[i])
+            hit = te.logical_or(hit, te.not_equal(v, v)) if is_float(x.dtype) else hit
+            return te.max(te.select(hit, k, -1), axis=k) if last else te.min(te.select(hit, k, size), axis=k)
+
+        return compute(shape, number, c.name("number"))
+
+    def cases(self) -> list[Case]:
+        x = np.round(sample(3, 4, 5) * 2)  # with several of the same
+        whole = (x * 3).astype(np.int32)
+        return [
+            Case("first axis", (x,)),
+            Case("last axis, dropped", (x,), {"axis": -1, "keepdims": 0}),
+            Case("middle, the last one", (x,), {"axis": 1, "select_last_index": 1}),
+            Case("whole numbers", (whole,), {"axis": 2, "keepdims": 0}),
+        ]
+
+
+@operator("ArgMax", "reduction")
+class ArgMax(_Arg):
+    """Number of the largest element along an axis."""
+
+
+@operator("ArgMin", "reduction")
+class ArgMin(_Arg):
+    """Number of the smallest element along an axis."""
+
+    least = True

@@ -1,0 +1,99 @@
+"""Boxes in images."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from workbench.graph.call import Call, Case
+from workbench.graph.graph import Array, TensorType
+from workbench.graph.opdef import OpDef, operator
+from workbench.graph.ops.common import sample
+
+
+@operator("NonMaxSuppression", "opaque")
+class NonMaxSuppression(OpDef):
+    """Of boxes that overlap the one with the highest score, for each image and class: [image, class, box]."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        hint = "cut the model there, or run it with `workbench.onnx_backend`"
+        raise c.error("dynamic_shape", "gives as many boxes as its values at run time let it", hint)
+
+    def reference(
+        self, c: Call, boxes: Array, scores: Array,
+        most: Array | None = None, overlap: Array | None = None, least: Array | None = None,
+    ) -> Array:  # fmt: skip
+        count, limit = (0 if v is None else v.reshape(-1)[0].item() for v in (most, overlap))
+        floor = -np.inf if least is None else least.reshape(-1)[0]
+        found = list[tuple[int, int, int]]()
+        for b in range(len(boxes)):
+            corners = _corners(boxes[b], bool(c.get_int("center_point_box", 0)))
+            for k in range(scores.shape[1]):
+                found += [(b, k, box) for box in _chosen(corners, scores[b, k], int(count), limit, floor)]
+        return np.array(found, np.int64).reshape(-1, 3)
+
+    def cases(self) -> list[Case]:
+        boxes = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [3, 3, 5, 4]]], np.float32)
+        limits = (np.array([2]), np.array([0.5], np.float32))
+        return [Case("all scores", (boxes, sample(1, 2, 3), *limits)), Case("nothing", (boxes, sample(1, 2, 3)))]
+
+
+def _corners(boxes: Array, centred: bool) -> Array:
+    """Least and greatest coordinates of boxes, in two halves."""
+    first, second = boxes[:, :2], boxes[:, 2:]
+    if centred:
+        return np.concatenate([first - second / 2, first + second / 2], axis=1)
+    return np.concatenate([np.minimum(first, second), np.maximum(first, second)], axis=1)
+
+
+def _chosen(boxes: Array, scores: Array, count: int, limit: float, floor: float) -> list[int]:
+    """Numbers of at most `count` boxes, by falling scores, that overlap none before them by more than `limit`."""
+    area = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
+    kept = list[int]()
+    for box in np.argsort(-scores, kind="stable"):
+        if len(kept) >= count or not scores[box] > floor:
+            break
+        low, high = np.maximum(boxes[kept, :2], boxes[box, :2]), np.minimum(boxes[kept, 2:], boxes[box, 2:])
+        common = np.prod(np.maximum(high - low, 0), axis=1)
+        union = area[kept] + area[box] - common
+        if not np.any((common > 0) & (common > limit * union)):
+            kept.append(int(box))
+    return kept
+
+
+@operator("MaxRoiPool", "opaque")
+class MaxRoiPool(OpDef):
+    """Maximum over a grid of windows in each region ``[image, x1, y1, x2, y2]``, whose corners belong to it."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        grid = c.get_ints("pooled_shape")
+        if len(c.shape(0)) != 4 or len(c.shape(1)) != 2 or c.shape(1)[1] != 5 or not grid or len(grid) != 2:
+            given = f"{list(c.shape(0))}, {list(c.shape(1))} and {grid}"
+            raise c.error("shape_mismatch", f"takes images, regions of five numbers and a grid, not {given}")
+        return (TensorType((c.shape(1)[0], c.shape(0)[1], *grid), c.type(0).dtype),)
+
+    def reference(self, c: Call, x: Array, rois: Array) -> Array:
+        grid = c.get_ints("pooled_shape") or ()
+        out = np.zeros((len(rois), x.shape[1], *grid), x.dtype)
+        scale = np.float32(c.get_float("spatial_scale", 1.0))
+        for image, to, corners in zip(rois[:, 0].astype(int), out, rois[:, 1:], strict=True):
+            left, top, right, bottom = (int(np.floor(v * scale + 0.5)) for v in corners)
+            rows = _bins(top, bottom, grid[0], x.shape[2])
+            cols = _bins(left, right, grid[1], x.shape[3])
+            for i, h in enumerate(rows):
+                for j, w in enumerate(cols):
+                    part = x[image, :, h, w]
+                    if part.size:
+                        to[:, i, j] = part.max(axis=(1, 2))
+        return out
+
+    def cases(self) -> list[Case]:
+        rois = np.array([[0, 0, 0, 3, 3], [1, 1, 2, 9, 4]], np.float32)
+        return [Case("two", (sample(2, 3, 6, 5), rois), {"pooled_shape": (2, 3)})]
+
+
+def _bins(first: int, last: int, count: int, size: int) -> list[slice]:
+    """Parts of a dimension that cover a range in equal steps, as far as the image goes."""
+    step = np.float32(max(last - first + 1, 1)) / np.float32(count)
+    starts = (int(np.floor(k * step)) + first for k in range(count))
+    ends = (int(np.ceil((k + 1) * step)) + first for k in range(count))
+    return [slice(min(max(a, 0), size), min(max(b, 0), size)) for a, b in zip(starts, ends, strict=True)]

@@ -1,0 +1,310 @@
+"""Normalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from workbench import te
+from workbench.graph.call import Call, Case
+from workbench.graph.facts import BIAS, DATA, MEAN, SCALE, VARIANCE, Input, Permuted
+from workbench.graph.graph import Array, Node, TensorType
+from workbench.graph.opdef import OpDef, operator
+from workbench.graph.ops.common import (
+    as_type,
+    at,
+    compute,
+    from_nchw,
+    layout_of,
+    place,
+    same,
+    sample,
+    spatial_names,
+    to_nchw,
+    unplace,
+)
+
+
+def _channel(c: Call) -> int:
+    return len(c.shape(0)) - 1 if layout_of(c) == "NHWC" else 1
+
+
+def _names(c: Call, rank: int) -> tuple[str, ...] | None:
+    return spatial_names(layout_of(c), rank - 2) if 3 <= rank <= 5 else None
+
+
+def _check_vectors(c: Call, count: int) -> tuple[TensorType, ...]:
+    channels = c.shape(0)[_channel(c)] if len(c.shape(0)) > 1 else 0
+    for i in range(1, count):
+        if c.shape(i) != (channels,):
+            raise c.error("shape_mismatch", f"has a parameter of shape {list(c.shape(i))} for {channels} channels")
+    return same(c)
+
+
+@operator("BatchNormalization", "injective", elementwise=True, image=True, word="batch_norm")
+class BatchNormalization(OpDef):
+    """Normalisation with stored statistics (inference)."""
+
+    inputs = (DATA, SCALE, BIAS, MEAN, VARIANCE)
+
+    def accepts(self, node: Node) -> bool:
+        return not any(node.outputs[1:]) and not node.attrs.get("training_mode")
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        return _check_vectors(c, 5)
+
+    def reference(self, c: Call, x: Array, *vectors: Array) -> Array:
+        shape = [1] * x.ndim
+        shape[_channel(c)] = -1
+        scale, bias, mean, var = (v.reshape(shape) for v in vectors)
+        k = scale / np.sqrt(var + np.float32(c.get_float("epsilon", 1e-5)))
+        return np.asarray((x - mean) * k + bias, dtype=x.dtype)
+
+    def lower(
+        self, c: Call, x: te.Tensor, scale: te.Tensor, bias: te.Tensor, mean: te.Tensor, var: te.Tensor
+    ) -> te.Tensor:
+        eps, axis = c.get_float("epsilon", 1e-5), _channel(c)
+
+        def body(*i: te.Axis) -> te.Value:
+            ch = i[axis]
+            return (x[i] - mean[ch]) * (scale[ch] * te.rsqrt(var[ch] + eps)) + bias[ch]
+
+        return compute(x.shape, body, c.name("batch_norm"), _names(c, x.ndim))
+
+    def cases(self) -> list[Case]:
+        vectors = (sample(3, low=0.5), sample(3), sample(3, seed=2), sample(3, seed=3, low=0.5))
+        return [
+            Case("nchw", (sample(1, 3, 4, 5), *vectors), const=(1, 2, 3, 4)),
+            Case("nhwc", (sample(1, 4, 5, 3), *vectors), {"layout": "NHWC", "epsilon": 1e-3}, const=(1, 2, 3, 4)),
+            Case("2d", (sample(4, 3), *vectors), const=(1, 2, 3, 4)),
+        ]
+
+
+@operator("InstanceNormalization", "complex", image=True, word="instance_norm")
+class InstanceNormalization(OpDef):
+    """Normalisation by the statistics of each image and channel."""
+
+    inputs = (DATA, Input("scale"), Input("bias"))
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        return _check_vectors(c, 3)
+
+    def reference(self, c: Call, x: Array, scale: Array, bias: Array) -> Array:
+        v = to_nchw(x, layout_of(c))
+        axes, shape = tuple(range(2, v.ndim)), (1, -1, *(1,) * (v.ndim - 2))
+        mean, var = np.mean(v, axis=axes, keepdims=True), np.var(v, axis=axes, keepdims=True)
+        k = scale.reshape(shape) / np.sqrt(var + np.float32(c.get_float("epsilon", 1e-5)))
+        return from_nchw(np.asarray((v - mean) * k + bias.reshape(shape), dtype=x.dtype), layout_of(c))
+
+    def lower(self, c: Call, x: te.Tensor, scale: te.Tensor, bias: te.Tensor) -> te.Tensor:
+        layout, eps = layout_of(c), c.get_float("epsilon", 1e-5)
+        n, size, ch = unplace(layout, x.shape)
+        inv = 1.0 / float(np.prod(size))
+
+        def stat(what: str, value: te.Tensor, square: te.Tensor | None = None) -> te.Tensor:
+            ks = [te.reduce_axis(s, f"r{d}") for d, s in enumerate(size)]
+
+            def total(b: te.Axis, k: te.Axis) -> te.Reduction:
+                v = value[place(layout, b, ks, k)]
+                d = v if square is None else v - square[b, k]
+                return te.sum(v if square is None else d * d, axis=ks)
+
+            s = compute((n, ch), total, c.name(f"{what}_sum"), ("n", "c"))
+            return compute((n, ch), lambda b, k: s[b, k] * inv, c.name(what), ("n", "c"))
+
+        mean = stat("mean", x)
+        var = stat("var", x, mean)
+
+        def body(*i: te.Axis) -> te.Value:
+            b, _, k = unplace(layout, i)
+            return (x[i] - mean[b, k]) * (scale[k] * te.rsqrt(var[b, k] + eps)) + bias[k]
+
+        return compute(x.shape, body, c.name("instance_norm"), _names(c, x.ndim))
+
+    def cases(self) -> list[Case]:
+        v = (sample(3, low=0.5), sample(3))
+        return [Case("nchw", (sample(2, 3, 4, 5), *v)), Case("nhwc", (sample(1, 4, 5, 3), *v), {"layout": "NHWC"})]
+
+
+@operator("LRN", "complex", image=True, window=True)
+class LRN(OpDef):
+    """Local response normalisation over neighbouring channels."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        self._reach(c)
+        return same(c)
+
+    def _reach(self, c: Call) -> tuple[int, int, int]:
+        size = c.get_int("size", 1)
+        if size < 1:
+            raise c.error("invalid_graph", f"looks at {size} channels")
+        return size, (size - 1) // 2, size // 2
+
+    def reference(self, c: Call, x: Array) -> Array:
+        x = to_nchw(x, layout_of(c))
+        size, before, after = self._reach(c)
+        square = np.pad(x * x, [(0, 0), (before, after)] + [(0, 0)] * (x.ndim - 2))
+        total = sum(square[:, k : k + x.shape[1]] for k in range(size))
+        y = x / (c.get_float("bias", 1.0) + c.get_float("alpha", 1e-4) / size * total) ** c.get_float("beta", 0.75)
+        return from_nchw(np.asarray(y, dtype=x.dtype), layout_of(c))
+
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
+        size, before, _ = self._reach(c)
+        axis = _channel(c)
+        k, channels = te.reduce_axis(size, "k"), x.shape[axis]
+
+        def window(*i: te.Axis) -> te.Reduction:
+            pos = i[axis] + k - before
+            v = x[(*i[:axis], pos, *i[axis + 1 :])]
+            return te.sum(te.select((pos >= 0) & (pos < channels), v * v, te.const(0.0)), axis=k)
+
+        names = _names(c, x.ndim)
+        total = compute(x.shape, window, c.name("square_sum"), names)
+        bias, alpha, beta = c.get_float("bias", 1.0), c.get_float("alpha", 1e-4) / size, c.get_float("beta", 0.75)
+        return compute(x.shape, lambda *i: x[i] / te.power(total[i] * alpha + bias, beta), c.name("lrn"), names)
+
+    def cases(self) -> list[Case]:
+        attrs = {"size": 5, "alpha": 0.1, "beta": 0.75, "bias": 2.0}
+        return [
+            Case("nchw", (sample(1, 7, 3, 2),), attrs),
+            Case("nhwc", (sample(1, 3, 2, 7),), {**attrs, "layout": "NHWC"}),
+        ]
+
+
+@operator("LayerNormalization", "complex", rowwise=True)
+class LayerNormalization(OpDef):
+    """Normalisation over the axes from `axis` on, then scale and shift; the statistics where they are asked for."""
+
+    multi = True
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        axis = self._axis(c)
+        for i in (k for k in (1, 2) if c.has(k)):
+            if np.broadcast_shapes(c.shape(i), c.shape(0)[axis:]) != c.shape(0)[axis:]:
+                text = f"has a parameter of shape {list(c.shape(i))} for an input of shape {list(c.shape(0))}"
+                raise c.error("shape_mismatch", text)
+        size = c.shape(0)
+        statistics = TensorType((*size[:axis], *(1,) * (len(size) - axis)), "float32")
+        return (c.type(0), *(statistics for _ in c.node.outputs[1:]))
+
+    def _axis(self, c: Call) -> int:
+        return c.axis(c.get_int("axis", -1), len(c.shape(0)))
+
+    def reference(self, c: Call, x: Array, scale: Array, bias: Array | None = None) -> Array | tuple[Array, ...]:
+        axes = tuple(range(self._axis(c), x.ndim))
+        mean = x.mean(axis=axes, keepdims=True)
+        square = np.square(x - mean).mean(axis=axes, keepdims=True)
+        deviation = np.sqrt(square + np.float32(c.get_float("epsilon", 1e-5)))
+        y = (x - mean) / deviation * scale
+        y = np.asarray(y if bias is None else y + bias, dtype=x.dtype)
+        if not any(c.node.outputs[1:]):
+            return y
+        return y, mean.astype(np.float32), (1 / deviation).astype(np.float32)
+
+    def lower(self, c: Call, x: te.Tensor, scale: te.Tensor, bias: te.Tensor | None = None) -> te.Tensor:
+        axis, eps = self._axis(c), c.get_float("epsilon", 1e-5)
+        outer = x.shape[:axis] or (1,)
+        names = tuple("ijlmnopq"[: len(outer)])  # k is what is summed over
+        part = 1.0 / float(np.prod(x.shape[axis:]))
+
+        def rows(i: Sequence[te.Axis]) -> tuple[te.Axis | int, ...]:
+            return tuple(i[:axis]) or (0,)
+
+        def ks() -> list[te.Axis]:
+            return [te.reduce_axis(e, f"k{n}" if n else "k") for n, e in enumerate(x.shape[axis:])]
+
+        k1, k2 = ks(), ks()
+        total = compute(outer, lambda *i: te.sum(x[(*i[:axis], *k1)], axis=k1), c.name("norm_sum"), names)
+        mean = compute(outer, lambda *i: total[i] * part, c.name("norm_mean"), names)
+        centred = compute(x.shape, lambda *i: x[i] - mean[rows(i)], c.name("norm_centred"))
+        squares = compute(
+            outer, lambda *i: te.sum(centred[(*i[:axis], *k2)] * centred[(*i[:axis], *k2)], axis=k2),
+            c.name("norm_squares"), names,
+        )  # fmt: skip
+        inverse = compute(outer, lambda *i: te.rsqrt(squares[i] * part + eps), c.name("norm_inverse"), names)
+
+        def body(*i: te.Axis) -> te.Value:
+            y = centred[i] * inverse[rows(i)] * at(scale, i)
+            return y if bias is None else y + at(bias, i)
+
+        return compute(x.shape, body, c.name("layer_norm"))
+
+    def cases(self) -> list[Case]:
+        x = sample(2, 3, 8)
+        return [
+            Case("last", (x, sample(8), sample(8, seed=2)), const=(1, 2)),
+            Case("statistics", (x, sample(8)), outputs=3),
+            Case("no shift", (x, sample(8)), {"epsilon": 1e-3}, const=(1,)),
+            Case("two axes", (x, sample(3, 8), sample(3, 8, seed=2)), {"axis": 1}),
+            Case("all axes", (sample(4, 5), sample(4, 5)), {"axis": 0}),
+        ]
+
+
+#: What the standard adds to a deviation, so that nothing is divided by 0; there is no attribute for it.
+_LEAST_DEVIATION = 1e-9
+
+
+@operator("MeanVarianceNormalization", "complex")
+class MeanVarianceNormalization(OpDef):
+    """Normalisation by the mean and the deviation over chosen axes, which are a float32 for float16 as well.
+
+    Both are those of the differences from a group's first element: equal numbers give 0, not what rounding leaves.
+    """
+
+    def axes(self, c: Call) -> tuple[int, ...]:
+        """Axes of a group, counted from the front."""
+        rank, named = len(c.shape(0)), c.get_ints("axes", (0, 2, 3))
+        return tuple(sorted({c.axis(a, rank) for a in named or range(rank)}))
+
+    def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted:
+        return Permuted({"axes": tuple(sorted(perm.index(a) for a in self.axes(c)))}, perm)
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        self.axes(c)
+        return same(c)
+
+    def reference(self, c: Call, x: Array) -> Array:
+        axes = self.axes(c)
+        wide = x.astype(np.result_type(x, np.float32))
+        apart = wide - wide[tuple(slice(0, 1) if d in axes else slice(None) for d in range(x.ndim))]
+        centred = apart - apart.mean(axis=axes, keepdims=True)
+        deviation = np.sqrt(np.square(centred).mean(axis=axes, keepdims=True))
+        return np.asarray(centred / (deviation + wide.dtype.type(_LEAST_DEVIATION)), dtype=x.dtype)
+
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
+        axes = self.axes(c)
+        outer = tuple(1 if d in axes else e for d, e in enumerate(x.shape))
+        part = 1.0 / float(np.prod([x.shape[d] for d in axes]))
+        wide = "float32" if x.dtype == "float16" else x.dtype
+
+        def first(i: Sequence[te.Axis | int]) -> tuple[te.Axis | int, ...]:
+            return tuple(0 if d in axes else k for d, k in enumerate(i))
+
+        def mean(v: te.Tensor, square: bool, name: str) -> te.Tensor:
+            ks = {d: te.reduce_axis(x.shape[d], f"k{n}" if n else "k") for n, d in enumerate(axes)}
+
+            def total(*i: te.Axis) -> te.Reduction:
+                e = v[tuple(ks.get(d, k) for d, k in enumerate(i))]
+                return te.sum(e * e if square else e, axis=list(ks.values()))
+
+            s = compute(outer, total, c.name(f"{name}_sum"))
+            return compute(outer, lambda *i: s[i] * part, c.name(name))
+
+        apart = compute(
+            x.shape, lambda *i: te.cast(x[i], wide) - te.cast(x[first(i)], wide), c.name("norm_apart")
+        )  # fmt: skip
+        middle = mean(apart, False, "norm_mean")
+        centred = compute(x.shape, lambda *i: apart[i] - middle[first(i)], c.name("norm_centred"))
+        squares = mean(centred, True, "norm_squares")
+        deviation = compute(outer, lambda *i: te.sqrt(squares[i]) + _LEAST_DEVIATION, c.name("norm_deviation"))
+        y = compute(x.shape, lambda *i: centred[i] / deviation[first(i)], c.name("mean_variance_norm"))
+        return as_type(c, y, x.dtype)
+
+    def cases(self) -> list[Case]:
+        return [
+            Case("channels", (sample(2, 3, 4, 5),)),
+            Case("last", (sample(3, 8),), {"axes": (-1,)}),
+            Case("two axes", (sample(2, 3, 4),), {"axes": (2, 0)}),
+            Case("all axes", (sample(4, 5),), {"axes": (1, 0)}),
+        ]

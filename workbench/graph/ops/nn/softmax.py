@@ -1,0 +1,157 @@
+"""Rows that are compared with each other: Softmax and its kin, and rows of one length."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from workbench import te
+from workbench.graph.call import Call, Case
+from workbench.graph.facts import Permuted
+from workbench.graph.graph import Array, TensorType
+from workbench.graph.opdef import OpDef, operator
+from workbench.graph.ops.common import compute, same, sample
+
+
+class AlongAxis(OpDef):
+    """Base of operators along one axis since opset 13, over all axes from `axis` on as one before."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        self.axes(c)
+        return same(c)
+
+    def axes(self, c: Call) -> tuple[int, ...]:
+        """Axes that belong together."""
+        rank = len(c.shape(0))
+        if c.version >= 13:
+            return (c.axis(c.get_int("axis", -1), rank),)
+        return tuple(range(c.axis(c.get_int("axis", 1), rank), rank))
+
+    def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted | None:
+        if c.version < 13:  # all axes from one on
+            return None
+        return Permuted({**c.node.attrs, "axis": c.moved_axis(perm, -1)}, perm)
+
+    def cases(self) -> list[Case]:
+        return [
+            Case("last", (sample(3, 7),)),
+            Case("middle", (sample(2, 5, 3),), {"axis": 1}),
+            Case("opset 9 flattens", (sample(2, 3, 2, 2),), version=9),
+            Case("opset 9 whole", (sample(4, 3),), {"axis": 0}, version=9),
+        ]
+
+
+class _Rows:
+    """Index arithmetic of a tensor some axes of which are rows: what is left, and reductions along a row."""
+
+    def __init__(self, x: te.Tensor, axes: tuple[int, ...]) -> None:
+        self.x, self.axes = x, axes
+        self.rest = [d for d in range(x.ndim) if d not in axes] or [-1]
+        self.shape = [1 if d == -1 else x.shape[d] for d in self.rest]
+        self.names = tuple("ijlmnopq"[: len(self.shape)])  # k is what is reduced over
+
+    def reduce(self, kind: str, v: te.Tensor, name: str) -> te.Tensor:
+        """Sum or maximum of each row of `v`."""
+        ks = [te.reduce_axis(self.x.shape[d], f"k{n}" if n else "k") for n, d in enumerate(self.axes)]
+        fold = te.max if kind == "max" else te.sum
+
+        def body(*i: te.Axis) -> te.Value | te.Reduction:
+            rows, cols = iter(i), iter(ks)
+            place = tuple(next(cols) if d in self.axes else next(rows) for d in range(self.x.ndim))
+            return fold(v[place], axis=ks)
+
+        return compute(self.shape, body, name, self.names)
+
+    def exponentials(self, c: Call, name: str) -> tuple[te.Tensor, te.Tensor, te.Tensor]:
+        """Largest element of each row, exp(x - largest), and the sums of these along the rows."""
+        top = self.reduce("max", self.x, c.name(f"{name}_max"))
+        e = compute(self.x.shape, lambda *i: te.exp(self.x[i] - top[self.row(i)]), c.name(f"{name}_exp"))
+        return top, e, self.reduce("sum", e, c.name(f"{name}_sum"))
+
+    def row(self, i: tuple[te.Axis, ...]) -> tuple[te.Axis | int, ...]:
+        """Row of an element."""
+        return tuple(0 if d == -1 else i[d] for d in self.rest)
+
+
+@operator("Softmax", "complex", rowwise=True, not_negative=True)
+class Softmax(AlongAxis):
+    """exp(x) / sum(exp(x)) along a row."""
+
+    def reference(self, c: Call, x: Array) -> Array:
+        axes = self.axes(c)
+        e = np.exp(x - x.max(axis=axes, keepdims=True))
+        return np.asarray(e / e.sum(axis=axes, keepdims=True))
+
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
+        rows = _Rows(x, self.axes(c))
+        _, e, total = rows.exponentials(c, "softmax")
+        inverse = compute(rows.shape, lambda *i: 1.0 / total[i], c.name("softmax_inverse"), rows.names)
+        return compute(x.shape, lambda *i: e[i] * inverse[rows.row(i)], c.name("softmax"))
+
+
+@operator("LogSoftmax", "complex")
+class LogSoftmax(AlongAxis):
+    """x - log(sum(exp(x))) along a row, without overflow."""
+
+    def reference(self, c: Call, x: Array) -> Array:
+        axes = self.axes(c)
+        y = x - x.max(axis=axes, keepdims=True)
+        return np.asarray(y - np.log(np.exp(y).sum(axis=axes, keepdims=True)))
+
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
+        rows = _Rows(x, self.axes(c))
+        top, _, total = rows.exponentials(c, "log_softmax")
+        log = compute(rows.shape, lambda *i: te.log(total[i]), c.name("log_softmax_log"), rows.names)
+        return compute(x.shape, lambda *i: x[i] - top[rows.row(i)] - log[rows.row(i)], c.name("log_softmax"))
+
+
+@operator("Hardmax", "opaque")
+class Hardmax(AlongAxis):
+    """1 at the first largest element of a row, 0 elsewhere."""
+
+    def reference(self, c: Call, x: Array) -> Array:
+        axes = self.axes(c)
+        moved = np.moveaxis(x, axes, range(x.ndim - len(axes), x.ndim))
+        flat = moved.reshape(-1, int(np.prod([x.shape[d] for d in axes], dtype=np.int64)))
+        hot = np.zeros_like(flat)
+        hot[np.arange(len(flat)), flat.argmax(axis=1)] = 1
+        return np.ascontiguousarray(np.moveaxis(hot.reshape(moved.shape), range(x.ndim - len(axes), x.ndim), axes))
+
+
+@operator("LpNormalization", "complex")
+class LpNormalization(OpDef):
+    """x divided by the norm of its row: the sum of magnitudes, or the root of the sum of squares; 0 of a row of 0."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        if c.get_int("p", 2) not in (1, 2):
+            raise c.error("invalid_graph", f"asks for the norm with exponent {c.get_int('p', 2)}, which is 1 or 2")
+        self._axis(c)
+        return same(c)
+
+    def _axis(self, c: Call) -> int:
+        return c.axis(c.get_int("axis", -1), len(c.shape(0)))
+
+    def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted:
+        return Permuted({**c.node.attrs, "axis": c.moved_axis(perm, -1)}, perm)
+
+    def reference(self, c: Call, x: Array) -> Array:
+        axis = self._axis(c)
+        norm = np.linalg.norm(x, c.get_int("p", 2), axis, keepdims=True)
+        return np.asarray(x / np.where(norm == 0, 1, norm), dtype=x.dtype)
+
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
+        root = c.get_int("p", 2) == 2
+        rows = _Rows(x, (self._axis(c),))
+        parts = compute(x.shape, lambda *i: x[i] * x[i] if root else te.abs(x[i]), c.name("norm_parts"))
+        total = rows.reduce("sum", parts, c.name("norm_sum"))
+
+        def inverse(*i: te.Axis) -> te.Value:
+            v = total[i]
+            return te.select(v > 0.0, te.rsqrt(v) if root else 1.0 / v, v + 1.0)
+
+        factor = compute(rows.shape, inverse, c.name("norm_inverse"), rows.names)
+        return compute(x.shape, lambda *i: x[i] * factor[rows.row(i)], c.name("lp_norm"))
+
+    def cases(self) -> list[Case]:
+        x = sample(2, 5, 3)
+        x[1, :, 2] = 0
+        return [Case(f"p={p}, axis {a}", (x,), {"p": p, "axis": a}) for p in (1, 2) for a in (1, -1)]

@@ -1,0 +1,1 @@
+"""Operators on small integers: quantisation, products and convolutions of quantised numbers."""

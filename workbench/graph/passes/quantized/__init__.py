@@ -1,0 +1,1 @@
+"""Passes of quantised networks: integer products, and what stands between two quantisations."""

@@ -1,0 +1,154 @@
+"""Dataclasses that are lines of the log: one declaration gives JSON both ways, checks and documentation.
+
+A field is declared with `column`, which holds its meaning; its annotation says what JSON may stand there. Unknown keys
+of a line are fields of a newer version: they are kept in the field `extra` and written back.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+from workbench.errors import LogError
+from workbench.forms import Field, Flag, Kind, Many, Real, Table, Text, Whole, plain
+
+
+def column(doc: str, *, positive: bool = False, gaps: bool = False, **kwargs: Any) -> Any:
+    """Declare a field of a line.
+
+    Parameters
+    ----------
+    doc : str
+        Its meaning, with its unit.
+    positive : bool
+        Refuse numbers that are not above 0 and finite: a latency of 0 would rank before all real ones.
+    gaps : bool
+        Whether numbers of a list may be missing (null, read as NaN).
+    """
+    return field(metadata={"doc": doc, "positive": positive, "gaps": gaps}, **kwargs)
+
+
+def unknown_fields() -> Any:
+    """Declare the field that keeps what a newer version has added."""
+    return field(default_factory=dict, metadata={"doc": "fields of a newer version, kept as they were"})
+
+
+class Line:
+    """Base of the dataclasses that are one line of a log."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+    extra: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of one line; `extra` is merged into the top level."""
+        out: dict[str, Any] = {"kind": self.kind}
+        for f in columns(type(self)):
+            out[f.name] = plain(getattr(self, f.name))
+        for name, value in self.extra.items():
+            out.setdefault(name, plain(value))
+        return out
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], where: str = "") -> Self:
+        """Rebuild a line; unknown keys go to `extra`.
+
+        Raises
+        ------
+        LogError
+            ``log.corrupt`` when a required field is missing or a field has an unusable value.
+        """
+        known: dict[str, Any] = {}
+        fields = columns(cls)
+        if missing := [f.name for f in fields if f.required and f.name not in data]:
+            raise corrupt(f"The {cls.kind} lacks {', '.join(missing)}", where)
+        for f in fields:
+            if f.name in data and (f.required or data[f.name] is not None):  # null: not known
+                try:
+                    known[f.name] = f.kind.clean(data[f.name])
+                except (TypeError, ValueError, OverflowError, AttributeError, KeyError):
+                    message = f"The field '{f.name}' of the {cls.kind} has an unusable value"
+                    raise corrupt(message, where) from None
+        names = {"kind", *(f.name for f in fields)}
+        known["extra"] = {name: value for name, value in data.items() if name not in names}
+        return cls(**known)
+
+
+_KNOWN: dict[type[Line], tuple[Field, ...]] = {}
+
+
+def columns(cls: type[Line]) -> tuple[Field, ...]:
+    """Return the fields of a line but `extra`."""
+    if cls not in _KNOWN:
+        declared = dataclasses.fields(cls)  # type: ignore[arg-type]
+        _KNOWN[cls] = tuple(_field(f) for f in declared if f.name != "extra")
+    return _KNOWN[cls]
+
+
+def _field(declared: dataclasses.Field[Any]) -> Field:
+    kind: Kind
+    if declared.metadata["positive"]:
+        kind = Above()
+    elif declared.metadata["gaps"]:
+        kind = Many(each=Sample())
+    else:
+        kind = VALUES[str(declared.type).removesuffix(" | None")]
+    return Field.of(declared, replace(kind, label=declared.metadata["doc"]))
+
+
+def corrupt(message: str, where: str) -> LogError:
+    """Return the error for a line that cannot be used."""
+    hint = "the line was changed by hand or the file is damaged; remove the line to go on without this trial"
+    return LogError("log.corrupt", message, [where] if where else [], hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Above(Real):
+    """A number above 0."""
+
+    def clean(self, value: object) -> float:
+        number = Real.clean(self, value)
+        if number <= 0.0:
+            raise self.refused(value)
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class Sample(Real):
+    """A number, or null where it is missing, which is read as NaN."""
+
+    def clean(self, value: object) -> float:
+        return math.nan if value is None else Real.clean(self, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Names(Kind):
+    """Keys and names of tasks."""
+
+    words: ClassVar[str] = "list of objects with key and name"
+
+    def clean(self, value: object) -> tuple[tuple[str, str], ...]:
+        if not isinstance(value, list | tuple):
+            raise self.refused(value)
+        text = Text().clean
+        return tuple((text(item["key"]), text(item.get("name", ""))) for item in value)
+
+
+VALUES: dict[str, Kind] = {
+    "str": Text(),
+    "bool": Flag(),
+    "int": Whole(),
+    "float": Real(),
+    "tuple[int, ...]": Many(each=Whole()),
+    "tuple[float, ...]": Many(each=Real()),
+    "tuple[tuple[float, ...], ...]": Many(each=Many(each=Real())),
+    "Mapping[str, int]": Table(each=Whole()),
+    "Mapping[str, float]": Table(each=Real()),
+    "Mapping[str, Any]": Table(),
+    "tuple[Mapping[str, Any], ...]": Many(each=Table()),
+    "tuple[tuple[str, str], ...]": Names(),
+}
+"""What a field may hold, by its annotation; ``| None`` allows null, too."""

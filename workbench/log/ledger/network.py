@@ -1,0 +1,57 @@
+"""What the whole network takes: its measurements in a log, and which of them count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.log.lines import NetworkTime
+from workbench.log.record import Record
+
+
+def alike(line: Record | NetworkTime, target: str, caches: str) -> bool:
+    """Whether a line was measured for this target, and with this in the caches; older lines do not name the caches."""
+    return line.target == target and line.caches in ("", caches)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A measurement of the network, and how many trials the log had had by then."""
+
+    at: int
+    line: NetworkTime
+
+
+class NetworkLedger:
+    """What a log says of the whole network.
+
+    Parameters
+    ----------
+    target : str, optional
+        The target that is wanted; that of the newest trial when left out. Measurements for others do not count.
+    """
+
+    def __init__(self, target: str | None = None) -> None:
+        self._target, self._newest = target, target
+        self._lines: list[Measured] = []
+
+    def take(self, line: NetworkTime, at: int = 0) -> bool:
+        """Take a measurement in, after `at` trials of the log; whether it is none that was taken before."""
+        fresh = all(line != other.line for other in self._lines)
+        if fresh:
+            self._lines.append(Measured(at, line))
+        return fresh
+
+    def follow(self, record: Record) -> None:
+        """Take note of a trial."""
+        if self._target is None:
+            self._newest = record.target
+
+    @property
+    def course(self) -> tuple[Measured, ...]:
+        """The measurements that count, in their order."""
+        return tuple(one for one in self._lines if self._newest in (None, one.line.target))
+
+    @property
+    def last(self) -> NetworkTime | None:
+        """The newest one."""
+        return next((one.line for one in reversed(self.course)), None)

@@ -1,0 +1,351 @@
+"""The tuning log: append-only JSON Lines with one writer.
+
+The first line is a header that says which model the log belongs to; every other line is a `Record` (a trial) or one of
+the kinds in `workbench.log.lines`. A line is
+acknowledged once its line, newline included, has been handed to the operating system; nothing is shown before that.
+So a kill at any moment loses at most a trial that nobody has seen. A last line without its newline is what such a kill
+leaves behind: readers skip it, and `resume` removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
+
+from workbench.arguments import path as as_path
+from workbench.errors import LogError, UsageError, did_you_mean, option
+from workbench.files import replace_file
+from workbench.log.columns import Line, column, unknown_fields
+from workbench.log.ledger import Ledger, TaskLedger
+from workbench.log.lines import KINDS, AnyLine, Command, Comparison, Round, Unknown, parse_line
+from workbench.log.record import SCHEMA, Record
+
+if TYPE_CHECKING:
+    import pandas
+
+COLUMNS: tuple[str, ...] = (
+    "trial", "task_key", "task", "status", "latency_ms", "gflops", "spread", "predicted", "origin", "space", "variant",
+    "row", "trace", "parent", "mutation", "seed", "round", "elapsed_s", "compile_s", "run_s", "max_rel_error", "model",
+    "key", "target", "host", "caches", "description", "weight", "flops", "costs_ms", "timestamp", "error", "clean",
+    "why_not", "at_least_ms", "confirmed", "rank", "ledger_ms", "best_ms", "best_why",
+)  # fmt: skip
+
+
+DEEPEST = 100
+"""Lists and objects that may stand in each other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header(Line):
+    """First line of a log: what is tuned, for what, by which version."""
+
+    kind: ClassVar[str] = "header"
+
+    tasks: tuple[tuple[str, str], ...] = column(
+        "structural key and readable name of all tasks of the model, tuned or not: the fingerprint by which a log of"
+        " another model is noticed"
+    )
+    target: str = column("what is compiled for, in its text form", default="")
+    host: str = column("machine that the session runs on", default="")
+    model: str = column("name of the model", default="")
+    seed: int = column("seed of the session", default=0)
+    version: str = column("version of the program that began the log", default="")
+    created: float = column("seconds since the epoch when the log was begun", default=0.0)
+    schema: int = column("version of the log format", default=SCHEMA)
+    extra: Mapping[str, Any] = unknown_fields()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of the first line."""
+        out = Line.to_json(self)
+        return {**out, "tasks": [{"key": key, "name": name} for key, name in self.tasks]}
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A log as read.
+
+    Attributes
+    ----------
+    header : Header or None
+        None in logs without one.
+    records, comparisons, rounds, commands : tuple
+        The lines of each kind, in their order.
+    torn : str or None
+        The last line, when it was not written to its end.
+    lines : tuple
+        All lines but the header in their order, those of kinds that are unknown here included.
+    """
+
+    path: Path
+    header: Header | None
+    records: tuple[Record, ...] = ()
+    torn: str | None = None
+    comparisons: tuple[Comparison, ...] = ()
+    rounds: tuple[Round, ...] = ()
+    commands: tuple[Command, ...] = ()
+    lines: tuple[AnyLine, ...] = ()
+
+    @property
+    def unknown(self) -> tuple[Unknown, ...]:
+        """Lines of kinds that a newer version has added."""
+        return tuple(line for line in self.lines if isinstance(line, Unknown))
+
+
+def open_for_reading(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a log for reading; ``log.missing`` or ``log.unreadable`` when that is not possible."""
+    path = as_path("log", path)
+    try:
+        if stat.S_ISCHR(os.stat(path).st_mode):
+            raise OSError("it is a device")  # some devices never end
+        return open(path, "rb")
+    except FileNotFoundError:
+        hint = "check the path; 'workbench tune MODEL --trials N --log F' writes one"
+        raise LogError("log.missing", "There is no such log file", [str(path)], hint) from None
+    except (OSError, ValueError) as error:  # a ValueError for a path that no file can have
+        raise LogError("log.unreadable", f"The log cannot be read: {reason_of(error)}", [str(path)]) from error
+
+
+def is_there(path: str | os.PathLike[str]) -> bool:
+    """Whether something stands where a log is to be written; ``log.unwritable`` when nothing ever can."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError) as error:  # a ValueError for a path that no file can have
+        hint = "choose a file in a directory that exists and that you may write to"
+        raise LogError("log.unwritable", f"The log cannot be written: {reason_of(error)}", [str(path)], hint) from error
+    return True
+
+
+def reason_of(error: OSError | ValueError) -> str:
+    """Return why a file cannot be opened or written, in the system's words."""
+    return getattr(error, "strerror", None) or str(error)
+
+
+#: How a log of AutoTVM or of the auto-scheduler begins, after its comments, and how much of a file is looked at for it.
+_TVM, _HEAD = re.compile(rb'(?:#[^\n]*\n|\s)*\{"(?:i": \[\[|input": \[")'), 4096
+
+
+def iter_log(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | str]:
+    """Stream a log: the header, then its lines; a torn last line comes as its text.
+
+    Raises
+    ------
+    LogError
+        ``log.missing``; ``log.foreign`` for a log of TVM; ``log.corrupt`` with the line number when a complete line is
+        not what its kind says.
+    """
+    with open_for_reading(path) as file:
+        if _TVM.match(file.read(_HEAD)):
+            hint = "its schedules are TVM's own; tune the same network here, and compare the times"
+            raise LogError("log.foreign", "This is a log of TVM, which cannot be read here", [str(path)], hint)
+        file.seek(0)
+        for number, raw in enumerate(file, 1):
+            if not raw.endswith(b"\n"):
+                torn = _complete(raw)
+                yield raw.decode("utf-8", "replace") if torn is None else _parse(torn, f"{path}:{number}")
+                return
+            if raw.isspace():
+                continue
+            data = _object(raw)
+            if data is None:
+                hint = "restore the line from a backup, or remove it to go on without that trial"
+                raise LogError("log.corrupt", _damage(raw, number), [f"{path}:{number}"], hint)
+            yield _parse(data, f"{path}:{number}")
+
+
+def _object(raw: bytes) -> dict[str, Any] | None:
+    """Return the JSON object of a line; None for anything else, NaN included, which is no JSON."""
+    try:
+        data = json.loads(raw, parse_constant=_refused)
+    except (ValueError, RecursionError):
+        return None
+    if raw.count(b"[") + raw.count(b"{") > DEEPEST and _deeper(data, DEEPEST):
+        return None  # what cannot be written back is not read
+    return data if isinstance(data, dict) else None
+
+
+def _damage(raw: bytes, number: int) -> str:
+    """Say what is wrong with a line that holds no JSON object."""
+    with contextlib.suppress(ValueError, RecursionError):
+        data = json.loads(raw)
+        fields = data.items() if isinstance(data, dict) else ()
+        names = [name for name, value in fields if isinstance(value, float) and not math.isfinite(value)]
+        if names:
+            return f"Line {number} of the log has a number that is not finite: {', '.join(names)}"
+    return f"Line {number} of the log is not a record"
+
+
+def _deeper(data: Any, levels: int) -> bool:
+    """Whether lists and objects stand in each other over more than so many levels."""
+    layer = [data]
+    for _ in range(levels):
+        inner = (x for item in layer for x in (item.values() if isinstance(item, dict) else item))
+        layer = [x for x in inner if isinstance(x, dict | list)]
+    return bool(layer)
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(constant)
+
+
+def _complete(raw: bytes) -> dict[str, Any] | None:
+    """Return the object of a line that lacks only its newline, else None."""
+    data = _object(raw)
+    return data if data is not None and isinstance(data.get("kind"), str) else None
+
+
+def _parse(data: dict[str, Any], where: str) -> Header | AnyLine:
+    return Header.from_json(data, where) if data.get("kind") == "header" else parse_line(data, where)
+
+
+def load_log(path: str | os.PathLike[str]) -> Log:
+    """Read a whole log."""
+    header: Header | None = None
+    lines: list[AnyLine] = []
+    torn: str | None = None
+    for item in iter_log(path):
+        if isinstance(item, str):
+            torn = item
+        elif isinstance(item, Header):
+            header = header or item
+        else:
+            lines.append(item)
+    return collected(Path(path), header, lines, torn)
+
+
+def collected(path: Path, header: Header | None, lines: Iterable[AnyLine], torn: str | None = None) -> Log:
+    """Return the log that has these lines."""
+    lines = tuple(lines)
+    return Log(
+        path,
+        header,
+        tuple(x for x in lines if isinstance(x, Record)),
+        torn,
+        tuple(x for x in lines if isinstance(x, Comparison)),
+        tuple(x for x in lines if isinstance(x, Round)),
+        tuple(x for x in lines if isinstance(x, Command)),
+        lines,
+    )
+
+
+def to_frame(lines: Iterable[AnyLine]) -> pandas.DataFrame:
+    """Return the records among the lines of a log, in its order, as a table with the columns `COLUMNS`. A line that is
+    there twice is taken once.
+    """
+    from workbench.log.frame import LogFrame
+
+    timed = [line for line in lines if isinstance(line, Record | Comparison)]
+    ledger, places = Ledger(), _places(timed)
+    taken = [(line, ledger.tasks[line.task_key].trials) for line in timed if ledger.take(line)]
+    course = {key: task.after() for key, task in ledger.tasks.items()}
+    rows = []
+    for r, nth in taken:
+        if isinstance(r, Record):
+            one, best = ledger.tasks[r.task_key].of(r), course[r.task_key][nth - 1]
+            rows.append([
+                *(getattr(r, name) for name in COLUMNS[:-5]), one is not None and one.sure == "compared",
+                places.get(id(r)), one.ms if one else None, best.ms if best else None, best.why if best else "",
+            ])  # fmt: skip
+    frame = LogFrame(rows, columns=list(COLUMNS))
+    for name in ("latency_ms", "gflops", "spread", "predicted", "max_rel_error", "ledger_ms", "best_ms"):
+        frame[name] = frame[name].astype("float64")
+    frame["confirmed"] = frame["confirmed"].astype("bool")
+    frame["rank"] = frame["rank"].astype("Int64")
+    return frame
+
+
+def _places(lines: Iterable[Record | Comparison]) -> dict[int, int]:
+    """Return the place of each program's record among those of its task and target, from 1."""
+    parts: dict[str, dict[str, TaskLedger]] = {}
+    for line in lines:
+        if isinstance(line, Record):
+            parts.setdefault(line.task_key, {}).setdefault(line.target, TaskLedger())
+    for line in lines:
+        for target, task in parts.get(line.task_key, {}).items():
+            if isinstance(line, Comparison) or line.target == target:
+                task.take(line)
+    ranked = [task.ranked() for tasks in parts.values() for task in tasks.values()]
+    return {id(one.record): place for found in ranked for place, one in enumerate(found, 1)}
+
+
+def read_log(path: str | os.PathLike[str], kind: str = "trial") -> pandas.DataFrame:
+    """Read a tuning log into a table, one row per trial or per line of another kind.
+
+    Parameters
+    ----------
+    path : path
+        A log written by `tune`, by ``workbench tune`` or by ``workbench log distill`` or ``merge``.
+    kind : {"trial", "comparison", "round", "command"}
+        The lines to read.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Of trials: columns `COLUMNS`; times are in the unit that the name ends with, `gflops` is in GFLOP/s, `row` is a
+        dict and `trace` a tuple of primitives. Trials that failed have no latency; their `status` and `error` say why.
+        Who is best is told as in ``docs/ledger.md``: `confirmed` trials won a comparison; `rank` is the place among the
+        programs of the task and target, from 1; `ledger_ms` is what is known of a trial's time, measured again or not;
+        `best_ms` is the best of its task after it, and `best_why` says why that is more than before, where it is.
+        Of other kinds: one column per field, see ``docs/log-format.md``.
+
+    Raises
+    ------
+    LogError
+        ``log.missing``, ``log.unreadable``, or ``log.corrupt`` with the number of the line.
+    UsageError
+        ``usage.kind`` for lines of which there are none.
+    """
+    if kind not in KINDS:
+        raise UsageError(
+            "usage.kind", f"A log has no lines of kind {kind!r}", ("kind",), did_you_mean(str(kind), KINDS)
+        )
+    log = load_log(path)
+    if kind == Record.kind:
+        return to_frame(log.lines)
+    import pandas
+
+    names = [item.name for item in dataclasses.fields(KINDS[kind]) if item.name != "extra"]
+    rows = [[getattr(line, name) for name in names] for line in log.lines if line.kind == kind]
+    return pandas.DataFrame(rows, columns=names)
+
+
+def check_model(header: Header | None, records: Iterable[Record], keys: Iterable[str], path: object) -> None:
+    """Raise ``log.other_model`` when the log knows none of the task keys `keys`."""
+    known = {key for key, _ in header.tasks} if header else {record.task_key for record in records}
+    wanted = set(keys)
+    if known and not known & wanted:
+        of = f" (it was written for {header.model})" if header and header.model else ""
+        hint = (
+            f"use the log that was written for this model, with the same {option('shapes', '--shape options')} and by "
+            "the same version (another one may know the tasks by other keys), or tune into a new file"
+        )
+        raise LogError("log.other_model", f"The log has no task in common with this model{of}", [str(path)], hint)
+
+
+def write_log(path: str | os.PathLike[str], header: Header | None, written: Iterable[AnyLine]) -> int:
+    """Write a new log in one step (a temporary file, then a rename); return the number of lines below the header."""
+    target = Path(path)
+    temporary = target.with_name(target.name + ".part")
+    lines = [header.to_json()] if header is not None else []
+    lines += [line.to_json() for line in written]
+    try:
+        with open(temporary, "w", encoding="utf-8", errors="backslashreplace") as file:
+            for line in lines:
+                file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n")
+        replace_file(temporary, target)
+    except (OSError, ValueError) as error:
+        with contextlib.suppress(OSError, ValueError):
+            temporary.unlink()
+        message = f"The log cannot be written: {reason_of(error)}"
+        raise LogError("log.unwritable", message, [str(path)], "choose another file with -o") from error
+    return len(lines) - (header is not None)

@@ -1,0 +1,121 @@
+"""The few numbers of a target that the analytic cost model and the sketch rules use.
+
+How fast caches deliver was fitted on one machine (`roofline.Constants`). Where the reading rates of this machine were
+measured before (`runtime.machine.roofs`, kept in the cache directory), the fitted rates are scaled by them:
+`Machine.pace`.
+Nothing is measured here; `measure_pace` does that when it is asked to.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from workbench.runtime.machine.roofs import size_class, stored
+from workbench.target import Target, cache_dir
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One core's vector unit and caches, and the number of threads.
+
+    Attributes
+    ----------
+    lanes : int
+        float32 values of one vector register.
+    registers : int
+        Vector registers.
+    l1, l2, l3 : int
+        Cache sizes in bytes; `l3` is the share of one core.
+    isa : frozenset of str
+        Vector extensions, as `Target.isa` names them.
+    halves : bool
+        Whether the core executes its widest vectors in two halves: one multiply-add per tick instead of two.
+    pace : tuple of float
+        How fast the second and the third level deliver per cycle, against the machine of the fit; 1 where nothing was
+        measured.
+    """
+
+    lanes: int = 16
+    registers: int = 32
+    l1: int = 48 << 10
+    l2: int = 2 << 20
+    l3: int = 32 << 20
+    threads: int = 2
+    isa: frozenset[str] = frozenset()
+    halves: bool = False
+    pace: tuple[float, float] = (1.0, 1.0)
+
+    @property
+    def constants(self) -> str:
+        """Where the constants of the estimate come from: "fitted", or "measured" with the paces; and for which core."""
+        how = "fitted" if self.pace == (1.0, 1.0) else f"measured({self.pace[0]:.3g},{self.pace[1]:.3g})"
+        return f"{how}-halves" if self.halves else how
+
+    @staticmethod
+    def of(target: Target | None) -> Machine:
+        """Numbers of a target (of the host for None); a cache level that does not exist counts as the one below it."""
+        if target is None:
+            target = Target.host()
+        l1 = target.l1_bytes or 32 << 10
+        l2 = max(target.l2_bytes, l1)
+        l3 = max(target.l3_bytes, l2)
+        lanes = target.lanes("float32")
+        halves = lanes == 16 and l1 == _HALVES_L1 and _HALVES_ISA in target.isa
+        found = Machine(lanes, target.vector_registers, l1, l2, l3, target.threads, target.isa, halves)
+        return replace(found, pace=_stored_pace(target, str(cache_dir()), found))
+
+
+#: A target does not say who made the processor. Cores with these two execute vectors of 512 bits in halves (AMD's
+#: Zen 4); Intel's Cooper Lake has both as well and is taken for one of them.
+_HALVES_L1, _HALVES_ISA = 32 << 10, "avx512bf16"
+
+#: Bytes per cycle and thread that the machines of the fit read from their second and third level. A cycle is that of
+#: the multiply-add rate: two vectors.
+FITTED_RATES = (48.0, 10.0)
+HALVES_RATES = (30.0, 54.0)
+#: Paces beyond this (or below its inverse) are no truth about caches.
+_MOST = 4.0
+
+
+def measure_pace(target: Target) -> Machine:
+    """Measure how fast the caches of this machine deliver, keep it, and return the machine as `Machine.of` will see it
+    in every later process. Takes some seconds.
+
+    Raises
+    ------
+    TargetError
+        ``target.host``
+    """
+    from workbench.runtime.machine.roofs import roofs
+
+    for nbytes in working_sets(Machine.of(target)):
+        if nbytes:
+            roofs(target, target.threads, nbytes)
+    _stored_pace.cache_clear()
+    return Machine.of(target)
+
+
+def working_sets(machine: Machine) -> tuple[int, int]:
+    """Bytes that all threads together read to see the second and the third level; 0 where no size shows it alone."""
+    near = size_class(machine.threads * min(4 * machine.l1, machine.l2 // 2))
+    far = size_class(machine.threads * 4 * machine.l2)
+    return (
+        near if near <= machine.threads * 0.75 * machine.l2 else 0,
+        far if 4 * machine.l2 <= far // machine.threads and far <= machine.l3 // 2 else 0,
+    )
+
+
+@lru_cache(maxsize=64)
+def _stored_pace(target: Target, folder: str, machine: Machine) -> tuple[float, float]:
+    """Paces from what was measured before; one process keeps to what it has seen first, and so do its estimates."""
+    out = []
+    rates = HALVES_RATES if machine.halves else FITTED_RATES
+    for nbytes, fitted in zip(working_sets(machine), rates, strict=True):
+        found = stored(target, machine.threads, nbytes) if nbytes else None
+        cycles = found.gflops / (4.0 * machine.lanes) if found else 0.0
+        pace = found.gbytes / cycles / fitted if found and cycles > 0 else 1.0
+        # In quarters of an octave: what two measurements of one machine differ by is no news.
+        out.append(2.0 ** (round(4.0 * math.log2(min(max(pace, 1.0 / _MOST), _MOST))) / 4.0))
+    return out[0], out[1]

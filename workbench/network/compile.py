@@ -1,0 +1,358 @@
+"""`compile`: a graph and what a log knows about its tasks become one executable."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from workbench.arguments import is_a, whole
+from workbench.codegen import require_runnable
+from workbench.codegen.backend import backend_for
+from workbench.graph import Graph
+from workbench.graph.call import Call
+from workbench.graph.evaluation import evaluate
+from workbench.graph.graph import Array
+from workbench.graph.group import Group
+from workbench.graph.infer import make_call
+from workbench.graph.memory.plan import Reuses, plan_memory
+from workbench.graph.passes import optimized
+from workbench.graph.size_limits import check_memory, check_total
+from workbench.graph.tasks import partition
+from workbench.ir.bytes_moved import least_traffic, vector_reads
+from workbench.ir.func import Buffer, Func, pack
+from workbench.ir.overwrite import overwritable
+from workbench.ir.view import widen
+from workbench.log.database import Database
+from workbench.log.reader import check_model, load_log
+from workbench.log.replay import schedule_of
+from workbench.log.similar import differences
+from workbench.network.borrow import borrow
+from workbench.network.build import KernelBuilder
+from workbench.network.code_cache import code_cache
+from workbench.runtime.buffers import as_aligned
+from workbench.runtime.execution.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
+from workbench.runtime.execution.plan import Use
+from workbench.runtime.kernel import logical_shape
+from workbench.runtime.machine.above_roof import tile_of
+from workbench.runtime.machine.quiet import quiet
+from workbench.space.default_schedule import default_schedule
+from workbench.target import Target
+
+if TYPE_CHECKING:
+    from workbench.codegen import ObjectCode
+
+
+#: Elements of a result that each vector of an input goes into, from which on vectors across two lines of the cache cost
+#: more than a copy: products of 256 to 768 take 0.77 to 1.04 of the time with one, those of 128 and 192 0.91 to 1.17.
+_OFTEN = 256
+
+#: Task key, and for each parameter the shape of the larger array that its elements lie in (None: they lie alone).
+Variant: TypeAlias = tuple[str, tuple[tuple[int, ...] | None, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """The kernels of a network, each once.
+
+    Attributes
+    ----------
+    funcs : dict of Variant to Func
+        Scheduled functions, by task key and by how far apart the rows of their parameters lie.
+    codes : dict of Variant to ObjectCode
+        The same, compiled.
+    untuned : dict of str to str
+        Task key -> description, of the tasks that have their default schedule.
+    reuses : dict of Variant to tuple of (int, int)
+        Positions of an operand and of the result that the kernel may write over it.
+    borrowed : dict of str to (str, str)
+        Task key -> description, and where the schedule comes from, of the tasks that have that of another machine, or
+        (adapted) of another task.
+    """
+
+    funcs: dict[Variant, Func]
+    codes: dict[Variant, ObjectCode]
+    untuned: dict[str, str]
+    reuses: dict[Variant, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    borrowed: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+def compile(
+    graph: Graph,
+    log: str | os.PathLike[str] | Database | None = None,
+    target: Target | str | None = None,
+    *,
+    threads: int | None = None,
+    without: Iterable[str] | str = (),
+    nearest: bool = False,
+) -> Executable:
+    """Compile a network.
+
+    Parameters
+    ----------
+    graph : Graph
+        Optimised or not; it is optimised when no fusion has happened yet.
+    log : path or Database, optional
+        Where the best schedules come from. It may know only some of the tasks.
+    target : Target or str, optional
+        What to compile for; this machine by default.
+    threads : int, optional
+        Threads to run with; those of the target by default.
+    without : str or iterable of str
+        Graph passes to leave out, see `Graph.optimize`; for a graph that is not optimised yet.
+    nearest : bool
+        Whether a task without a record gets the schedule of the nearest one (the same task on another machine, else a
+        task of the same kind), adapted.
+
+    Returns
+    -------
+    Executable
+        Its `untuned` lists the tasks without a record, which have their default schedule; `borrowed` those whose record
+        is not their own (another number of threads, other caches; with `nearest` also that of another task), and says
+        where it comes from and what was adapted.
+
+    Raises
+    ------
+    LogError
+        ``log.missing``, ``log.corrupt``, ``log.other_model`` (no task in common), ``log.replay``.
+    ModelError
+        For a node that cannot be compiled.
+    UsageError
+        ``usage.pass``: an unknown pass is to be left out, or one of a graph that is optimised already.
+    BuildError
+        ``build.*``.
+    """
+    is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
+    resolved = _resolve(target)
+    threads = resolved.threads if threads is None else whole("threads", threads, code="run.threads")
+    check_memory(graph)
+    graph = optimized(graph, without)
+    groups = partition(graph)
+    is_a("nearest", nearest, bool)
+    database = _database(log, {g.key for g in groups if g.func is not None}, nearest)
+    with quiet():  # threads that spin after weights were transformed would share the cores of the first runs
+        kernels = make_kernels(groups, database, resolved, nearest)
+        plan = make_plan(graph, groups, kernels, threads, str(resolved))
+    check_total(graph.name, plan.arena_bytes + sum(a.nbytes for a in (*plan.inputs, *plan.outputs)))
+    return Executable(plan)
+
+
+def _resolve(target: Target | str | None) -> Target:
+    found = (
+        Target.host()
+        if target is None
+        else Target(target)
+        if isinstance(target, str)
+        else is_a("target", target, Target)
+    )
+    require_runnable(found)
+    return found
+
+
+def _database(log: Any, keys: set[str], nearest: bool = False) -> Database:
+    if log is None:
+        return Database()
+    if isinstance(log, Database):
+        return log
+    read = load_log(log)
+    if not nearest:  # or else another model's log is of use, too
+        check_model(read.header, read.records, keys, log)
+    return Database(read.records, read.comparisons)
+
+
+def make_kernels(groups: Sequence[Group], database: Database, target: Target, nearest: bool = False) -> Kernels:
+    """Schedule and compile every distinct kernel once."""
+    scheduled: dict[str, Func] = {}
+    funcs: dict[Variant, Func] = {}
+    untuned: dict[str, str] = {}
+    borrowed: dict[str, tuple[str, str]] = {}
+    expected = len({_variant(g) for g in groups if g.func is not None})
+    with KernelBuilder(target, cache=code_cache(target), expected=expected) as builder:
+        for group in groups:
+            if group.func is None or _variant(group) in funcs:
+                continue
+            if group.key in scheduled:
+                pass
+            elif (record := database.best(group.key, str(target))) is not None:
+                scheduled[group.key] = schedule_of(group.func, record).func
+                if record.target != str(target):
+                    apart = differences(record.target, str(target))
+                    borrowed[group.key] = group.description, f"trial {record.trial} was measured for {apart}"
+            elif nearest and (other := borrow(group, database, target)) is not None:
+                scheduled[group.key] = other.schedule.func
+                borrowed[group.key] = group.description, other.how
+            else:
+                scheduled[group.key] = default_schedule(group.func, target).func
+                untuned[group.key] = group.description
+            funcs[_variant(group)] = _widened(scheduled[group.key], _variant(group))
+            builder.add(funcs[_variant(group)])
+        codes = builder.codes()
+    overlaps = backend_for(target).overlaps
+    reuses = {variant: overwritable(func) if overlaps else () for variant, func in funcs.items()}
+    return Kernels(funcs, dict(zip(funcs, codes, strict=True)), untuned, reuses, borrowed)
+
+
+def _variant(group: Group) -> Variant:
+    """Return which kernel a group needs."""
+    wide: list[tuple[int, ...] | None] = []
+    for (_, tensor), buffer in zip(group.args, group.func.params if group.func else (), strict=True):
+        spot = group.spots.get(tensor)
+        wide.append(None if spot is None else spot.widened(logical_shape(buffer)))
+    return group.key, tuple(wide)
+
+
+def _widened(func: Func, variant: Variant) -> Func:
+    """Let a kernel read and write parts of larger tensors."""
+    for buffer, shape in zip(func.params, variant[1], strict=True):
+        if shape is not None:
+            func = widen(func, buffer.name, shape)
+    return func
+
+
+def _reuses(groups: Sequence[Group], kernels: Kernels) -> dict[int, list[tuple[str, str]]]:
+    """Which results may be written over which operands."""
+    return {
+        k: [(g.args[i][1], g.args[o][1]) for i, o in kernels.reuses.get(_variant(g), ())]
+        for k, g in enumerate(groups)
+        if g.func is not None
+    }
+
+
+def make_plan(
+    graph: Graph, groups: Sequence[Group], kernels: Kernels, threads: int, target: str = ""
+) -> ExecutablePlan:
+    """Decide which memory every tensor lives in, pack the constants, and list the calls."""
+    memory = _Memory(graph, groups, _reuses(groups, kernels))
+    calls: list[CallPlan | HostCall] = []
+    for k, group in enumerate(groups):
+        if group.obstacle:
+            calls.append(_host_call(graph, group, memory))
+        if group.func is None:
+            continue
+        # Parameters have the names of the task's first group; kernels of a task share their order.
+        params, tensors = kernels.funcs[_variant(group)].params, [tensor for _, tensor in group.args]
+        args = tuple(memory.slot(t, buffer) for t, buffer in zip(tensors, params, strict=True))
+        calls.append(
+            CallPlan(
+                f"{group.name}: {group.description}",
+                kernels.codes[_variant(group)],
+                args,
+                int(group.flops),
+                group.key,
+                group.key not in kernels.untuned,
+                tuple(memory.use(t) for t in tensors),
+                memory.reuses(k, tensors),
+                least_traffic(group.func),
+                tile_of(kernels.funcs[_variant(group)]),
+            )
+        )
+    return ExecutablePlan(
+        inputs=memory.inputs,
+        outputs=memory.outputs,
+        output_slots=tuple(memory.slot(name) for name in graph.outputs),
+        constants=tuple(memory.constants),
+        arena_bytes=memory.arena_bytes,
+        least_bytes=memory.least_bytes,
+        calls=tuple(calls),
+        threads=threads,
+        untuned=tuple(kernels.untuned.values()),
+        borrowed=tuple(kernels.borrowed.values()),
+        name=graph.name,
+        target=target,
+        lines=_lines(graph, groups, memory),
+    )
+
+
+def _lines(graph: Graph, groups: Sequence[Group], memory: _Memory) -> tuple[int, ...]:
+    """Inputs of the network whose vectors a kernel reads often."""
+    read: set[str] = set()
+    for group in groups:
+        often = {p for p, n in vector_reads(group.func).items() if n >= _OFTEN} if group.func else set[str]()
+        read |= {memory.use(tensor).memory for param, tensor in group.args if param in often}
+    return tuple(k for k, name in enumerate(graph.inputs) if name in read)
+
+
+def _host_call(graph: Graph, group: Group, memory: _Memory) -> HostCall:
+    """Step that computes a node with its operator's reference."""
+    (node,) = group.nodes
+    call = make_call(node, graph.types, graph.constants)
+    run = _Step(call, tuple(map(bool, node.inputs)), tuple(map(bool, node.outputs)))
+    args = tuple((memory.slot(t), memory.spec(t)) for t in group.inputs)
+    results = tuple((memory.slot(t), memory.spec(t)) for t in group.outputs)
+    uses = tuple(memory.use(t) for t in (*group.inputs, *group.outputs))
+    return HostCall(f"{group.name}: {group.description}", run, args, results, group.obstacle, node.op, uses=uses)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A node that its operator's reference computes; which inputs and outputs there are says `given` and `wanted`."""
+
+    call: Call
+    given: tuple[bool, ...]
+    wanted: tuple[bool, ...]
+
+    def __call__(self, *arrays: Array) -> tuple[Array, ...]:
+        rest = iter(arrays)
+        values = evaluate(self.call, *(next(rest) if there else None for there in self.given))
+        return tuple(v for there, v in zip(self.wanted, values, strict=False) if there)
+
+
+class _Memory:
+    """Slots of tensors: the places that `plan_memory` gave them, and constants packed as a kernel wants them."""
+
+    def __init__(self, graph: Graph, groups: Sequence[Group], reuses: Reuses) -> None:
+        self._graph = graph
+        self._plan = plan_memory(graph, groups, reuses)
+        self.arena_bytes, self.least_bytes = self._plan.arena_bytes, self._plan.bound_bytes
+        self.inputs = tuple(self.spec(name) for name in graph.inputs)
+        self.outputs = tuple(self.spec(name) for name in graph.outputs)
+        self.constants: list[np.ndarray[Any, Any]] = []
+        self._constant_at: dict[tuple[str, Any], int] = {}
+
+    def spec(self, name: str) -> ArraySpec:
+        """Shape and dtype of a tensor."""
+        kind = self._graph.types[name]
+        return ArraySpec(name, tuple(kind.shape), kind.dtype)
+
+    def slot(self, name: str, buffer: Buffer | None = None) -> Slot:
+        """Return where a tensor is, in the layout that the kernel's `buffer` asks for."""
+        place = self._plan.places[name]
+        if place.kind == "arena":
+            return Slot("arena", place.offset, place.skip)
+        if place.kind == "const":
+            return Slot("const", self._constant(place.name, buffer))
+        names = self._graph.inputs if place.kind == "input" else self._graph.outputs
+        return Slot(place.kind, names.index(place.name), place.skip)
+
+    def use(self, name: str) -> Use:
+        """Return what an argument is for those who check the plan."""
+        return Use(self._plan.places[name].name, tuple(self._graph.types[name].shape))
+
+    def reuses(self, k: int, tensors: Sequence[str]) -> tuple[tuple[int, int], ...]:
+        """Return which of a call's operands its result is written over, as positions among `tensors`."""
+        pairs = [(old, new) for at, old, new in self._plan.reused if at == k]
+        return tuple((tensors.index(old), tensors.index(new)) for old, new in pairs)
+
+    def _constant(self, name: str, buffer: Buffer | None) -> int:
+        """Return the position of a constant in this layout; equal demands share one array."""
+        layout = buffer.layout if buffer is not None else ()
+        shape = logical_shape(buffer) if buffer is not None else None
+        key = (name, (layout, shape))
+        if key not in self._constant_at:
+            array = np.asarray(self._graph.constants[name])
+            if buffer is not None:
+                array = pack(buffer, array.reshape(shape))
+            self._constant_at[key] = len(self.constants)
+            self.constants.append(as_aligned(array))
+        return self._constant_at[key]
+
+
+def execute(
+    graph: Graph, feeds: Mapping[str, np.ndarray[Any, Any]], outputs: Sequence[str], target: Target | None = None
+) -> dict[str, np.ndarray[Any, Any]]:
+    """Compute the outputs of a graph once, with default schedules; for calibrating made-up weights."""
+    found = compile(graph, target=target).run(feeds)
+    return {name: found[name] for name in outputs}

@@ -1,0 +1,186 @@
+"""Executables for models with open dimensions: compiled for what arrives, kept for the next time."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from workbench.arguments import is_a
+from workbench.errors import ShapeError, UsageError, did_you_mean
+from workbench.graph.dynamic_stages import Stage, next_stage, stage_key
+from workbench.graph.model import Declared, Program
+from workbench.graph.reference import interpret
+from workbench.log.database import Database
+from workbench.network.compile import compile as compile_graph
+from workbench.runtime.buffers import Array
+from workbench.runtime.execution.executable import ArraySpec, Executable, HostCall
+from workbench.runtime.execution.outputs import check_apart, check_output, named_outputs
+from workbench.target import Target
+
+#: Compiled stages that are kept.
+KEPT = 64
+
+
+class DynamicExecutable:
+    """A model that is typed, optimised and compiled for the shapes that it is run with.
+
+    Parameters
+    ----------
+    program : Program
+        As `workbench.graph.onnx.read_program` gives it.
+    log : path or Database, optional
+        Where the best schedules come from.
+    target : Target, optional
+        What to compile for; this machine by default.
+
+    Notes
+    -----
+    A stage is compiled once per combination of shapes and of values that determine shapes; the most recent ones are
+    kept. Safe to call from several threads.
+    """
+
+    def __init__(self, program: Program, log: Any = None, target: Target | None = None) -> None:
+        self.program = program
+        self._log = log if log is None or isinstance(log, Database) else Database.load(log)
+        self._target = target or Target.host()
+        self._pins: dict[tuple[Any, ...], tuple[str, ...]] = {}
+        self._stages: OrderedDict[tuple[Any, ...], tuple[Stage, Executable | None]] = OrderedDict()
+        self._lock = threading.RLock()
+
+    @property
+    def reference_steps(self) -> tuple[str, ...]:
+        """Operators that the stages compiled so far leave to their reference implementations."""
+        found: dict[str, None] = {}
+        with self._lock:
+            stages = tuple(self._stages.values())
+        for stage, built in stages:
+            if built is None:
+                found[self.program.nodes[stage.start].op] = None
+            else:
+                found |= {c.operator: None for c in built.plan.calls if isinstance(c, HostCall)}
+        return tuple(found)
+
+    def run(self, feeds: Mapping[str, Any], *, out: Any = None) -> dict[str, Any]:
+        """Run the model once.
+
+        Parameters
+        ----------
+        feeds : mapping
+            Value of each input: an array, or a list for a sequence.
+        out : mapping or sequence, optional
+            Arrays to write outputs to, as for `Executable.run`; outputs that are no tensors cannot have one.
+
+        Returns
+        -------
+        dict
+            The outputs by name, in the model's order.
+
+        Raises
+        ------
+        ShapeError
+            "shape.name", "shape.count" (one is missing), "shape.dtype", "shape.mismatch".
+        UsageError
+            "run.out" for arrays that outputs cannot be written to.
+        ModelError
+            Whatever typing and compiling find.
+        """
+        values = self._checked(feeds)
+        places = named_outputs(self.program.outputs, out)
+        check_apart(places, ((n, a) for n, v in values.items() for a in (v if isinstance(v, list) else [v])))
+        nodes, at = self.program.nodes, 0
+        wanted = set(self.program.outputs)
+        while at < len(nodes):
+            with self._lock:
+                stage, built = self._stage(at, values)
+            values.update(self._step(stage, built, values, places))
+            at = stage.stop
+            needed = wanted.union(*(n.inputs for n in nodes[at:]))
+            values = {n: v for n, v in values.items() if n in needed}
+        everything = {**self.program.constants, **values}
+        return {o: _put(o, everything[o], places.get(o)) for o in self.program.outputs}
+
+    def _checked(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        declared = {v.name: v for v in self.program.inputs}
+        hint = f"give {{{next(iter(declared), 'name')!r}: array}}"
+        for name in is_a("the values of the inputs", feeds, Mapping, hint):
+            if name not in declared:
+                close = did_you_mean(str(name), declared, "inputs")
+                raise ShapeError("shape.name", f"The model has no input {name!r}.", (name,), close)
+        missing = [name for name in declared if name not in feeds]
+        if missing:
+            pretty = ", ".join(f"{n}: {_expected(declared[n])}" for n in missing)
+            raise ShapeError(
+                "shape.count", f"No array is given for {', '.join(missing)}.", missing, f"needed: {pretty}"
+            )
+        return {name: _fitting(v, feeds[name]) for name, v in declared.items()}
+
+    def _stage(self, at: int, values: Mapping[str, Any]) -> tuple[Stage, Executable | None]:
+        shapes = stage_key(at, values, ())
+        if shapes in self._pins:
+            key = stage_key(at, values, self._pins[shapes])
+            if key in self._stages:
+                self._stages.move_to_end(key)
+                return self._stages[key]
+        stage = next_stage(self.program, at, values)
+        built = None if stage.graph is None else compile_graph(stage.graph, self._log, self._target)
+        self._pins[shapes] = stage.pinned
+        self._stages[stage_key(at, values, stage.pinned)] = (stage, built)
+        while len(self._stages) > KEPT:
+            self._stages.popitem(last=False)
+        while len(self._pins) > 4 * KEPT:
+            self._pins.pop(next(iter(self._pins)))
+        return stage, built
+
+    def _step(
+        self, stage: Stage, built: Executable | None, values: Mapping[str, Any], places: Mapping[str, Array]
+    ) -> dict[str, Any]:
+        if stage.graph is not None and built is not None:
+            out = {n: array for n, array in places.items() if n in stage.graph.outputs}
+            return dict(built.run({n: values[n] for n in stage.graph.inputs}, out=out or None))
+        (node,) = self.program.nodes[stage.start : stage.stop]
+        everything = {**self.program.constants, **values}
+        given = {i: everything[i] for i in node.inputs if i}
+        return interpret((node,), given, [o for o in node.outputs if o])
+
+
+def _put(name: str, value: Any, place: Array | None) -> Any:
+    """The output in the caller's array, where there is one and no stage has written it there."""
+    if place is None or place is value:
+        return value
+    if not isinstance(value, np.ndarray):
+        raise UsageError("run.out", f"The output {name!r} is no tensor, so out cannot have it.", (name,))
+    check_output(ArraySpec(name, value.shape, value.dtype.name), place)
+    place[...] = value
+    return place
+
+
+def _fitting(v: Declared, given: Any) -> Any:
+    """Value of an input as the stages want it."""
+    if not v.dtype:  # a sequence or an optional value: the nodes that read it know more
+        return given
+    try:
+        x = np.ascontiguousarray(given).reshape(np.shape(given))
+    except ValueError as e:
+        text = f"The input {v.name!r} is no array: {e}."
+        raise ShapeError("shape.mismatch", text, (v.name,), f"it has to be {_expected(v)}") from None
+    hint = f"it has to be {_expected(v)}"
+    if not (x.dtype.kind in "OU" if v.dtype == "string" else x.dtype.name == v.dtype):
+        text = f"The input {v.name!r} has element type {x.dtype}, not {v.dtype}."
+        raise ShapeError("shape.dtype", text, (v.name,), hint)
+    if v.dims is not None and len(v.dims) != x.ndim:
+        text = f"The input {v.name!r} has {x.ndim} dimensions, not {len(v.dims)}."
+        raise ShapeError("shape.mismatch", text, (v.name,), hint)
+    if not v.fits(x.shape):
+        text = f"The input {v.name!r} has the shape {'x'.join(map(str, x.shape))}, not {v.pretty}."
+        raise ShapeError("shape.mismatch", text, (v.name,), hint)
+    return x
+
+
+def _expected(v: Declared) -> str:
+    if not v.dtype:
+        return "no tensor"
+    return f"{v.dtype}[{v.pretty}]" if v.dims is not None else f"{v.dtype} of any shape"

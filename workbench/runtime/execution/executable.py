@@ -1,0 +1,264 @@
+"""A whole network as one executable: one native loop over a table of kernel calls, on one planned arena."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.arguments import whole
+from workbench.legible import shown_legibly
+from workbench.markup import size
+from workbench.runtime.buffers import Array
+from workbench.runtime.execution.benchmark import BenchmarkResult
+from workbench.runtime.execution.context import ContextPool, LoadedNetwork, RunContext
+from workbench.runtime.execution.network import Network, TimedRuns
+from workbench.runtime.execution.plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot, check_plan
+from workbench.runtime.thread_pool.pool import ThreadPool, shared_pool
+from workbench.runtime.thread_pool.processor_share import Loan, give_back, lend
+
+if TYPE_CHECKING:
+    from workbench.runtime.execution.profile import Profile
+    from workbench.runtime.export import Export
+    from workbench.runtime.machine.roofs import Roofs
+
+__all__ = ["ArraySpec", "BenchmarkResult", "CallPlan", "Executable", "ExecutablePlan", "HostCall", "Slot"]
+
+
+class Executable(Network):
+    """A compiled network.
+
+    Parameters
+    ----------
+    plan : ExecutablePlan
+        Calls, memory, constants.
+    threads : int, optional
+        Threads to use; the plan's by default.
+
+    Attributes
+    ----------
+    plan : ExecutablePlan
+        As given.
+
+    Raises
+    ------
+    BuildError
+        ``build.plan`` when the plan is not consistent, ``build.link`` when code cannot be loaded.
+
+    Notes
+    -----
+    Several threads may call `run`, `benchmark` and `profile` at the same time, and they run at the same time: machine
+    code runs without the interpreter's lock, and every run has an arena and tables of its own. Arenas are kept for
+    later runs, as many as were lately in use at once. Runs that overlap share the processor, see
+    `workbench.runtime.thread_pool.processor_share`.
+    """
+
+    def __init__(self, plan: ExecutablePlan, threads: int | None = None) -> None:
+        check_plan(plan)
+        self.plan = plan
+        self._network = LoadedNetwork(plan)
+        super().__init__(plan.inputs, plan.outputs)
+        # Outputs that no call writes where they belong: inputs, constants, intermediate results, one output twice.
+        self._elsewhere = [(i, s) for i, s in enumerate(plan.output_slots) if s != Slot("output", i)]
+        self._set(plan.threads if threads is None else threads)
+        self._contexts = ContextPool(self._network, self._threads)
+
+    # ---- what it is ----
+
+    @shown_legibly
+    def __repr__(self) -> str:
+        plan = self.plan
+        memory = size(plan.arena_bytes + sum(a.nbytes for a in plan.constants))
+        return f"<Executable {plan.name}: {len(plan.calls)} calls, {memory}, {self.threads} threads>"
+
+    def _repr_html_(self) -> str:
+        from workbench.runtime.html import executable_html
+
+        return executable_html(self)
+
+    @property
+    def untuned(self) -> tuple[str, ...]:
+        """Tasks that run with their default schedule because no record was found."""
+        return self.plan.untuned
+
+    @property
+    def borrowed(self) -> dict[str, str]:
+        """Tasks whose schedule is that of another task or machine -> where it comes from and what was adapted."""
+        return dict(self.plan.borrowed)
+
+    @property
+    def threads(self) -> int:
+        """Number of threads that a run may use."""
+        return self._threads
+
+    def set_threads(self, threads: int) -> None:
+        """Set the number of threads for the runs that begin from now on; those under way keep theirs.
+
+        Raises
+        ------
+        UsageError
+            ``run.threads``.
+        """
+        self._set(threads)
+        self._contexts.threads = self._threads
+
+    def _set(self, threads: int) -> None:
+        threads = whole("threads", threads, least=None, code="run.threads")
+        # Kept, so that the pool's threads stay between runs; it refuses impossible numbers.
+        self._pool: ThreadPool | None = shared_pool(threads) if threads != 1 else None
+        self._threads = threads
+
+    # ---- running ----
+
+    def _compute(self, inputs: list[Array], outputs: list[Array]) -> None:
+        with self._running(inputs, outputs) as context:
+            context.walk()
+            for i, slot in self._elsewhere:
+                outputs[i][...] = context.view(slot, self.outputs[i])
+
+    def _running(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> _Running:
+        """A context that is bound to these arrays and has threads, for a ``with`` statement."""
+        return _Running(self._contexts, self._threads, inputs, outputs)
+
+    def export(self, path: str | os.PathLike[str], *, name: str | None = None) -> Export:
+        """Write the network as a shared library with a C header, see `workbench.runtime.export.export_library`."""
+        from workbench.runtime.export import export_library
+
+        return export_library(self.plan, path, name=name, threads=self.threads)
+
+    # ---- measuring ----
+
+    @contextmanager
+    def measuring(self, inputs: Mapping[str, Any] | None, warmup: int = 0) -> Iterator[RunContext]:
+        """A context after some runs; it keeps what it is bound to."""
+        with self._running(self._given(inputs), self._memory.take()) as context:
+            for _ in range(warmup):
+                context.walk()
+            yield context
+
+    @contextmanager
+    def _timed(self, inputs: list[Array]) -> Iterator[TimedRuns]:
+        with self._running(inputs, self._memory.take()) as context:
+            yield TimedRuns(context.time, context.lent, context.pool, context.lent)
+
+    def profile(
+        self, inputs: Mapping[str, Any] | None = None, *, repeat: int = 10, warmup: int = 2, roofline: bool = True
+    ) -> Profile:
+        """Time every call of the network, in native code.
+
+        Parameters
+        ----------
+        inputs, repeat, warmup
+            As for `benchmark`.
+        roofline : bool
+            Compare each call with what this machine can do; the first time, measuring that takes about a second.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per call in execution order, see `workbench.runtime.execution.profile.Profile`.
+        """
+        from workbench.runtime.execution.profile import make_profile
+
+        whole("repeat", repeat, code="usage.repeat")
+        whole("warmup", warmup, least=0, code="usage.repeat")
+        stamps = np.zeros((repeat, len(self.plan.calls) + 1), np.int64)
+        whole_runs: list[float] = []
+        with self.measuring(inputs, warmup) as context:
+            for row in stamps:
+                context.walk(row)
+                whole_runs += context.time(1, 1)
+            threads = context.lent
+        return make_profile(self.plan, stamps, whole_runs, threads, self._roofs(threads) if roofline else None)
+
+    def trace(
+        self,
+        path: str | os.PathLike[str],
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        runs: int = 1,
+        warmup: int = 2,
+    ) -> None:
+        """Record some runs and write them as a file for Perfetto (ui.perfetto.dev) or chrome://tracing.
+
+        Parameters
+        ----------
+        path : str or path
+            JSON file to write.
+        inputs, warmup
+            As for `benchmark`.
+        runs : int
+            Recorded runs, one after the other.
+
+        Raises
+        ------
+        InputError
+            ``outputs.unwritable``.
+        UsageError
+            ``usage.repeat``.
+
+        Notes
+        -----
+        One row shows the calls as the caller's thread sees them; below it there is one for each thread, with the time
+        from its first task of a parallel region to its last one. Recording costs two looks at the clock per task.
+        """
+        from workbench.runtime.execution.profile import make_profile
+        from workbench.runtime.execution.trace import record, write
+
+        whole("runs", runs, code="usage.repeat")
+        whole("warmup", warmup, least=0, code="usage.repeat")
+        with self.measuring(inputs, warmup) as context:
+            found = record(context, self.plan, runs)
+            threads = context.lent
+        spent = (found.stamps[:, -1] - found.stamps[:, 0]) * 1e-6
+        write(path, found, make_profile(self.plan, found.stamps, list(spent), threads, self._roofs(threads)))
+
+    def _roofs(self, threads: int) -> Roofs:
+        """What this machine can do with so many threads on a working set of this size; measured once."""
+        from workbench.runtime.execution.profile import working_set
+        from workbench.runtime.machine.roofs import roofs
+        from workbench.target import Target
+
+        target = Target(self.plan.target) if self.plan.target else Target.host()
+        return roofs(target, threads, working_set(self.plan))
+
+    def poison(self) -> None:
+        """Fill outputs, intermediate results and workspace with NaN, so that a read before a write shows in the next
+        run.
+        """
+        self._contexts.poison()
+
+
+class _Running:
+    """Borrow a context and threads, and give them back."""
+
+    __slots__ = ("_arrays", "_context", "_contexts", "_loan", "_threads")
+
+    def __init__(self, contexts: ContextPool, threads: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        self._contexts, self._threads, self._arrays = contexts, threads, (inputs, outputs)
+        self._context: RunContext | None = None
+        self._loan: Loan | None = None
+
+    def __enter__(self) -> RunContext:
+        context = self._context = self._contexts.take()
+        try:
+            self._loan = lend(min(self._threads, context.threads))
+            context.use(self._loan)
+            context.bind(*self._arrays)
+            if self._loan.pool is not None:
+                self._loan.pool.placement.part()
+        except BaseException:
+            self.__exit__()
+            raise
+        return context
+
+    def __exit__(self, *_: object) -> None:
+        loan, self._loan = self._loan, None
+        context, self._context = self._context, None
+        if loan is not None:
+            give_back(loan)
+        if context is not None:
+            self._contexts.give(context)

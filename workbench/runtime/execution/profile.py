@@ -1,0 +1,222 @@
+"""Where the time of a network goes: one row per call, against what the machine can do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas
+
+from workbench import markup as m
+from workbench.legible import shown_legibly
+from workbench.runtime.buffers import Array
+from workbench.runtime.execution.plan import CallPlan, ExecutablePlan, HostCall
+from workbench.runtime.machine.above_roof import MARK, marked, why_above
+from workbench.runtime.machine.roofs import Roofs
+
+#: Rows that are printed: a screen.
+SHOWN = 40
+_NEEDED = {"call", "ms", "share", "gflops", "bytes", "intensity", "roof", "roof_share", "note"}
+
+
+class Profile(pandas.DataFrame):
+    """One row per call of a network, in execution order.
+
+    Columns: ``call`` (name), ``task``, ``ms`` (median), ``min_ms``, ``share`` (of the sum of the medians), ``gflops``
+    (NaN where the call has no floating-point operations), ``flops``, ``tuned``, ``note`` (why a call is not compiled
+    and cannot be tuned, else ""), ``bytes`` (what it has to read and write at least, weights included), ``gbytes``
+    (these per second, in GB/s), ``intensity`` (operations per byte), ``roof`` ("compute" or "memory": which of the two
+    allows less at this intensity), ``roof_share`` (the speed over what that roof allows).
+
+    `attrs` holds the totals: ``network``, ``threads``, ``runs``, ``calls_ms`` (sum of the medians), ``timed_ms``
+    (median of the runs that the calls were timed in; more than the sum where runs are disturbed, each in another
+    call), ``whole_ms`` (median of runs without a clock between the calls, in turns with the others), ``flops``,
+    ``bytes``, and the roofs ``peak_gflops``, ``memory_gbytes``, ``working_set`` (bytes).
+
+    Notes
+    -----
+    The memory roof is the rate of reading a working set of the network's size (weights and intermediate results), so
+    a call whose operands lie in a cache of a lower level may exceed it. The compute roof is that of float32, which the
+    integer and bfloat16 instructions of some processors exceed, and a Winograd convolution is counted as a direct one.
+    Without roofs the last two columns are empty. What is derived from a profile is a plain data frame.
+    """
+
+    @property
+    def _constructor(self) -> Callable[..., pandas.DataFrame]:
+        return pandas.DataFrame
+
+    @shown_legibly
+    def __repr__(self) -> str:
+        if not set(self.columns) >= _NEEDED:  # columns were removed in place
+            return super().__repr__()
+        table = pandas.DataFrame(self[["call", "ms", "share", "gflops", "gbytes", "intensity", "roof", "roof_share"]])
+        table["roof_share"] = [f"{x:.4g}{MARK if x > 1.0 else ''}" if x == x else "-" for x in table["roof_share"]]
+        text = table.to_string(max_rows=SHOWN, max_colwidth=48, float_format=lambda x: f"{x:.4g}", na_rep="-")
+        return "\n".join([*summary(self), "", text, *_footnotes(self)])
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str | None:
+        if not pandas.get_option("display.notebook_repr_html"):
+            return None
+        return profile_html(self) if set(self.columns) >= _NEEDED else self.to_html(max_rows=60, max_cols=20)
+
+    def to_json_rows(self) -> list[dict[str, Any]]:
+        """Return the rows as plain dictionaries, None for what is not known."""
+        rows = self.astype(object).where(self.notna(), None).to_dict("records")
+        return [{str(k): v for k, v in row.items()} for row in rows]
+
+
+def call_bytes(call: CallPlan | HostCall) -> int:
+    """What a call has to move at least: as the compiler counted it, else the sizes of its distinct operands."""
+    if isinstance(call, HostCall):
+        return sum({slot: spec.nbytes for slot, spec in (*call.args, *call.results)}.values())
+    if call.traffic:
+        return call.traffic
+    sizes = (math.prod(p.shape) * np.dtype(p.dtype).itemsize for p in call.code.params)
+    return sum(dict(zip(call.args, sizes, strict=True)).values())
+
+
+def working_set(plan: ExecutablePlan) -> int:
+    """Bytes that one run touches: constants, arena, inputs and outputs."""
+    return plan.arena_bytes + sum(a.nbytes for a in plan.constants) + sum(s.nbytes for s in plan.inputs + plan.outputs)
+
+
+def make_profile(
+    plan: ExecutablePlan, stamps: Array, whole_ms: Sequence[float], threads: int, limit: Roofs | None
+) -> Profile:
+    """Put a profile together.
+
+    Parameters
+    ----------
+    plan : ExecutablePlan
+    stamps : array of int64, shape (runs, calls + 1)
+        Nanoseconds before each call and after the last one.
+    whole_ms : sequence of float
+        Times of whole runs without stamps.
+    threads : int
+    limit : Roofs or None
+        What calls are compared with; None leaves that out.
+    """
+    calls = plan.calls
+    spent = np.diff(stamps, axis=1) * 1e-6
+    median, fastest = np.median(spent, axis=0), np.min(spent, axis=0)
+    flops = np.array([c.flops for c in calls], np.float64)
+    moved = np.array([call_bytes(c) for c in calls], np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        against = _against(limit, flops, moved, median)
+        frame = Profile(
+            {
+                "call": [c.name for c in calls],
+                "task": [c.task for c in calls],
+                "ms": median,
+                "min_ms": fastest,
+                "share": median / max(float(median.sum()), 1e-12),
+                "gflops": np.where(flops > 0, flops / (median * 1e6), np.nan),
+                "flops": [c.flops for c in calls],
+                "tuned": [c.tuned for c in calls],
+                "note": [
+                    f"not tunable: {c.reason}" if isinstance(c, HostCall) else _above(c, *found)
+                    for c, *found in zip(calls, against["roof"], against["roof_share"], strict=True)
+                ],
+                "bytes": moved.astype(np.int64),
+                "gbytes": moved / (median * 1e6),
+                "intensity": np.where(moved > 0, flops / moved, np.nan),
+                **against,
+            }
+        )
+    frame.attrs |= {
+        "network": plan.name,
+        "threads": threads,
+        "runs": len(stamps),
+        "calls_ms": float(median.sum()),
+        "timed_ms": float(np.median(spent.sum(axis=1))),
+        "whole_ms": float(np.median(whole_ms)),
+        "flops": int(flops.sum()),
+        "bytes": int(moved.sum()),
+        "peak_gflops": limit.gflops if limit else None,
+        "memory_gbytes": limit.gbytes if limit else None,
+        "working_set": working_set(plan),
+    }
+    return frame
+
+
+def _against(limit: Roofs | None, flops: Array, moved: Array, ms: Array) -> dict[str, Any]:
+    """Which roof each call is under, and how near it comes."""
+    if limit is None:
+        return {"roof": [""] * len(ms), "roof_share": np.full(len(ms), np.nan)}
+    arithmetic, memory = flops / (limit.gflops * 1e6), moved / (limit.gbytes * 1e6)  # milliseconds, at best
+    least = np.maximum(arithmetic, memory)
+    return {
+        "roof": np.where(least > 0, np.where(arithmetic >= memory, "compute", "memory"), ""),
+        "roof_share": np.where(least > 0, least / ms, np.nan),
+    }
+
+
+def _above(call: CallPlan, roof: str, share: float) -> str:
+    """Why a call is faster than its roof allows; empty where it is not."""
+    if roof == "memory" and share > 1.0:
+        return "faster than the roof: its data come from a nearer cache than those of the whole network"
+    return why_above(share, call.tile, [p.dtype for p in call.code.params], 1)
+
+
+def _footnotes(frame: pandas.DataFrame) -> list[str]:
+    """Say of the calls above their roofs why they are."""
+    above = frame[frame["roof_share"] > 1.0]
+    return [
+        f"{MARK} {'call' if len(rows) == 1 else 'calls'} {', '.join(map(str, rows.index))}: {note}"
+        for note, rows in above.groupby("note", sort=False)
+    ]
+
+
+def summary(frame: pandas.DataFrame) -> list[str]:
+    """Return the totals as lines of text."""
+    a: Mapping[Any, Any] = frame.attrs
+    lines = [
+        f"{m.clean(a['network'])}: {m.plural(len(frame), 'call')}, {m.plural(a['threads'], 'thread')}, "
+        f"median of {m.plural(a['runs'], 'run')}",
+        f"  calls {a['calls_ms']:.4g} ms, whole run {a['whole_ms']:.4g} ms ({a['timed_ms']:.4g} ms timed by call), "
+        f"{a['flops'] / max(a['whole_ms'], 1e-9) / 1e6:.4g} GFLOP/s",
+    ]
+    if a["peak_gflops"]:
+        at_best = float((frame["roof_share"] * frame["ms"]).sum())  # milliseconds if every call were at its roof
+        share = at_best / max(a["whole_ms"], 1e-9)
+        lines.append(
+            f"  roofs {a['peak_gflops']:.4g} GFLOP/s and {a['memory_gbytes']:.4g} GB/s (working set "
+            f"{m.size(a['working_set'])}); at them {at_best:.4g} ms, {share:.0%} of the run"
+        )
+    return lines
+
+
+def profile_html(frame: pandas.DataFrame) -> str:
+    """Return what a notebook shows of a profile."""
+    a: Mapping[Any, Any] = frame.attrs
+    head = m.heading(
+        "Profile", a["network"], m.plural(len(frame), "call"), m.plural(a["threads"], "thread"),
+        f"{m.milliseconds(a['whole_ms'])} for a run", f"{m.milliseconds(a['calls_ms'])} for the sum of the calls",
+    )  # fmt: skip
+    columns = (
+        m.Column("#", number=True), m.Column("Call"), m.Column("Time", number=True), m.Column(""),
+        m.Column("GFLOP/s", number=True), m.Column("Moved", number=True), m.Column("Operations/byte", number=True),
+        m.Column("Roof"), m.Column("Reached", number=True), m.Column("Note"),
+    )  # fmt: skip
+    longest = float(frame["share"].max()) if len(frame) else 1.0
+    rows = [_row(k, r, longest) for k, r in enumerate(frame.head(SHOWN).to_dict("records"))]
+    parts: list[object] = [head]
+    if a["peak_gflops"]:
+        roof = f"{m.digits(a['peak_gflops'])} GFLOP/s, {m.digits(a['memory_gbytes'])} GB/s"
+        parts.append(m.label("roofs", roof, m.faint(f" reading {m.size(a['working_set'])} again and again")))
+    return m.page(*parts, m.table(columns, m.cut(rows, SHOWN, "calls", len(frame))))
+
+
+def _row(number: int, row: Mapping[Any, Any], longest: float) -> list[object]:
+    reached = row["roof_share"]
+    return [
+        number, m.text(row["call"], 70), m.milliseconds(row["ms"]), m.bar(row["share"] / longest if longest else None),
+        m.digits(row["gflops"]) if row["flops"] else "", m.size(row["bytes"]),
+        m.digits(row["intensity"]) if row["flops"] else "", row["roof"],
+        marked(reached) if math.isfinite(reached) else "",
+        m.text(row["note"] or ("" if row["tuned"] else "default schedule"), 60 if not reached > 1.0 else 200),
+    ]  # fmt: skip

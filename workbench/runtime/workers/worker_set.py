@@ -1,0 +1,80 @@
+"""The worker processes of a runner, and what is known about them from one batch to the next."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from workbench.host import usable_threads
+from workbench.runtime.workers.batch import Duty
+from workbench.runtime.workers.process import START_TIMEOUT_S, Worker
+from workbench.runtime.workers.recent_builds import Images
+
+if TYPE_CHECKING:
+    from workbench.target import Target
+
+
+@dataclass(slots=True)
+class Crew:
+    """The processes, and what is known about them from one batch to the next."""
+
+    target: Target
+    builders: list[Worker]
+    runner: Worker
+    events: queue.SimpleQueue[Any]
+    overlap: bool  # a core is free for compiling while a kernel runs
+    duties: dict[Worker, Duty] = field(default_factory=dict)
+    starting: dict[Worker, float] = field(default_factory=dict)  # until when they have to be up
+    prepared: set[str] = field(default_factory=set)
+    preparing: str = ""  # what the runner was last asked to prepare
+    best_ms: dict[tuple[object, ...], float] = field(default_factory=dict)
+    images: Images = field(default_factory=Images)
+    epoch: int = 0  # another one for every `cancel`: batches of earlier ones end
+    tried: bool = False  # a candidate was reported
+    swept: int = 0  # the epoch in which `stand_down` was last called
+    held: threading.Event = field(default_factory=threading.Event)
+
+    @classmethod
+    def hire(cls, target: Target, builders: int | None) -> Crew:
+        """Workers for this machine; no process starts yet."""
+        cores = usable_threads()
+        overlap = target.threads < cores
+        count = builders or max(1, min(4, cores - target.threads if overlap else cores))
+        events: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        return cls(target, [Worker("build", events) for _ in range(count)], Worker("run", events), events, overlap)
+
+    @property
+    def workers(self) -> tuple[Worker, ...]:
+        """All of them."""
+        return (self.runner, *self.builders)
+
+    def start(self) -> None:
+        """Start the runner and one builder; further builders come when these two are up, and there is work for them."""
+        self.stand_down()  # a `cancel` may have come when the last batch had just ended, or this may be a forked child
+        for worker in (self.runner, self.builders[0]):
+            self.ready(worker)
+
+    def ready(self, worker: Worker) -> bool:
+        """Whether a worker is up; starts it if it is not there."""
+        if not worker.alive:
+            if worker is self.runner:
+                self.prepared.clear()
+            worker.start()
+            self.starting[worker] = time.monotonic() + START_TIMEOUT_S
+        if worker.ready:
+            self.starting.pop(worker, None)
+        return worker.ready
+
+    def stand_down(self) -> None:
+        """Leave only workers that are idle and whole; after a `cancel`, none."""
+        epoch = self.epoch
+        for worker in self.workers if epoch != self.swept else list(self.duties):
+            worker.end()
+        self.swept = epoch
+        self.duties.clear()
+        self.starting = {w: until for w, until in self.starting.items() if w.alive}
+        if not self.runner.alive:
+            self.prepared.clear()

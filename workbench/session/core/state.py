@@ -1,0 +1,308 @@
+"""What a session works on: the state behind the slices. Only the session's thread changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from workbench.errors import UsageError
+from workbench.graph.tasks import Task
+from workbench.log.ledger import Best, TaskLedger
+from workbench.log.record import Record
+from workbench.log.replay import schedule_of
+from workbench.runtime.machine.load import Load
+from workbench.runtime.machine.roofs import all_threads
+from workbench.schedule import Schedule
+from workbench.session.core.model_drawings import Drawings
+from workbench.session.core.notes import NO_PROGRAM_HINT, note
+from workbench.session.core.subject import Opened, TaskInfo
+from workbench.session.measurement.estimates import Estimates
+from workbench.session.measurement.manual_trials import ManualTrials
+from workbench.session.measurement.results import Key, Result
+from workbench.session.tuning_run.charts import Shown, known_roofs
+from workbench.session.tuning_run.roofline_points import Intensities
+from workbench.session.tuning_run.statistics import Statistics
+from workbench.session.tuning_run.watch import TuningWatch
+from workbench.session.variant_tree.from_log import BY, origin, recall
+from workbench.session.variant_tree.history import MOST, History, View
+from workbench.session.variant_tree.tree import Tree, TreeNode, keys_of
+from workbench.tune.run.measuring import constants_of
+from workbench.tune.run.session import TuningSession
+from workbench.tune.steer.selection import position
+
+
+class SessionState:
+    """The schedules, the selection, what was measured and what was tuned.
+
+    Parameters
+    ----------
+    moved : callable
+        Called, from any thread, when the schedule on show has changed.
+    tuned : callable
+        Called, from the tuning thread, with whether it is urgent, when the tuning run has news.
+    """
+
+    def __init__(
+        self, opened: Opened, log: str | None, auto: bool, moved: Callable[[], object], tuned: Callable[[bool], object]
+    ) -> None:
+        self.opened, self.log, self.auto = opened, log, auto
+        self.target = opened.target
+        self.infos = opened.tasks
+        #: Where everything that is timed here finds its constants: as a run of the whole model does.
+        self.constants = constants_of([t.task for t in opened.tasks if t.task is not None], opened.target)
+        #: What can be looked at of the model; None where there is none.
+        self.drawings: Drawings | None = None
+        if opened.graph is not None:
+            self.drawings = Drawings(opened.graph, [t.task for t in opened.tasks if t.task is not None])
+        self.history, self.stats = History(), Statistics()
+        model = opened.graph.name if opened.graph is not None else ""
+        self.manual_trials = ManualTrials(opened.tasks, model, self.target, self.constants)
+        self.estimates = Estimates(self.history, self.target)
+        self.intensities = Intensities(self.target)
+        self.chart, self.roofs = Shown(), known_roofs(self.target)
+        self.stats.add(opened.lines)
+        self.peak = self.target.stored_peak()
+        self.peak_of_all, self.peak_measured = all_threads(self.target)
+        self.selected = ""
+        #: Whether another schedule is shown than a moment ago, so that something has to be selected first.
+        self.fresh = True
+        #: Names that the last step made.
+        self.made: tuple[str, ...] = ()
+        self.note: dict[str, Any] | None = None
+        #: How busy the machine is, while somebody looks and nothing is measured.
+        self.load: Load | None = None
+        #: Called in the session's thread whenever something may have changed.
+        self.onlookers: list[Callable[[], object]] = []
+        #: State -> "measuring" or "queued".
+        self.doing: dict[Key, str] = {}
+        self.watch: TuningWatch | None = None
+        #: Task -> how its tree was when what was made by hand had come back from the log.
+        self.recalled: dict[int, int] = {}
+        self.index: int | None = None
+        self.schedule: Schedule | None = None
+        self._cursors: dict[int, Schedule] = {}
+        self._moved, self._tuned = moved, tuned
+        self._unwatch: Callable[[], None] = lambda: None
+        if opened.schedule is not None:
+            self._cursors[0] = opened.schedule
+        if opened.tuning is not None:
+            self.attach(opened.tuning, "all" if len(self.infos) > 1 else "task")
+        if self.infos:
+            self.open_task(self._first())
+
+    def _first(self) -> int:
+        """The task to show first: the one with the most arithmetic in the whole model."""
+        return max(range(len(self.infos)), key=lambda i: self.infos[i].weight * self.infos[i].flops)
+
+    # ----- the schedule on show
+
+    @property
+    def task(self) -> Task | None:
+        """The task on show."""
+        return None if self.index is None else self.infos[self.index].task
+
+    def view(self) -> View | None:
+        """Look at the schedule on show, after its tree has followed it."""
+        if self.index is None or self.schedule is None:
+            return None
+        copy = self.schedule.copy()
+        tree = self.history.tree(self.index, copy)
+        node = tree.follow(copy)
+        if (gone := self.history.prune(tree)) and gone == self.history.hidden[self.index]:
+            text = f"More than {MOST} variants: the oldest that nobody measured, named or starred are let go"
+            self.note = note("info", text, "session.forgotten", "name or star what is to stay")
+        return View.of(self.index, copy, node)
+
+    @property
+    def tree(self) -> Tree:
+        """The variants of the task on show.
+
+        Raises
+        ------
+        UsageError
+            "session.no_program" when nothing is on show that has any.
+        """
+        if self.view() is None:
+            raise UsageError("session.no_program", "There is no schedule on show", (), NO_PROGRAM_HINT)
+        assert self.index is not None
+        return self.history.trees[self.index]
+
+    def variant(self, node: object = None) -> TreeNode:
+        """Return a variant of the task on show by its number; that on show for None.
+
+        Raises
+        ------
+        UsageError
+            "session.variant" when there is none of this number; "session.no_program".
+        """
+        tree = self.tree
+        return tree.node(tree.at if node is None else node)
+
+    def go(self, node: int, afresh: bool = False) -> None:
+        """Move the schedule on show to a variant of its task; `afresh`, so that there is nothing to redo."""
+        tree, schedule = self.tree, self.schedule
+        assert schedule is not None
+        key = tree.node(node).key
+        now = schedule.copy()  # somebody else may move it meanwhile
+        keys, at = keys_of(tree.task, now), len(now.trace)
+        if key in keys and not afresh and tree.single_steps(tree.at, node):  # Python may take them again
+            there = keys.index(key)
+            schedule.undo(max(0, at - there)).redo(max(0, there - at))
+        else:
+            schedule.go_to(tree.node(node).schedule)
+        tree.visit(node)
+        if afresh:
+            tree.node(node).last_child = None
+
+    def forget(self, node: TreeNode) -> None:
+        """Let a variant of the task on show go; raises what `Tree.forget` does."""
+        tree, schedule = self.tree, self.schedule
+        assert schedule is not None
+        self.history.forget(tree, node.id)
+        now = schedule.copy()
+        if node.key in keys_of(tree.task, now)[len(now.trace) + 1 :]:  # else it would come back as what can be redone
+            schedule.go_to(now)
+
+    def open_task(self, item: object) -> None:
+        """Show a task, as it was when it was left."""
+        index = self.find(item)
+        if index == self.index:
+            return
+        task = self.infos[index].task
+        if task is not None and index not in self._cursors:
+            self._cursors[index] = Schedule(task, task.target or self.target)
+        self.index = index
+        self._show(self._cursors.get(index))
+        if index not in self.recalled:
+            recall(self)
+
+    def add_task(self, task: Task) -> int:
+        """Make a task known that was not part of the subject; returns its number, as for one that is known."""
+        for index, info in enumerate(self.infos):
+            if info.key == task.key:
+                return index
+        self.infos = (*self.infos, TaskInfo.of(task))
+        return len(self.infos) - 1
+
+    def find(self, item: object) -> int:
+        """Return the number of a task given by number, key or name; that on show for None."""
+        if item is None and self.index is not None:
+            return self.index
+        return position(self.infos, getattr(item, "key", item))  # type: ignore[arg-type]
+
+    def _show(self, schedule: Schedule | None) -> None:
+        self._unwatch()
+        self._unwatch = lambda: None
+        self.schedule = schedule
+        self.selected, self.fresh = "", True
+        if schedule is not None:
+            self._unwatch = schedule.watch(self._moved)
+
+    # ----- what is known of it
+
+    def to_estimate(self) -> list[tuple[str, Callable[[], Callable[[], None]]]]:
+        """Return the work, by its kind, that estimates what has no estimate yet: states of the task on show, its trials
+        while the roofline shows them, and every task without tuning while it matters, because there are several and one
+        of them has no time.
+        """
+        untimed = len(self.infos) > 1 and any(self.best(i) is None for i in range(len(self.infos)))
+        tasks = [info.task for info in self.infos if info.task is not None] if untimed else []
+        found = {
+            "estimate": self.estimates.rest(self.index, self.peak),
+            "estimate tasks": self.estimates.tasks(tasks, self.peak),
+            "estimate trials": self.intensities.rest(self.task, self.stats.records) if self.chart.roofline else None,
+        }
+        return [(kind, work) for kind, work in found.items() if work is not None]
+
+    def told(self, index: int) -> TaskLedger:
+        """Return what is known about a task, from its log and from measurements by hand that are in none."""
+        info, known = self.infos[index], self.manual_trials.made(self.infos[index].key)
+        found = [record for _, record in known]
+        for key, result in self.history.by_hand(index):
+            if not self.manual_trials.knows(key):  # it was kept with the variants
+                found.append(self.manual_trials.remembered(key, info, result))
+        return self.stats.also(info.key, tuple(found))
+
+    def best(self, index: int) -> Best | None:
+        """Return the best of a task, whoever found it."""
+        return self.told(index).best
+
+    def traced(self, index: int, record: Record) -> Record | None:
+        """Return a trial with its steps; None for one that another session has measured, if its variant was let go."""
+        key = self.manual_trials.remembers(record)
+        if key is None:
+            return record
+        node = self.history.trees[index].find(key)
+        return None if node is None else replace(record, trace=tuple(node.schedule.to_json()), variant=-1)
+
+    # ----- what the tuner found
+
+    @property
+    def log_now(self) -> str | None:
+        """The log that a run wrote last, else the one that was given."""
+        return (None if self.watch is None else self.watch.tuning.log) or self.log
+
+    def attach(self, tuning: TuningSession, scope: str) -> None:
+        """Follow a tuning run instead of the one before."""
+        if self.watch is not None:
+            self.watch.close()
+        self.watch = TuningWatch(tuning, scope, self._tuned)
+        self.stats.add(self.watch.fresh())
+
+    def adopt(self, item: object, trial: int | None = None) -> None:
+        """Show the best schedule of a task in the log, or that of a trial: the variant that has it, else a branch."""
+        index = self.find(item)
+        found, record = self.tuned(index, trial)
+        self.open_task(index)
+        self.go(self.hang(self.tree, found, record))
+        self.selected, self.fresh = "", True
+
+    def hang(self, tree: Tree, found: Schedule, record: Record) -> int:
+        """Return the variant that has a trial's schedule, as it is, else a new one; it has the trial's time."""
+        parent, edge, label = origin(tree, found, record, self._open_trials(record.task_key, tree))
+        by = BY.get(record.origin, "tuner")
+        node = tree.node(tree.add(parent, found, edge=edge, by=by, label=label, trial=record.trial))
+        self.history.results[node.key] = Result.of_record(record)
+        self.manual_trials.know(node.key, record.trial)
+        return node.id
+
+    def tuned(self, index: int, trial: int | None = None) -> tuple[Schedule, Record]:
+        """Return a task's best schedule in the log, or that of a trial, and its line with the time that is shown."""
+        info = self.infos[index]
+        best = self.stats.of(info.key).best
+        record = (None if best is None else best.record) if trial is None else self._trial(info.key, trial)
+        if info.task is None:
+            raise UsageError("session.no_program", "The log does not hold the program", (), NO_PROGRAM_HINT)
+        if record is None:
+            hint = "tune the task first, or read in the task table why its trials failed"
+            raise UsageError("usage.nothing_measured", "No trial of this task was valid so far", [info.name], hint)
+        found = schedule_of(info.task, record)
+        found.target = info.task.target or self.target
+        told = self.stats.of(info.key).of(record)
+        return found, record if told is None else replace(record, latency_ms=told.ms)
+
+    def _open_trials(self, key: str, tree: Tree) -> dict[int, str]:
+        """Keys of the programs of the trials that are open."""
+        trials = {node.trial for node in tree.nodes.values()}
+        return {r.trial: r.key for r in self.stats.records if r.task_key == key and r.trial in trials and r.key}
+
+    def task_of(self, trial: int) -> int | None:
+        """Return which task a trial is of: that on show when it has one of this number, else the first that has."""
+        keys = {r.task_key for r in self.stats.records if r.trial == trial}
+        found = [i for i, info in enumerate(self.infos) if info.key in keys]
+        return self.index if self.index in found or not found else found[0]
+
+    def _trial(self, key: str, trial: int) -> Record:
+        found = [r for r in self.stats.records if r.task_key == key and r.trial == trial]
+        if not found:
+            raise UsageError("session.trial", f"There is no trial {trial} of this task", (), "the log numbers them")
+        if not found[-1].trace and not found[-1].ok:
+            raise UsageError("session.trial", f"Trial {trial} has no schedule", (), "its program could not be made")
+        return found[-1]
+
+    def close(self) -> None:
+        """Let go of what others own."""
+        self._unwatch()
+        if self.watch is not None:
+            self.watch.close()

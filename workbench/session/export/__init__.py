@@ -1,0 +1,4 @@
+"""What can be taken away from a session: scripts, tables, drawings, a compiled network, a page without a kernel.
+
+Each is one function under `exporters.exporter`. Start at `exporters`.
+"""

@@ -1,0 +1,38 @@
+"""Why a task or a variant is faster than the peak, in one sentence; empty where it is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.ir.func import Func
+from workbench.log.record import Record
+from workbench.runtime.machine.above_roof import tile_in, tile_of, why_above
+
+if TYPE_CHECKING:
+    from workbench.session.core.state import SessionState
+
+
+def of_schedule(state: SessionState, func: Func, gflops: float | None) -> str:
+    """Say it of a schedule with its speed."""
+    return _why(state, gflops, tile_of(func), func)
+
+
+def of_trial(state: SessionState, index: int, record: Record | None, gflops: float | None) -> str:
+    """Say it of a trial of a task."""
+    task = state.infos[index].task
+    tile = tile_in(record.trace if record is not None else ())
+    return _why(state, gflops, tile, None if task is None else task.func)
+
+
+def of_task(state: SessionState, index: int, gflops: float | None) -> str:
+    """Say it of the best schedule of a task."""
+    best = state.best(index)
+    return of_trial(state, index, None if best is None else state.traced(index, best.record), gflops)
+
+
+def _why(state: SessionState, gflops: float | None, tile: int | None, func: Func | None) -> str:
+    if not gflops or not state.peak_of_all:
+        return ""
+    dtypes = [] if func is None else [b.dtype for b in func.params]
+    threads = 1 if state.peak_measured else state.target.threads
+    return why_above(gflops / state.peak_of_all, tile, dtypes, threads)

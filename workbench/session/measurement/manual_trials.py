@@ -1,0 +1,180 @@
+"""What a person has measured, as trials of the log: checked, timed and ranked as those of the tuner."""
+
+from __future__ import annotations
+
+import platform
+import threading
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from workbench import __version__
+from workbench.errors import LogError, WorkbenchError
+from workbench.graph.tasks import Task
+from workbench.log.lines import Round
+from workbench.log.reader import Header
+from workbench.log.record import Record
+from workbench.log.writer import LogWriter
+from workbench.runtime.measuring.results import Measurement
+from workbench.schedule import Schedule
+from workbench.space.default_schedule import default_schedule
+from workbench.space.program_keys import program_key
+from workbench.target import Target
+from workbench.tune.run.journal import Stamp, trial_line
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.toolbox import Given
+
+if TYPE_CHECKING:
+    from workbench.session.core.subject import TaskInfo
+    from workbench.session.measurement.results import Key, Result
+
+Waiting: TypeAlias = "tuple[Key | None, Record]"
+"""The state that was measured, none for a default schedule that nobody has opened, and its trial without a number."""
+
+
+_STATE = "state "
+"""Begin of the key of a trial that stands for a state of which only the time is known."""
+
+
+class ManualTrials:
+    """Writes measurements into the log when nobody else writes to it. May be used from any thread.
+
+    Parameters
+    ----------
+    tasks : sequence of TaskInfo
+        Those of the subject: a log knows the tasks of its model, and no others.
+    constants : str
+        Where kernels find their constants while they are timed.
+    """
+
+    def __init__(self, tasks: Sequence[TaskInfo], model: str, target: Target, constants: str) -> None:
+        self._tasks, self._model, self._target = {t.key: t for t in tasks}, model, target
+        caches = TuneOptions(constants=constants).caches
+        self._stamp = Stamp(str(target), f"{platform.node()} {platform.machine()}", 0, caches)
+        self._waiting: list[Waiting] = []
+        self._made: list[Waiting] = []
+        self._numbers: dict[Key, int] = {}
+        self._defaults: dict[str, Schedule | None] = {}
+        self._list = threading.Lock()
+        #: Held while the log is open: who starts a run waits for the moment that takes.
+        self.lock = threading.Lock()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is something to write."""
+        return bool(self._waiting)
+
+    def place(self, key: Key, log: str | None) -> str:
+        """Say where the measurement of a state is kept."""
+        if key in self._numbers:
+            return f"trial {self._numbers[key]} of the log"
+        waits = log is not None and any(k == key for k, _ in self._waiting)
+        return "not yet in the log" if waits else "not in a log"
+
+    def made(self, task_key: str) -> list[Waiting]:
+        """Return what was measured of a task in this session, as trials that may have no number yet."""
+        with self._list:
+            return [one for one in self._made if one[1].task_key == task_key]
+
+    def knows(self, key: Key) -> bool:
+        """Whether a state is a trial, of the log or to be."""
+        return key in self._numbers or any(k == key for k, _ in self._made)
+
+    def remembered(self, key: Key, info: TaskInfo, result: Result) -> Record:
+        """Return the trial of a state that another session has measured."""
+        return Record(
+            task_key=info.key, task=info.name, trial=-1, status="ok", target=str(self._target), weight=info.weight,
+            flops=info.flops, key=f"{_STATE}{key[0]} {key[1]}", origin="manual", caches=self._stamp.caches,
+            host=self._stamp.host, latency_ms=result.ms, spread=result.spread, clean=not result.why_not,
+            why_not=result.why_not, at_least_ms=result.at_least_ms or 0.0,
+        )  # fmt: skip
+
+    def remembers(self, record: Record) -> Key | None:
+        """Return the state that such a trial is of; None for every other one."""
+        if not record.key.startswith(_STATE):
+            return None
+        index, _, steps = record.key.removeprefix(_STATE).partition(" ")
+        return int(index), steps
+
+    def know(self, key: Key, trial: int) -> None:
+        """Note that a state is a trial of the log already."""
+        self._numbers[key] = trial
+
+    def keep(self, key: Key | None, task: Task, schedule: Schedule, measurement: Measurement) -> None:
+        """Note a measurement that is to be written; one that was cancelled says nothing."""
+        if task.key not in self._tasks or measurement.status == "cancelled":
+            return
+        usual = self._default(task)
+        if usual is not None and usual.to_json() == schedule.to_json():
+            given = Given(f"default:{task.key}", "default", schedule=schedule)
+        else:
+            given = Given(program_key(schedule.func), "manual", schedule=schedule)
+        record = trial_line(task, given, schedule, measurement, self._stamp, trial=-1)
+        with self._list:
+            self._waiting.append((key, record))
+            self._made.append((key, record))
+
+    def yardsticks(self, known: Collection[str]) -> list[tuple[Task, Schedule]]:
+        """Return what has to be measured, too: of each task of a network the schedule that it has without the log,
+        unless that is `known`. Beside it a slower one by hand is used by nobody.
+        """
+        with self._list:
+            found = [record for _, record in self._waiting if record.ok]
+        known = {*known, *(r.task_key for r in found if r.origin == "default")}
+        keys = dict.fromkeys(r.task_key for r in found if r.task_key not in known) if len(self._tasks) > 1 else ()
+        tasks = [task for key in keys if (task := self._tasks[key].task) is not None]
+        return [(task, usual) for task in tasks if (usual := self._default(task)) is not None]
+
+    def _default(self, task: Task) -> Schedule | None:
+        if task.key not in self._defaults:
+            try:
+                self._defaults[task.key] = default_schedule(task, task.target or self._target)
+            except WorkbenchError:
+                self._defaults[task.key] = None
+        return self._defaults[task.key]
+
+    def write(self, path: str) -> list[Record]:
+        """Write what waits; returns what was written: nothing while somebody else writes to this log.
+
+        Raises
+        ------
+        LogError
+            Where the log cannot be written at all: then the measurements stay in memory only.
+        """
+        with self.lock:
+            with self._list:
+                made, self._waiting = self._waiting, []
+            if not made:
+                return []
+            try:
+                with LogWriter(path, self._header(path, made), resume=True) as writer:
+                    return [self._append(writer, one, k) for k, one in enumerate(made)]
+            except LogError as error:
+                if error.code != "log.locked":
+                    raise
+                with self._list:
+                    self._waiting = made + self._waiting
+                return []
+
+    def _header(self, path: str, made: Sequence[Waiting]) -> Header:
+        """Return the header of a new log; one that is there has to know the tasks that were measured."""
+        there = Path(path).exists() and Path(path).stat().st_size > 0
+        tasks = dict.fromkeys(record.task_key for _, record in made) if there else self._tasks
+        return Header(
+            tasks=tuple((key, self._tasks[key].name) for key in tasks), target=str(self._target), model=self._model,
+            version=__version__, created=time.time(),
+        )  # fmt: skip
+
+    def _append(self, writer: LogWriter, one: Waiting, after: int) -> Record:
+        key, record = one
+        lines: list[Record | Round] = [*writer.records, *writer.rounds]
+        number = 1 + after + max((r.trial for r in writer.records), default=-1)
+        last = max((line.round for line in lines), default=0)
+        spent = max((line.elapsed_s for line in lines), default=0.0)
+        record = replace(record, trial=number, round=last, elapsed_s=spent)
+        writer.append(record)
+        if key is not None:
+            self._numbers[key] = number
+        return record

@@ -1,0 +1,89 @@
+"""Measuring the schedule on show, and keeping what came out by trace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.errors import WorkbenchError, render
+from workbench.log.record import Record
+from workbench.markup import doubtful
+from workbench.runtime.measuring import services
+from workbench.runtime.measuring.results import Measurement
+from workbench.schedule import Schedule
+from workbench.session.core.protocol import error_json
+from workbench.session.tuning_run.statistics import rounded
+from workbench.target import Target
+
+Key = tuple[int, str]
+"""A state of a schedule: the task's number, and the steps as text."""
+
+DISTURBED = "other programs disturbed it"
+"""What is said of a disturbed time where nobody knows more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What measuring one state gave; `status` is that of a measurement ("ok", "build_error", ...).
+
+    Where other programs disturbed it, `why_not` says so, `ms` is what was seen (it takes no longer), `at_least_ms` how
+    long it takes at least, if that is known, and there is neither a spread nor a speed.
+    """
+
+    status: str
+    ms: float | None = None
+    spread: float | None = None
+    gflops: float | None = None
+    error: str = ""
+    why_not: str = ""
+    at_least_ms: float | None = None
+    #: Why there is this number and no longer another one.
+    remark: str = ""
+    #: All of it, until it is in a log.
+    measurement: Measurement | None = field(default=None, compare=False, repr=False)
+
+    @staticmethod
+    def of(measurement: Measurement) -> Result:
+        """Keep what is shown of a measurement."""
+        if not measurement.ok:
+            return Result(measurement.status, error=measurement.error, measurement=measurement)
+        if not measurement.clean:
+            least, why_not = measurement.at_least_ms or None, measurement.why_not
+            return Result("ok", measurement.ms, why_not=why_not, at_least_ms=least, measurement=measurement)
+        gflops = measurement.gflops or None
+        return Result("ok", measurement.ms, measurement.spread, gflops, measurement=measurement)
+
+    @staticmethod
+    def of_record(record: Record) -> Result:
+        """Keep what is shown of a trial."""
+        if not record.clean:
+            why_not, least = record.why_not or DISTURBED, record.at_least_ms or None
+            return Result(record.status, record.latency_ms, error=record.error, why_not=why_not, at_least_ms=least)
+        return Result(record.status, record.latency_ms, record.spread, record.gflops, record.error)
+
+    @property
+    def clean_ms(self) -> float | None:
+        """The time where nothing disturbed it: what can be compared with others."""
+        return None if self.why_not else self.ms
+
+    def doubt(self) -> dict[str, Any] | None:
+        """Return what a front end says beside a disturbed time; None for others."""
+        if not self.why_not:
+            return None
+        return {"ms": doubtful(self.ms, self.at_least_ms), "at_least": rounded(self.at_least_ms), "text": self.why_not}
+
+
+def measure(view: Schedule, target: Target, constants: str = "near") -> Result:
+    """Build, check and time the schedule; an error that is raised becomes a result like any other.
+
+    Parameters
+    ----------
+    constants : str
+        Where it finds its constants, see `MeasureOptions`.
+    """
+    try:
+        return Result.of(services.measure(view.func, view.base, target, constants=constants))
+    except WorkbenchError as error:
+        return Result("run_error", error=render(error))
+    except Exception as error:
+        return Result("run_error", error=f"{error_json(error)['message']} [internal]")

@@ -1,0 +1,69 @@
+"""The charts: which one is on show, and the roofs that one of them needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from workbench.analysis.figures.roofline import working_sets
+from workbench.arguments import shown
+from workbench.codegen import require_runnable
+from workbench.errors import UsageError, did_you_mean
+from workbench.runtime.machine.roofs import roofs
+from workbench.session.core import registry as declare
+from workbench.session.core.registry import Host, SliceContext
+from workbench.session.tuning_run.charts import CHARTS, Shown, height, known_roofs
+from workbench.session.tuning_run.watch import held
+
+declare.panel("chart", "Chart", 11, slice="tuning")
+
+#: Name of the work that measures roofs.
+ROOFS = "roofs"
+
+
+@declare.slice_("chart")
+def chart_slice(context: SliceContext) -> dict[str, Any]:
+    """Return the slice `chart`: which one it is, how high, whether the machine's roofs are known, and of how many
+    trials it is known where they stand below them.
+    """
+    state = context.state
+    out = {"name": state.chart.name, "wide": state.chart.wide, "roofs": state.roofs, "height": height(state)}
+    trials = (
+        state.intensities.count(state.infos[state.index].key) if state.chart.roofline and state.index is not None else 0
+    )
+    return {**out, "trials": trials} if trials else out
+
+
+@declare.command
+def chart(host: Host, name: object, wide: bool = False) -> None:
+    """Show another chart in the one figure; `wide` when it stands around the task table."""
+    if not isinstance(name, str) or name not in CHARTS:
+        hint = did_you_mean(name, CHARTS, "charts")
+        raise UsageError("session.chart", f"There is no chart {shown(name)}", (), hint)
+    host.state.chart = Shown(name, bool(wide))
+
+
+@declare.command
+def measure_roofs(host: Host) -> None:
+    """Measure how fast the caches and the memory of this machine deliver; it takes some seconds, and is kept."""
+    state = host.state
+    require_runnable(state.target)
+    target, watch = state.target, state.watch
+    state.roofs = "measuring"
+
+    def work() -> Callable[[], None]:
+        failure: Exception | None = None
+        try:
+            with held(watch):
+                for nbytes in working_sets(target).values():
+                    roofs(target, target.threads, nbytes)
+        except Exception as error:
+            failure = error
+        return lambda: done(failure)
+
+    def done(failure: Exception | None) -> None:
+        state.roofs = known_roofs(target)
+        if failure is not None:
+            raise failure
+
+    host.later(ROOFS, work, "measure")

@@ -1,0 +1,19 @@
+"""What can be taken away: the question to which a file is the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import workbench.session.export.network  # noqa: F401  (declares its exporters)
+from workbench.session.core import registry as declare
+from workbench.session.core.registry import Host, needed
+from workbench.session.export.exporters import kept, prepare
+
+
+@declare.question("export", lane="export")
+def export(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, str]]:
+    """Return the work that makes the file: ``{name, mime, text}``; with `keep` it is written: ``{name, path}``."""
+    needed(args, "export", "what")
+    work = prepare(host, args)
+    return kept(work) if args.get("keep") else lambda: work().to_json()

@@ -1,0 +1,53 @@
+"""What is open and what can be done with it: said once, when a front end comes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from workbench import __version__
+from workbench.session.core import registry as declare
+from workbench.session.core.registry import PANELS, SliceContext
+from workbench.session.schedule_view import palette
+from workbench.session.tuning_run import steering_forms as steering
+from workbench.session.tuning_run.statistics import rounded
+from workbench.target import Target
+
+if TYPE_CHECKING:
+    from workbench.session.core.state import SessionState
+
+
+@declare.slice_("meta")
+def meta(context: SliceContext) -> dict[str, Any]:
+    """Return the slice `meta`."""
+    state = context.state
+    return context.kept.of("meta", (state.peak_of_all, state.peak_measured, len(state.infos)), lambda: _meta(state))
+
+
+def _meta(state: SessionState) -> dict[str, Any]:
+    target = state.target
+    caches = (("L1", target.l1_bytes), ("L2", target.l2_bytes), ("L3", target.l3_bytes))
+    return {
+        "version": __version__, "kind": state.opened.kind, "title": state.opened.title, "target": target_text(target),
+        "threads": target.threads, "peak_gflops": rounded(state.peak_of_all),
+        "peak_measured": state.peak_measured,
+        "caches": [{"name": name, "bytes": size} for name, size in caches if size], "line": target.line_bytes,
+        "primitives": palette.primitives(), "orders": steering.forms(), "panels": panels(state),
+    }  # fmt: skip
+
+
+def target_text(target: Target) -> str:
+    """``x86-64 · 2 threads · AVX-512``."""
+    isa = target.isa
+    known_isa = (("avx512f", "AVX-512"), ("avx2", "AVX2"), ("avx", "AVX"), ("sve", "SVE"), ("neon", "NEON"))
+    vectors = next((text for name, text in known_isa if name in isa), "")
+    threads = f"{target.threads} thread{'s' if target.threads != 1 else ''}"
+    arch = {"x86_64": "x86-64"}.get(target.arch, target.arch)
+    return " · ".join(part for part in (arch, threads, vectors) if part)
+
+
+def panels(state: SessionState) -> list[str]:
+    """Name the panels that have content, in their places."""
+    alone = state.opened.kind in ("task", "schedule") and len(state.infos) == 1
+    program = any(t.task for t in state.infos)
+    there = {"": True, "model": state.opened.graph is not None, "tasks": not alone, "program": program}
+    return sorted((name for name, one in PANELS.items() if there[one.needs]), key=lambda name: PANELS[name].place)

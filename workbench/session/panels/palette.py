@@ -1,0 +1,77 @@
+"""What can be done at the selection, and whether a step that somebody is putting together could be taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from workbench import markup as m
+from workbench.advice.instead import instead
+from workbench.advice.judging import attempt, verdict, verdict_json
+from workbench.schedule.primitive import from_json
+from workbench.session.core import registry as declare
+from workbench.session.core.encoding import relative
+from workbench.session.core.registry import Host, SliceContext, needed
+from workbench.session.schedule_view import palette as moves
+from workbench.session.schedule_view.on_show import listed, on_show, taken_back
+from workbench.session.schedule_view.preview import preview as work_out
+
+declare.panel("palette", "Primitives", 6, needs="program", about_task=True)
+
+
+@declare.slice_("palette", by_selection=True)
+def palette(context: SliceContext) -> dict[str, Any] | None:
+    """Return the slice `palette`."""
+    view, nest, selected = context.view, context.nest, context.state.selected
+    if view is None or nest is None:
+        return None
+
+    made_of = (view.schedule.func, selected)
+    return context.kept.of("palette", made_of, lambda: relative(moves.palette(view.schedule, selected, nest["rows"])))
+
+
+@declare.question("judge")
+def judge(host: Host, args: Mapping[str, Any]) -> Any:
+    """Say whether ``step`` is legal, and why not."""
+    step = needed(args, "judge", "step")
+    return verdict(on_show(host).schedule, step)
+
+
+@declare.question("preview", lane="preview")
+def preview(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
+    """Say what ``step``, and the steps ``then`` right after it, would make of the nest, with those at the places
+    ``without`` of the trace taken back before.
+    """
+    steps, shown, state = (needed(args, "preview", "step"), *listed(args.get("then"))), on_show(host), host.state
+    view, target, peak, present = shown.schedule, state.target, state.peak, state.estimates.known(shown, state.peak)
+    base = taken_back(view, args["without"]) if args.get("without") else None
+
+    def work() -> dict[str, Any]:
+        first, *then = map(from_json, steps)
+        return work_out(view, first, target, then=then, peak_gflops=peak, present=present, base=base).to_json()
+
+    return work
+
+
+@declare.question("witness", lane="preview")
+def witness(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
+    """Say why ``step`` is not legal, with two iterations that show it, and which legal steps do what was meant."""
+    step, view, state = needed(args, "witness", "step"), on_show(host).schedule, host.state
+    target, peak = state.target, state.peak
+
+    def work() -> dict[str, Any]:
+        move, _, _ = attempt(view, from_json(step))
+        offers = [offer.to_json() for offer in instead(view, move, target, peak)]
+        return {"verdict": verdict_json(move), "instead": offers}
+
+    return work
+
+
+@declare.static("palette")
+def _palette_html(palette: Mapping[str, Any], limit: int) -> m.Html:
+    items = sorted(palette["rows"], key=lambda i: not i["legal"])
+    rows = [[m.mono(i["id"]), "legal" if i["legal"] else "", m.text(i["reason"] or "", 120)] for i in items]
+    columns = (m.Column("Primitive"), m.Column(""), m.Column("Why not"))
+    place = ": ".join(str(palette[k]) for k in ("at", "about") if palette.get(k))
+    about = m.label("at", m.text(place, 100)) if place else ""
+    return m.join(m.section("Primitives"), about, m.table(columns, m.cut(rows, limit, "primitives")))

@@ -1,0 +1,131 @@
+"""What takes the time of the schedule on show, and what would make it faster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from workbench.advice import why
+from workbench.advice.cures import LEAST, beside
+from workbench.advice.paths import Default, default_of, step_back, two_steps
+from workbench.schedule import Schedule
+from workbench.session.core import registry as declare
+from workbench.session.core.registry import Host, SliceContext
+from workbench.target import Target
+
+APART = 1.5
+"""How many times longer or shorter than measured an estimate may be without being called so."""
+
+NEAR_PEAK = 0.8
+"""Share of the peak from which on what was measured is said beside the estimate."""
+
+LITTLE_LEFT = (0.9, 1.05)
+"""Shares of the peak where little is left to gain; beyond, an algorithm does less than what is counted."""
+
+
+@declare.slice_("why", after=("head",))
+def why_slice(context: SliceContext) -> dict[str, Any] | None:
+    """Return the slice `why`: what bounds the schedule on show by its estimate; None while numbers are open."""
+    view, target = context.view, context.state.target
+    if view is None or not view.schedule.is_concrete:
+        return None
+    measured, near = _measured(context), _near(context)
+
+    def make() -> dict[str, Any] | None:
+        found = why(view.schedule, target, cures=False)
+        if found is None:
+            return None
+        told = found.to_json()
+        if near:
+            told = {"text": f"{told['text']} Near the peak: little is left.", "rows": []}
+        return {**told, "measured": measured}
+
+    return context.kept.of("why", (view.schedule.func, measured, near), make)
+
+
+def _near(context: SliceContext) -> bool:
+    """Whether the schedule on show is near the peak, as measured, else as estimated."""
+    state, view = context.state, context.view
+    top = state.peak_of_all
+    if view is None or not top:
+        return False
+    result, guess = state.history.results.get(view.key), state.estimates.of(view, state.peak)
+    speed = result.gflops if result is not None else None
+    if not speed and guess is not None and guess.ms:
+        speed = guess.flops / (guess.ms * 1e6)
+    low, high = LITTLE_LEFT
+    return bool(speed) and low <= (speed or 0.0) / top <= high
+
+
+def _measured(context: SliceContext) -> str:
+    """Say what was measured where the estimate is not to be believed; "" elsewhere."""
+    state, view = context.state, context.view
+    result = state.history.results.get(view.key) if view is not None else None
+    if view is None or result is None or not (ms := result.clean_ms):
+        return ""
+    top, guess = state.peak_of_all, state.estimates.of(view, state.peak)
+    share = result.gflops / top if top and result.gflops else 0.0
+    off = guess.ms / ms if guess is not None and guess.ms else 1.0
+    wrong = max(off, 1.0 / off)
+    if share < NEAR_PEAK and wrong <= APART:
+        return ""
+    told = [f"{100 * share:.{1 if share < 0.095 else 0}f} %{'*' if share > 1.0 else ''} of peak"] if share else []
+    if wrong > APART:
+        told.append(f"the estimate is {wrong:.1f}× too {'slow' if off > 1.0 else 'fast'} here")
+    return f"Measured: {'; '.join(told)}."
+
+
+@declare.question("cures", lane="cures")
+def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
+    """Say which legal steps make the variant ``node`` (that on show by default) faster by its estimate, for each reason
+    that has some: the one that gains most first, and none that it would make useless; but for more threads, which come
+    with ``or`` then: that a thread rests is not said without the step.
+
+    Where none gains, ``note`` says so, and rows of no reason say what else does: ``steps`` (two that pay together) or
+    ``back`` (an earlier state, and the offers from there), and ``default`` (the command ``open_default``; no steps).
+    """
+    state = host.state
+    node = state.variant(args.get("node"))
+    view, target, known = node.schedule, state.target, _times(state)
+
+    def work() -> dict[str, Any]:
+        found = why(view, target) if view.is_concrete else None
+        reasons = found.reasons if found is not None else ()
+        cured = sorted((r for r in reasons if r.cure is not None), key=lambda r: -r.cure.gain if r.cure else 0.0)
+        rows = []
+        for one in cured:
+            other = one is not cured[0] and not beside(view, cured[0].cure, one.cure, target)
+            if one.cure is not None and (not other or one.code == "serial"):
+                rows.append({"id": one.id, **one.cure.to_json(), **({"or": True} if other else {})})
+        if found is None or any(one.cure and one.cure.gain >= LEAST for one in cured):
+            return {"rows": rows}
+        more = list(_else(view, target, known))
+        return {"rows": [*rows, *more], "note": _NOTE.format("" if more else ", nor is the default schedule")}
+
+    return work
+
+
+ENOUGH = 0.9
+"""Share of the default schedule's speed with which an earlier state is good enough."""
+
+_NOTE = "By the estimate no step makes it 5 % faster{}."
+
+
+def _else(view: Schedule, target: Target, known: Mapping[str, float]) -> Iterator[dict[str, Any]]:
+    """Yield what there is where no step gains; times that are `known`, by the trace, overrule the estimate."""
+    found, best = default_of(view, target)
+    if (both := two_steps(view, target)) is not None:
+        yield {"id": "steps", **both.to_json()}
+    elif best.gain >= LEAST and (back := step_back(view, target, ENOUGH * best.gain)) is not None:
+        yield {"id": "back", **back.to_json()}
+    now, then = (known.get("\n".join(map(str, s.trace))) for s in (view, found))
+    if now and then:
+        best = Default(now / then, True)
+    if best.gain >= LEAST:
+        yield {"id": "default", "label": str(best), "row": ""}
+
+
+def _times(state: Any) -> dict[str, float]:
+    """Return the measured milliseconds of the states of the task on show, by their traces."""
+    known = state.history.results.items()
+    return {trace: r.clean_ms for (task, trace), r in known if task == state.tree.task and r.clean_ms}

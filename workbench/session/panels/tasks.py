@@ -1,0 +1,171 @@
+"""The tasks with what is known of each, and the one to show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench import markup as m
+from workbench.analysis.graph_drawing.svg import Canvas, width_of
+from workbench.errors import UsageError
+from workbench.log.lines import NetworkTime
+from workbench.log.record import Record
+from workbench.log.task_table import task_table, totals
+from workbench.log.weights import shares, total
+from workbench.session.core import registry as declare
+from workbench.session.core.registry import Host, Row, SliceContext
+from workbench.session.measurement import above_peak as above
+from workbench.session.tuning_run import watch as tuning
+from workbench.session.tuning_run.statistics import delta, rounded, spark
+from workbench.tune.run.events import TaskRow
+
+if TYPE_CHECKING:
+    from workbench.session.core.state import SessionState
+
+declare.panel("tasks", "Tasks", 2, needs="tasks", page=1)
+
+PAD = 16.0
+"""Margin of the drawing, in pixels."""
+
+FEW = 40
+"""Tasks that a saved notebook shows at most."""
+
+
+@declare.slice_("tasks")
+def tasks(context: SliceContext) -> dict[str, Any]:
+    """Return the slice `tasks`."""
+    state = context.state
+    by_key = {r.key: r for r in context.tuning.rows} if context.tuning is not None else {}
+    if state.watch is not None and context.tuning is not None:
+        outlook = state.watch.outlook(context.tuning)
+    else:
+        rounds = state.opened.rounds
+        outlook = context.kept.of("outlook", (rounds,), lambda: tuning.remembered(rounds))
+    rows = [
+        {**_task_row(state, i, by_key.get(info.key)), **outlook.get(info.key, {})} for i, info in enumerate(state.infos)
+    ]
+    for row in rows if len(rows) > 1 else ():
+        _leave_out(state, row)
+    bests = [state.best(i) for i in range(len(rows))]
+    now = [(r["weight"], b.ms if b and r["ms"] is not None else None) for r, b in zip(rows, bests, strict=True)]
+    network = state.stats.ledger.network
+    longer = network.stretched() if network is not None else {}
+    inside = [(w, None if ms is None else ms * longer.get(r["key"], 1.0)) for (w, ms), r in zip(now, rows, strict=True)]
+    for row, share in zip(rows, shares(inside), strict=True):
+        row["share"] = None if share is None else round(share, 4)
+    untuned = total([(r["weight"], r["untuned_ms"]) for r in rows])
+    guess = _guess(state, rows) if total(now) is None else None
+    out = {"rows": rows, "total_ms": rounded(total(now)), "untuned_ms": rounded(untuned), "est_ms": guess}
+    return out if network is None else {**out, "network": _network(network)}
+
+
+def _network(found: NetworkTime) -> dict[str, Any]:
+    """Write what the whole network takes, measured."""
+    return {"ms": rounded(found.measured_ms), "untuned_ms": rounded(found.untuned_ms), "why_not": found.why_not}
+
+
+def _leave_out(state: SessionState, row: dict[str, Any]) -> None:
+    """Take away a time by hand that is in no log and more than the task should take without tuning: the network does
+    not become slower by what somebody has tried.
+    """
+    usual = state.estimates.untuned(row["key"])
+    if (
+        row["ms"]
+        and state.stats.of(row["key"]).best is None
+        and usual is not None
+        and (usual.ms or row["ms"]) < row["ms"]
+    ):
+        row.update(ms=None, gflops=None)
+
+
+def _guess(state: SessionState, rows: list[dict[str, Any]]) -> Any:
+    """Write beside tasks that have no time what they should take without tuning, and beside all of them their share of
+    measured and estimated times; return the sum of these.
+    """
+    found = [state.estimates.untuned(r["key"]) for r in rows]
+    for row, one in zip(rows, found, strict=True):
+        if row["ms"] is None:
+            row["est"] = None if one is None else rounded(one.ms, 3)
+    mixed = [(r["weight"], r["est"] if r["ms"] is None else r["ms"]) for r in rows]
+    if any(ms is None for _, ms in mixed):  # the clock is not known: cycles can be compared with each other only
+        mixed = [(r["weight"], None if e is None else e.cycles) for r, e in zip(rows, found, strict=True)]
+        whole = None
+    else:
+        whole = total(mixed)
+    for row, share in zip(rows, shares(mixed), strict=True):
+        row["est_share"] = rounded(share, 3)
+    return rounded(whole, 3)
+
+
+def _task_row(state: SessionState, index: int, row: TaskRow | None) -> dict[str, Any]:
+    info = state.infos[index]
+    task = state.stats.of(info.key)
+    best = state.best(index)
+    ms = None if best is None else best.ms
+    clean = best is None or best.sure != "disturbed"
+    gflops = info.flops / (ms * 1e6) if ms and info.flops and clean else None
+    faster = above.of_task(state, index, gflops)
+    word = row.state if row is not None else "measured" if ms is not None else ""
+    return {
+        "id": index, "key": info.key, "name": info.name, "weight": info.weight, "flops": info.flops, "ms": rounded(ms),
+        "gflops": rounded(gflops), **({"above": faster} if faster else {}), "trials": task.trials,
+        "failed": task.failures.total(), "failures": dict(task.failures), "untuned_ms": rounded(task.untuned_ms),
+        "share": None, "state": word, "reason": row.reason if row is not None else "", "delta": delta(task),
+        "spark": spark(task), "spread": rounded(best.record.spread, 3) if best is not None and clean else None,
+        "compared": task.comparisons, "confidence": None if row is None else rounded(row.confidence, 4),
+        "sure": "" if best is None else best.sure,
+    }  # fmt: skip
+
+
+@declare.command
+def open_task(host: Host, task: object) -> None:
+    """Show a task, given by number, key or name."""
+    if task is None:
+        raise UsageError("usage.task", "Say which task to open")
+    host.state.open_task(task)
+
+
+# ----- without a front end
+
+
+@declare.static("tasks")
+def _tasks_html(tasks: Mapping[str, Any], limit: int) -> m.Html:
+    if not tasks["rows"]:
+        return m.Html("")
+    total, network = totals(tasks["total_ms"], tasks["untuned_ms"]), tasks.get("network")
+    whole = totals(network["ms"], network["untuned_ms"], "end to end, measured") if network else ""
+    return m.join(m.section("Tasks"), whole, total, task_table(tasks["rows"], min(limit, FEW)))
+
+
+@declare.table("tasks")
+def _tasks_table(slices: Mapping[str, Any], records: Sequence[Record]) -> list[Row]:
+    """One row for each task."""
+    rows = (slices.get("tasks") or {"rows": ()})["rows"]
+    return [{k: v for k, v in row.items() if k != "spark"} for row in rows]
+
+
+@declare.drawing("tasks")
+def _tasks_svg(tasks: Row, slices: Mapping[str, Any], to: Canvas) -> str:
+    rows = sorted(tasks["rows"], key=lambda row: -(row["share"] or 0.0))
+    name = max(200.0, *(width_of(row["name"]) for row in rows))
+    ends = [PAD + name + at for at in (40, 120, 200, 260)]
+    to.text(PAD, 24, "Tasks", size=13, bold=True)
+    network, total_ms = tasks.get("network"), tasks.get("total_ms")
+    if network or total_ms is not None:
+        whole = (
+            f"end to end {m.milliseconds(network['ms'])}" if network else f"sum of kernels {m.milliseconds(total_ms)}"
+        )
+        to.text(ends[3] + 110, 24, whole, anchor="end", fill="tx2")
+    for x, word in zip(ends, ("×", "best", "GFLOP/s", "trials"), strict=True):
+        to.text(x, 50, word, size=11, fill="tx3", anchor="end")
+    y = 34.0
+    for row in rows:
+        y += 22
+        to.text(PAD, y + 15, row["name"])
+        for x, value in zip(
+            ends, (row["weight"], m.milliseconds(row["ms"]), m.digits(row["gflops"]), row["trials"]), strict=True
+        ):
+            to.text(x, y + 15, value, anchor="end")
+        to.rect(ends[3] + 16, y + 7, 50 * (row["share"] or 0.0), 8, fill="s4")
+        to.text(ends[3] + 110, y + 15, m.percent(row["share"]) if row["share"] is not None else "", anchor="end")
+    return to.done(ends[3] + 110 + PAD, y + 22 + PAD, "Tasks")

@@ -1,0 +1,192 @@
+"""The run that tunes, what steers it, and its trials as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench import markup as m
+from workbench.arguments import is_a, whole
+from workbench.codegen import require_runnable
+from workbench.errors import UsageError
+from workbench.log.reader import COLUMNS
+from workbench.log.record import Record
+from workbench.session.core import registry as declare
+from workbench.session.core.notes import NO_PROGRAM_HINT, note
+from workbench.session.core.registry import Host, Row, SliceContext, needed
+from workbench.session.tuning_run import steering_forms as steering
+from workbench.session.tuning_run import watch as tuning
+from workbench.session.tuning_run.statistics import rounded
+from workbench.tune.run.ends import goes_first
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.start import TRIALS_PER_TASK
+
+if TYPE_CHECKING:
+    from workbench.session.core.state import SessionState
+    from workbench.session.variant_tree.history import View
+
+SCOPES = ("schedule", "task", "all")
+
+
+declare.panel("tuning", "Tuning", 10, needs="program", page=2)
+
+
+# ----- the run
+
+
+@declare.slice_("tuning")
+def tuning_slice(context: SliceContext) -> dict[str, Any]:
+    """Return the slice `tuning`."""
+    state, view = context.state, context.view
+    if state.watch is None or context.tuning is None:
+        spent = state.stats.records[-1].elapsed_s if state.stats.records else None
+        out = {**tuning.NONE, **state.stats.counts(), "elapsed_s": rounded(spent, 3), "log": state.log or ""}
+    else:
+        out = state.watch.slice(context.tuning)
+    at_rest = state.watch is None or not state.watch.live
+    if at_rest and view is not None and state.index is not None:
+        out.update(_ready(state, view, state.infos[state.index].key))
+    elif not at_rest:
+        out["best_why"] = "wait for the run's end, or stop it"
+    return out
+
+
+def _ready(state: SessionState, view: View, key: str) -> dict[str, Any]:
+    """Say whether the best in the log is faster than what is open, and why it cannot be used where it is not."""
+    best = state.stats.of(key).best
+    if best is None:
+        return {}
+    shown = state.history.results.get(view.key)
+    if shown is None or shown.ms is None or best.ms < shown.ms:
+        return {"best_ready": True, "best_why": ""}
+    there = state.tree.node(view.node).trial == best.record.trial
+    name = f"trial {best.record.trial}"
+    why = f"{name} is already open" if there else f"what is open is not slower than {name}"
+    return {"best_ready": False, "best_why": why}
+
+
+@declare.command
+def tune(
+    host: Host, scope: str = "task", trials: int | None = None, seconds: float | None = None, node: int | None = None
+) -> None:
+    """Tune the open numbers of the schedule on show or of the variant `node`, the task on show, or all tasks."""
+    state = host.state
+    scope = scope if node is None else "schedule"
+    if scope not in SCOPES:
+        raise UsageError("session.scope", f"There is no scope {scope!r}", (), f"known: {', '.join(SCOPES)}")
+    if state.watch is not None and not state.watch.ended:
+        raise UsageError("session.tuning", "A tuning run is under way", (), "stop it first, or wait for its end")
+    if not any(t.task for t in state.infos):
+        raise UsageError("session.no_program", "The log does not hold the program", (), NO_PROGRAM_HINT)
+    require_runnable(state.target)
+    tasks = [t.task for t in state.infos if t.task is not None]
+    what: Any = state.variant(node).schedule.copy() if scope == "schedule" else tasks
+    if what is tasks and state.opened.graph is not None and len(tasks) == len(state.opened.tasks):
+        what = state.opened.graph  # so that the whole network is measured, too
+    only = state.infos[state.find(None)].key if scope == "task" else None
+    if trials is not None:
+        whole("trials", trials, code="usage.trials")
+    elif seconds is None:
+        trials = TRIALS_PER_TASK * (len(tasks) if scope == "all" else 1)
+    with state.manual_trials.lock:  # what was measured is being written there
+        started = tuning.start(
+            what,
+            state.opened.title,
+            state.log,
+            trials,
+            seconds=seconds,
+            only_tasks=None if only is None else [only],
+            target=state.target,
+            options=TuneOptions(constants=state.constants),  # as for all that is timed in a session
+            source=host.source,
+        )
+    if known_trials := len(started.records) - started.new_trials:
+        first = goes_first(started.snapshot().waiting)
+        text = f"Tuning goes on with the {known_trials} trials that {started.log} holds already{first and f'; {first}'}"
+        state.note = note("info", text, "session.resumed")
+    state.attach(started, scope)
+
+
+def _watch(host: Host) -> tuning.TuningWatch:
+    if host.state.watch is None:
+        raise UsageError("session.no_tuning", "No tuning was started", (), "start it with tune")
+    return host.state.watch
+
+
+@declare.command
+def pause(host: Host) -> None:
+    """Hold tuning after the trial in flight."""
+    _watch(host).move("pause", host.source)
+
+
+@declare.command
+def resume(host: Host) -> None:
+    """Go on with tuning."""
+    _watch(host).move("resume", host.source)
+
+
+@declare.command
+def stop(host: Host) -> None:
+    """End tuning after the trial in flight."""
+    _watch(host).move("stop", host.source)
+
+
+@declare.command
+def cancel(host: Host) -> None:
+    """End tuning now; the trial in flight is thrown away."""
+    _watch(host).move("cancel", host.source)
+
+
+# ----- what steers it
+
+
+@declare.slice_("steering")
+def steering_slice(context: SliceContext) -> dict[str, Any] | None:
+    """Return the slice `steering`."""
+    return steering.steering(context.state, context.tuning)
+
+
+@declare.command
+def steer(host: Host, name: str, args: object = None) -> None:
+    """Give the tuning run one of its own commands; `TuningSession.commands` lists them.
+
+    An argument that holds a trace may be ``true``: the schedule on show.
+    """
+    is_a("name", name, str)
+    given = {} if args is None else args
+    if not isinstance(given, Mapping) or not all(isinstance(k, str) and k != "source" for k in given):
+        raise UsageError("session.arguments", f"The arguments of {name!r} are not an object")
+    _watch(host).steer(name, steering.completed(name, given, host.state.view()), host.source)
+
+
+@declare.question("space")
+def space(host: Host, args: Mapping[str, Any]) -> Any:
+    """Say what can be pinned and forbidden for ``task``: the holes with their values, and the variants."""
+    task = needed(args, "space", "task")
+    return steering.choices(_watch(host).tuning, task)
+
+
+# ----- without a front end
+
+
+@declare.static("tuning")
+def _tuning_html(tuning: Mapping[str, Any], limit: int) -> m.Html:
+    if tuning["state"] == "none" and not tuning.get("trials"):
+        return m.Html("")
+    done, total = m.counted(tuning["trials"]), tuning.get("total")
+    trials = f"{done} of {m.counted(total)} trials" if total is not None else m.plural(tuning["trials"], "trial")
+    state = "" if tuning["state"] == "none" else tuning["state"]
+    failed = f"{m.counted(tuning['failed'])} failed" if tuning.get("failed") else ""
+    facts = [state, trials, failed, m.duration(tuning["elapsed_s"]) if tuning.get("elapsed_s") else ""]
+    parts = [m.section("Tuning"), m.line(" · ".join(f for f in facts if f))]
+    if tuning.get("fraction"):
+        parts.append(m.line(m.bar(tuning["fraction"], 240), " ", m.percent(tuning["fraction"]), " of the budget"))
+    if tuning.get("message"):
+        parts.append(m.line((m.bad if state == "failed" else m.text)(tuning["message"], 300)))
+    return m.join(*parts)
+
+
+@declare.table("trials")
+def _trials_table(slices: Mapping[str, Any], records: Sequence[Record]) -> list[Row]:
+    """One row for each trial, with the columns that the log's table has."""
+    return [{name: getattr(record, name) for name in COLUMNS if hasattr(record, name)} for record in records]

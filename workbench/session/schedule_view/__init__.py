@@ -1,0 +1,1 @@
+"""The schedule on show: its nest as the front end reads it, the palette, previews, and numbers of earlier steps."""

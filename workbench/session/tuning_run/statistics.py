@@ -1,0 +1,80 @@
+"""Trials and comparisons that a session knows, folded by the ledger as they come in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from workbench.log.ledger import Ledger, TaskLedger
+from workbench.log.lines import Comparison, NetworkTime
+from workbench.log.record import Record
+
+SPARK_POINTS = 24
+DELTA_TRIALS = 20
+
+
+class Statistics:
+    """All trials that a session knows.
+
+    Attributes
+    ----------
+    lines, records, comparisons : list
+        Trials and comparisons that were taken in, in the order in which it came, and by kind.
+    ledger : Ledger
+        What they say, and what the network takes.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[Record | Comparison] = []
+        self.records: list[Record] = []
+        self.comparisons: list[Comparison] = []
+        self.ledger = Ledger()
+        self._with: dict[str, tuple[tuple[object, ...], TaskLedger]] = {}
+
+    def add(self, lines: Iterable[Record | Comparison | NetworkTime]) -> None:
+        """Take lines in; those that are known already are left out."""
+        for line in lines:
+            if self.ledger.take(line) and not isinstance(line, NetworkTime):
+                self.lines.append(line)
+                (self.records if isinstance(line, Record) else self.comparisons).append(line)  # type: ignore[arg-type]
+
+    def of(self, key: str) -> TaskLedger:
+        """Return what is known about a task; nothing where no line is about it."""
+        return self.ledger.task(key)
+
+    def also(self, key: str, others: tuple[Record, ...]) -> TaskLedger:
+        """Return what is known about a task, together with trials that are in no log, or not yet."""
+        if not others:
+            return self.of(key)
+        known = (len(self.lines), others)
+        if self._with.get(key, ((),))[0] != known:
+            task = TaskLedger()
+            for line in (*self.lines, *others):
+                if line.task_key == key:
+                    task.take(line)
+            self._with[key] = (known, task)
+        return self._with[key][1]
+
+    def counts(self) -> dict[str, Any]:
+        """Return trials and failures over all tasks."""
+        failed = sum(task.failures.total() for task in self.ledger.tasks.values())
+        return {"trials": len(self.records), "failed": failed}
+
+
+def spark(task: TaskLedger) -> list[float]:
+    """Return at most `SPARK_POINTS` values of the best so far, evenly spaced over the trials, the last one included."""
+    n, curve = task.trials, task.after()
+    picks = range(n) if n <= SPARK_POINTS else [round(k * (n - 1) / (SPARK_POINTS - 1)) for k in range(SPARK_POINTS)]
+    return [rounded(best.ms) for k in picks if (best := curve[k]) is not None]
+
+
+def delta(task: TaskLedger) -> float | None:
+    """Return the change of the best over the last `DELTA_TRIALS` trials: -0.05 is 5 % faster."""
+    then = task.after()[-1 - DELTA_TRIALS] if task.trials > DELTA_TRIALS else None
+    return None if then is None or task.best is None else rounded(task.best.ms / then.ms - 1.0)
+
+
+def rounded(value: float | None, digits: int = 5) -> Any:
+    """Return `value` with so many significant digits: what is shown needs no more, and it is shorter on the wire."""
+    return None if value is None or not math.isfinite(value) else float(f"{value:.{digits}g}")

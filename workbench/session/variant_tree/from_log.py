@@ -1,0 +1,122 @@
+"""What was made by hand or by the tuner comes from the log as variants: which one a trial came of, and whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import WorkbenchError
+from workbench.log.record import Record
+from workbench.log.replay import schedule_of
+from workbench.schedule import Schedule
+from workbench.session.variant_tree.tree import ROOT, By, EdgeKind, Tree, keys_of
+
+if TYPE_CHECKING:
+    from workbench.session.core.state import SessionState
+
+MOST = 16
+"""Schedules by hand that come back by themselves, the newest; an older one is opened by its number."""
+
+
+def recall(state: SessionState) -> None:
+    """Hang the schedules by hand of the task on show on its tree, and the default one with them; go to none."""
+    if state.index is None or state.schedule is None or (task := state.task) is None:
+        return
+    tree = state.history.tree(state.index, state.schedule.copy())
+    for record in _wanted(state, task.key):
+        try:
+            found = schedule_of(task, record)
+        except WorkbenchError:  # the log was written for another program, or by another version
+            continue
+        found.target = task.target or state.target
+        told = state.stats.of(task.key).of(record)
+        state.hang(tree, found, record if told is None else replace(record, latency_ms=told.ms))
+    state.recalled.setdefault(state.index, tree.changes)
+
+
+def _wanted(state: SessionState, key: str) -> list[Record]:
+    valid = [r for r in state.stats.records if r.task_key == key and r.ok]
+    made = [r for r in valid if r.origin == "manual"][-MOST:]
+    usual = [r for r in valid if r.origin == "default"][:1] if made else []
+    return sorted([*usual, *made], key=lambda r: r.trial)
+
+
+def untouched(state: SessionState) -> bool:
+    """Whether the task on show has no other variants than those that came back by themselves."""
+    if state.index is None:
+        return False
+    tree = state.history.trees.get(state.index)
+    if tree is None or tree.at != ROOT or any(node.kept for node in tree.nodes.values()):
+        return False
+    return state.recalled.get(state.index) == tree.changes
+
+
+BY: Mapping[str, By] = {"manual": "hand", "default": "template"}
+"""Who made a trial, by its origin; all others are the tuner's."""
+
+DEFAULT = "default schedule"
+"""What the schedule without tuning is called, as in the table of tasks."""
+
+
+def origin(tree: Tree, found: Schedule, record: Record, keys: Mapping[int, str]) -> tuple[int, EdgeKind, str]:
+    """Return the node that a trial hangs on, how it came of it, and what to write there.
+
+    Parameters
+    ----------
+    found : Schedule
+        That of the trial.
+    keys : mapping
+        Trial number -> key of its program, of the trials that are open.
+
+    Returns
+    -------
+    tuple
+        The trial that it was derived from, if that is open; else the variant whose open numbers it fills; else the
+        deepest state on its way.
+    """
+    steps = found.to_json()
+    if record.parent is not None:
+        for node in reversed(list(tree.nodes.values())):
+            if node.trial is not None and keys.get(node.trial) == record.parent:
+                edge: EdgeKind = "fill" if node.steps == len(steps) else "steps"
+                return node.id, edge, record.mutation or "derived"
+    alike = [node for node in tree.nodes.values() if node.steps == len(steps)]
+    filled = [(node, numbers) for node in alike if (numbers := filling(node.schedule.to_json(), steps))]
+    if filled:
+        node, numbers = filled[-1]
+        return node.id, "fill", numbered(numbers)
+    states = keys_of(tree.task, found)[: len(steps)] or (tree.nodes[ROOT].key,)  # a trial may be the program as written
+    node = next(n for key in reversed(states) if (n := tree.find(key)) is not None)
+    more = len(steps) - node.steps
+    if more == 1:
+        return node.id, "step", str(found.trace[-1])
+    told = {"default": DEFAULT, "manual": f"{more} steps by hand"}
+    return node.id, "steps", told.get(record.origin, f"{more} steps by the tuner")
+
+
+def filling(open_: Sequence[Mapping[str, Any]], closed: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return the values that stand in `closed` where `open_` leaves them open; None when anything else differs."""
+    if len(open_) != len(closed):
+        return None
+    out: dict[str, Any] = {}
+    for before, after in zip(open_, closed, strict=True):
+        if before["primitive"] != after["primitive"] or not _fits(before["args"], after["args"], out):
+            return None
+    return out
+
+
+def _fits(before: Any, after: Any, out: dict[str, Any]) -> bool:
+    if isinstance(before, Mapping) and "hole" in before and not (isinstance(after, Mapping) and "hole" in after):
+        out[before["hole"] or "?"] = after
+        return True
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        return before.keys() == after.keys() and all(_fits(before[k], after[k], out) for k in before)
+    if isinstance(before, list) and isinstance(after, list):
+        return len(before) == len(after) and all(_fits(a, b, out) for a, b in zip(before, after, strict=True))
+    return bool(before == after)
+
+
+def numbered(values: Mapping[str, Any]) -> str:
+    """Write which number has which value."""
+    return ", ".join(f"{name} = {value}" for name, value in values.items())

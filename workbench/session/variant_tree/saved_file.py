@@ -1,0 +1,265 @@
+"""The variants of all tasks as a file, to come back to after the kernel was restarted."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from workbench import __version__
+from workbench.arguments import path as as_path
+from workbench.errors import UsageError, WorkbenchError
+from workbench.files import replace_file
+from workbench.markup import clean
+from workbench.schedule import Schedule
+from workbench.schedule.primitive import from_json
+from workbench.session.core.notes import error_note, note
+from workbench.session.measurement.results import Key, Result
+from workbench.session.variant_tree.from_log import recall, untouched
+from workbench.session.variant_tree.tree import ROOT, By, EdgeKind, Tree, TreeNode
+
+if TYPE_CHECKING:
+    from workbench.session.core.session import Session
+    from workbench.session.core.state import SessionState
+
+KIND, SCHEMA = "variants", 1
+
+HINT = "give a file that save_variants, or Workbench(..., variants=path), has written"
+
+
+class Keeper:
+    """Writes the variants of a session to a file whenever they have changed.
+
+    Parameters
+    ----------
+    path : str
+        What it holds already is shown; it need not be there.
+    """
+
+    def __init__(self, session: Session, path: str) -> None:
+        self._session, self._state, self._path = session, session.state, path
+        self._written: object = None
+        self._traces: dict[Key, list[Any]] = {}
+        if Path(path).exists():
+            session.run(lambda: load(session.state, path))
+        session.run(self._begin)
+
+    def _begin(self) -> None:
+        save(self._state, self._path, self._traces)
+        self._written = self._now()
+        self._state.onlookers.append(self._look)
+
+    def _look(self) -> None:
+        """Write what has changed; a file that cannot be written any more is told once."""
+        if (now := self._now()) == self._written:
+            return
+        self._written = now
+        try:
+            save(self._state, self._path, self._traces)
+        except UsageError as error:
+            self._state.note = error_note(error)
+            self.close()
+            self._session.submit(lambda: None)  # so that the note is shown
+
+    def _now(self) -> object:
+        """What of the variants may change."""
+        results = self._state.history.results
+        trees = self._state.history.trees.values()
+        return self._state.index, [
+            (tree.task, tree.changes, tree.at, [(n.name, n.star, results.get(n.key)) for n in tree.nodes.values()])
+            for tree in trees
+        ]
+
+    def close(self) -> None:
+        """Write nothing more."""
+        if self._look in self._state.onlookers:
+            self._state.onlookers.remove(self._look)
+
+
+def kept(session: Session, variants: str | os.PathLike[str] | None, owned: bool) -> Callable[[], None]:
+    """Keep the variants of a session in a file, if there is to be one; returns the function that ends this.
+
+    Parameters
+    ----------
+    owned : bool
+        Whether the session is closed when the file cannot be used.
+    """
+    if variants is None:
+        return lambda: None
+    try:
+        return Keeper(session, as_path("variants", variants)).close
+    except BaseException:
+        if owned:
+            session.close()
+        raise
+
+
+def save(state: SessionState, path: str, traces: dict[Key, list[Any]] | None = None) -> None:
+    """Write the variants of all tasks; call it in the session's thread.
+
+    Parameters
+    ----------
+    traces : dict, optional
+        Steps of the states, kept from one call to the next.
+
+    Raises
+    ------
+    UsageError
+        "variants.unwritable".
+    """
+    kept = {} if traces is None else traces
+    state.view()
+    value = {
+        "kind": KIND, "schema": SCHEMA, "workbench": __version__, "target": str(state.target),
+        "constants": state.constants, "task": None if state.index is None else state.infos[state.index].key,
+        "tasks": [_task(state, tree, kept) for tree in state.history.trees.values()],
+    }  # fmt: skip
+    part = Path(f"{path}.part")
+    try:
+        part.write_text(json.dumps(value, ensure_ascii=False) + "\n", encoding="utf-8")
+        replace_file(part, path)  # a kernel that dies meanwhile leaves what was there before
+    except OSError as error:
+        message = f"The variants cannot be written: {error.strerror or error}"
+        raise UsageError("variants.unwritable", message, [path]) from error
+
+
+def _task(state: SessionState, tree: Tree, traces: dict[Key, list[Any]]) -> dict[str, Any]:
+    info = state.infos[tree.task]
+    return {
+        "key": info.key, "name": info.name, "at": tree.at,
+        "nodes": [_node(state, node, traces) for node in tree.nodes.values()],
+    }  # fmt: skip
+
+
+def _node(state: SessionState, node: TreeNode, traces: dict[Key, list[Any]]) -> dict[str, Any]:
+    if node.key not in traces:
+        traces[node.key] = list(node.schedule.to_json())
+    out: dict[str, Any] = {
+        "id": node.id, "parent": node.parent, "edge": node.edge, "by": node.by, "label": node.label, "name": node.name,
+        "star": node.star, "trial": node.trial, "trace": traces[node.key],
+    }  # fmt: skip
+    result = state.history.results.get(node.key)
+    if result is not None and result.status == "ok":
+        out.update(ms=result.ms, spread=result.spread, gflops=result.gflops)
+        if result.why_not:
+            out.update(why_not=result.why_not, at_least_ms=result.at_least_ms)
+    return out
+
+
+def load(state: SessionState, path: str) -> None:
+    """Take the variants of a file in, and show the one that was on show; call it in the session's thread.
+
+    A shared schedule stays where it is.
+
+    Raises
+    ------
+    UsageError
+        "variants.missing", "variants.file".
+    """
+    value = _read(path)
+    timed = (value.get("target"), value.get("constants")) == (str(state.target), state.constants)
+    known = {info.key: index for index, info in enumerate(state.infos) if info.task is not None}
+    lost = strange = 0
+    shown = state.index
+    for task in value["tasks"]:
+        if task["key"] not in known:
+            strange += 1
+            continue
+        state.open_task(known[task["key"]])
+        lost += _restore(state, task, timed)
+        if task["key"] == value.get("task"):
+            shown = state.index
+    if shown is not None:
+        state.open_task(shown)
+    told = [f"{strange} of its tasks are not here"] if strange else []
+    told += [f"{lost} variants have steps that are not legal any more"] if lost else []
+    told += [] if timed else ["its times were measured under other conditions and are left out"]
+    if told:
+        state.note = note("warn", f"Variants of {Path(path).name}: {'; '.join(told)}", "variants.partly")
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        value = json.loads(Path(path).read_text(encoding="utf-8"))
+        if value["kind"] == KIND and all(_sound(node) for task in value["tasks"] for node in _nodes(task)):
+            return dict(value)
+    except OSError as error:
+        text = f"The variants cannot be read: {error.strerror or error}"
+        raise UsageError("variants.missing", text, [path], HINT) from error
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        pass
+    raise UsageError("variants.file", "This file does not hold variants", [path], HINT)
+
+
+def _nodes(task: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if not isinstance(task["key"], str):
+        raise TypeError
+    yield from task["nodes"]
+
+
+def _sound(node: Mapping[str, Any]) -> bool:
+    """Whether a node is one; what its steps mean is seen when they are taken."""
+    numbers = [node.get(name) for name in ("ms", "spread", "gflops", "at_least_ms")]
+    return (
+        type(node["id"]) is int
+        and node["id"] >= 0
+        and (node["parent"] is None) == (node["id"] == ROOT)
+        and isinstance(node["parent"], int | None)
+        and node["edge"] in get_args(EdgeKind)
+        and node["by"] in get_args(By)
+        and all(isinstance(node[name], str) for name in ("label", "name"))
+        and isinstance(node.get("why_not", ""), str)
+        and isinstance(node["trial"], int | None)
+        and isinstance(node["trace"], list)
+        and all(x is None or (isinstance(x, int | float) and x >= 0) for x in numbers)
+    )
+
+
+def _restore(state: SessionState, task: Mapping[str, Any], timed: bool) -> int:
+    """Take the variants of the task on show in; return how many could not be."""
+    if untouched(state):  # the file has more of them, and their numbers
+        state.history.drop(state.tree.task)
+        state.recalled[state.tree.task] = -1
+    tree = state.tree
+    fresh = len(tree.nodes) == 1
+    there = {ROOT: ROOT}
+    waiting = list(task["nodes"])
+    while ready := [node for node in waiting if node["id"] == ROOT or node["parent"] in there]:
+        waiting = [node for node in waiting if node not in ready]
+        for node in ready:
+            if node["id"] != ROOT:
+                try:
+                    schedule = _schedule(tree.node(there[node["parent"]]).schedule, tree, node["trace"])
+                except WorkbenchError:
+                    continue
+                there[node["id"]] = tree.add(
+                    there[node["parent"]], schedule, edge=node["edge"], by=node["by"], label=clean(node["label"]),
+                    trial=node["trial"], id=node["id"] if fresh else None,
+                )  # fmt: skip
+            _mark(state, tree.node(there[node["id"]]), node, timed)
+    recall(state)
+    if state.opened.schedule is None and task.get("at") in there:
+        state.go(there[task["at"]])
+    return len(task["nodes"]) - len({node["id"] for node in task["nodes"]} & there.keys())
+
+
+def _schedule(parent: Schedule, tree: Tree, trace: list[Any]) -> Schedule:
+    """Return the schedule with these steps, from that of its parent where they begin like it."""
+    done = list(parent.to_json())
+    begin = parent if trace[: len(done)] == done else tree.node(ROOT).schedule
+    out = begin.copy()
+    for step in trace[len(out.trace) :]:
+        out.apply(from_json(step))
+    return out
+
+
+def _mark(state: SessionState, node: TreeNode, saved: Mapping[str, Any], timed: bool) -> None:
+    node.name = node.name or clean(saved["name"])
+    node.star = node.star or saved["star"] is True
+    if timed and saved.get("ms") and node.key not in state.history.results:
+        state.history.results[node.key] = Result(
+            "ok", saved["ms"], saved.get("spread"), saved.get("gflops"),
+            why_not=clean(saved.get("why_not", "")), at_least_ms=saved.get("at_least_ms"),
+        )  # fmt: skip

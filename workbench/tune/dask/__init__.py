@@ -1,0 +1,1 @@
+"""Measuring on many machines, with a cluster of `dask.distributed`. Start with `runner`."""

@@ -1,0 +1,58 @@
+"""A tuning session in a notebook: where it stands, and its tasks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench import markup as m
+from workbench.log.task_table import task_table, totals
+from workbench.log.weights import shares
+from workbench.tune.run.ends import end_word
+
+if TYPE_CHECKING:
+    from workbench.log.record import Record
+    from workbench.tune.run.events import TaskRow
+    from workbench.tune.run.session import TuningSession
+
+
+def session_html(session: TuningSession) -> str:
+    """Return what a notebook shows of a tuning session."""
+    now = session.snapshot()
+    done = now.progress
+    trials = (
+        m.plural(done.trials, "trial") if done.total is None else f"{m.counted(done.trials)} of {done.total} trials"
+    )
+    kept = f"log {m.clean(session.log)}" if session.log is not None else ""
+    parts: list[object] = [m.heading("Tuning", end_word(now.state, now.end), trials, m.duration(done.elapsed_s), kept)]
+    failure = session.failure
+    if failure is not None:
+        parts.append(m.line(m.bad(f"{type(failure).__name__}: {failure}", 600)))
+    parts.append(m.line(m.bar(done.fraction, 240), " ", m.percent(done.fraction), " of the budget"))
+    rows = rows_of(now.rows, failures_of(session.records))
+    parts += [totals(now.total_ms, now.untuned_ms), task_table(rows)]
+    return m.page(*parts)
+
+
+def failures_of(records: Iterable[Record]) -> dict[str, Counter[str]]:
+    """Count failed trials: task key -> status -> number."""
+    out: dict[str, Counter[str]] = {}
+    for record in records:
+        if not record.ok:
+            out.setdefault(record.task_key, Counter())[record.status] += 1
+    return out
+
+
+def rows_of(rows: Sequence[TaskRow], failures: Mapping[str, Mapping[str, int]]) -> list[dict[str, Any]]:
+    """Return rows as `task_table` wants them."""
+    parts = shares([(r.weight, r.latency_ms) for r in rows])
+    return [
+        {
+            "id": r.id, "name": r.name, "weight": r.weight, "ms": r.latency_ms, "gflops": r.gflops, "trials": r.trials,
+            "share": share, "failed": r.failed,
+            "failures": dict(failures.get(r.key, {})), "state": r.state, "reason": r.reason,
+            "confidence": r.confidence, "sure": r.sure,
+        }
+        for r, share in zip(rows, parts, strict=True)
+    ]  # fmt: skip

@@ -1,0 +1,207 @@
+"""The task table in a terminal: redrawn in place on a TTY, one plain line per round elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from typing import TextIO
+
+from workbench.legible import legible, legible_line
+from workbench.log.lines import NetworkTime
+from workbench.tune.run.ends import end_word
+from workbench.tune.run.events import FINAL, Snapshot, TaskRow
+
+PLAIN_WIDTH = 120
+"""Columns of a table that goes to a file or a pipe."""
+
+_MIN_NAME = 12
+_FIXED = 58
+"""Characters of a line that are not the task's name."""
+
+_SURE = 32
+"""Characters that spread and confidence take behind the state, where there is room."""
+
+_RATE = 11
+"""Of these, the ones of the GFLOP/s column, which a narrow terminal goes without."""
+
+
+def render_table(snapshot: Snapshot, width: int = 100, height: int | None = None) -> list[str]:
+    """Return the lines of the table and of the summary below it.
+
+    Parameters
+    ----------
+    width : int
+        Columns to fit into; long task names are cut with an ellipsis.
+    height : int, optional
+        Lines to fit into: when there are more tasks, those that matter least to the total are left out, with a note.
+    """
+    rows, hidden = _choose_rows(snapshot, height)
+    longest = max([len(_label(r)) for r in rows] + [len("Task")])
+    rate = width >= _FIXED + _MIN_NAME
+    name = max(_MIN_NAME, min(longest, width - _FIXED + (0 if rate else _RATE)))
+    speed, rule = (f"{'GFLOP/s':>8} | ", f"{'-' * 8}-+-") if rate else ("", "")
+    lines = [
+        f"{'ID':>4} | {'Task':<{name}} | {'Latency (ms)':>12} | {speed}{'Trials':>6} | State",
+        f"{'-' * 4}-+-{'-' * name}-+-{'-' * 12}-+-{rule}{'-' * 6}-+----------",
+    ]
+    sure = width >= _FIXED + name + _SURE
+    lines += [_line(row, name, rate, sure) for row in rows]
+    if hidden:
+        lines.append(f"{'':>4} | … and {hidden} more tasks")
+    lines += ["", *summary_lines(snapshot)]
+    return [legible_line(line)[:width] for line in lines]
+
+
+def _choose_rows(snapshot: Snapshot, height: int | None) -> tuple[list[TaskRow], int]:
+    rows = [row for row in snapshot.rows if row.state != "skipped"]
+    room = len(rows) if height is None else max(1, height - 7)
+    if len(rows) <= room:
+        return rows, 0
+    heavy = sorted(rows, key=lambda r: (r.id != snapshot.next_id, -(r.latency_ms or 1e9) * r.weight, r.id))
+    shown = {row.id for row in heavy[:room]}
+    return [row for row in rows if row.id in shown], len(rows) - room
+
+
+def _label(row: TaskRow, width: int | None = None) -> str:
+    """Return name and weight; a name that is too long is cut, the weight never."""
+    weight = f" ×{row.weight}" if row.weight > 1 else ""
+    if width is None or len(row.name) + len(weight) <= width:
+        return row.name + weight
+    return row.name[: width - len(weight) - 1] + "…" + weight
+
+
+def _line(row: TaskRow, name: int, with_rate: bool = True, with_sure: bool = False) -> str:
+    label = _label(row, name)
+    latency = "-" if row.latency_ms is None else latency_text(row.latency_ms)
+    latency = f"<= {latency}" if row.sure == "disturbed" else latency
+    rate = "-" if row.gflops is None else f"{row.gflops:.2f}"
+    speed = f"{rate:>8} | " if with_rate else ""
+    sure = _sure(row) if with_sure else ""
+    return f"{row.id:>4} | {label:<{name}} | {latency:>12} | {speed}{row.trials:>6} | {row.state}{sure}"
+
+
+def _sure(row: TaskRow) -> str:
+    """Return how much the best trial's repeats differ, and how sure the last comparison was of it; of one that was
+    disturbed, nothing but that.
+    """
+    if row.sure == "disturbed":
+        return " (disturbed)"
+    parts = [] if row.spread is None else [f"±{row.spread:.0%}"]
+    parts += [] if row.confidence is None else [f"{int(1000 * row.confidence) / 10:g}% sure"]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def latency_text(milliseconds: float, decimals: int = 4) -> str:
+    """Return a latency with so many decimals, or with three significant digits where those would say nothing."""
+    return f"{milliseconds:.{decimals}f}" if milliseconds >= 0.01 else f"{milliseconds:.3g}"
+
+
+def summary_lines(snapshot: Snapshot) -> list[str]:
+    """Return the lines below the table: totals, what the whole network takes where that was measured, progress."""
+    progress = snapshot.progress
+    total = "-" if snapshot.total_ms is None else f"{latency_text(snapshot.total_ms, 3)} ms"
+    trials = f"{progress.trials}" + (f"/{progress.total}" if progress.total is not None else "")
+    following = "-" if snapshot.next_id is None else str(snapshot.next_id)
+    first = (
+        f"Estimated total latency: {total}   Trials: {trials}   Used time: {_seconds(progress.elapsed_s)}   "
+        f"Next task: {following}"
+    )
+    return [first, *_end_to_end(snapshot), progress_line(snapshot)]
+
+
+def _end_to_end(snapshot: Snapshot) -> list[str]:
+    network, why = snapshot.network, snapshot.untimed
+    lines = [] if network is None else [network_line(network)]
+    return [*lines, f"End to end: not measured{' again' if lines else ''}: {why}"] if why else lines
+
+
+def network_line(network: NetworkTime) -> str:
+    """Return what the whole network takes, measured."""
+    tuned, untuned = (latency_text(ms, 3) for ms in (network.measured_ms, network.untuned_ms))
+    return f"End to end: {tuned} ms, {untuned} ms untuned{'' if network.clean else ' (disturbed)'}"
+
+
+def progress_line(snapshot: Snapshot) -> str:
+    """Return a bar with the share of the budget, the rate and the time left."""
+    progress = snapshot.progress
+    bar = round(24 * progress.fraction)
+    if snapshot.state in FINAL or snapshot.state in ("paused", "stopping"):
+        tail = end_word(snapshot.state, snapshot.end)
+    else:
+        tail = "ETA -" if progress.eta_s is None else f"ETA {_seconds(progress.eta_s)}"
+    return f"[{'#' * bar}{'.' * (24 - bar)}] {100 * progress.fraction:3.0f} %   {progress.rate:.1f} trials/s   {tail}"
+
+
+def _seconds(value: float) -> str:
+    whole = round(value)
+    if whole < 120:
+        return f"{whole} s"
+    if whole < 7200:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def round_line(snapshot: Snapshot, task: str) -> str:
+    """Return the one line that a finished round is worth where there is no TTY."""
+    progress = snapshot.progress
+    row = next((r for r in snapshot.rows if r.name == task), None)
+    trials = f"{progress.trials}" + (f"/{progress.total}" if progress.total is not None else "")
+    latency = "no valid trial" if row is None or row.latency_ms is None else f"{latency_text(row.latency_ms)} ms"
+    total = "-" if snapshot.total_ms is None else f"{latency_text(snapshot.total_ms, 3)} ms"
+    number = row.id if row else "-"
+    return f"[{_seconds(progress.elapsed_s)}] trials {trials}  total {total}  task {number} {latency}  {task}"
+
+
+class TableDisplay:
+    """Shows a session's snapshots on a stream.
+
+    On a TTY the table is overwritten in place, at most `rate` times a second, in one write and without clearing the
+    screen first, so it does not flicker. On anything else every finished round gives one line, and `finish` the table.
+    """
+
+    def __init__(self, stream: TextIO | None = None, rate: float = 8.0) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._interval = 1.0 / rate
+        self._drawn = 0
+        self._last = 0.0
+        self.live = bool(getattr(self._stream, "isatty", lambda: False)())
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Redraw on a TTY if the last drawing is old enough."""
+        now = time.monotonic()
+        if self.live and now - self._last >= self._interval:
+            self._last = now
+            self._draw(snapshot)
+
+    def round(self, snapshot: Snapshot, task: str) -> None:
+        """Tell about a finished round where there is no TTY."""
+        if not self.live:
+            self._stream.write(legible_line(round_line(snapshot, task)) + "\n")
+            self._stream.flush()
+
+    def say(self, text: str) -> None:
+        """Write a line where there is no TTY; on one, the table would be drawn over it."""
+        if not self.live:
+            self._stream.write(legible(text) + "\n")
+            self._stream.flush()
+
+    def finish(self, snapshot: Snapshot) -> None:
+        """Draw the last state, whatever the stream is."""
+        if self.live:
+            self._draw(snapshot)
+        else:
+            self._stream.write("\n".join(render_table(snapshot, PLAIN_WIDTH)) + "\n")
+        self._drawn = 0
+        self._stream.flush()
+
+    def _draw(self, snapshot: Snapshot) -> None:
+        size = shutil.get_terminal_size((100, 40))
+        lines = render_table(snapshot, max(40, size.columns - 1), size.lines)
+        up = f"\x1b[{self._drawn}F" if self._drawn else ""
+        body = "".join(f"{line}\x1b[K\n" for line in lines)
+        self._stream.write(
+            f"\x1b[?25l{up}{body}\x1b[J\x1b[?25h"
+        )  # cursor up, lines, erase what was below, in one write
+        self._stream.flush()
+        self._drawn = len(lines)

@@ -1,0 +1,150 @@
+"""A tuning run as one value: made once by `tune`, and passed on whole to whatever carries it out."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+from workbench.arguments import path, real, whole
+from workbench.errors import UsageError
+from workbench.log.reader import Header
+from workbench.tune.run.journal import Stamp
+from workbench.tune.run.objective import Goal
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.steer.selection import select_tasks
+
+if TYPE_CHECKING:
+    from workbench.graph.tasks import Task
+    from workbench.tune.run.measuring import Measurer
+    from workbench.tune.run.network_timing import NetworkTimer
+    from workbench.tune.run.toolbox import Toolbox
+
+_TRIALS_PER_S = 12
+"""What is hoped for when only a time limit says how many trials there will be."""
+
+
+def default_batch(trials: int | None, tasks: int, seconds: float | None = None) -> int:
+    """Return the trials of a round: about three rounds per task, but at least 4 and at most 16 trials."""
+    if trials is None and seconds is not None:
+        trials = int(min(seconds, 1e6) * _TRIALS_PER_S)
+    return 16 if trials is None else max(4, min(16, trials // max(1, 3 * tasks)))
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What a run tunes, with what, for how long and where it is written down.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        All tasks of the model, in table order.
+    toolbox : Toolbox
+        Makes spaces, searches and schedules.
+    measurer : Measurer
+        Builds and times candidates.
+    network : NetworkTimer, optional
+        Measures the whole network, where there is one.
+    options : TuneOptions
+    trials, seconds : int and float, optional
+        The budget: trials in all, and a time limit for this run.
+    seed : int
+        Seed of the searches and of the data that candidates are checked with.
+    target, model : str
+        What is compiled for, in its text form, and the name of the model.
+    log : path, optional
+    resume : bool
+        Whether to go on with a log that is there.
+    only_tasks : sequence of int or str, optional
+        Positions, keys or names of the tasks to tune.
+    ahead : bool
+        Whether a core is free for the search while candidates are measured.
+    source : str
+        Who starts the run, for the log.
+
+    Attributes
+    ----------
+    active : tuple of int
+        Positions of the tasks to tune.
+
+    Raises
+    ------
+    UsageError
+        ``usage.*`` for what makes no sense together; no file has been made then.
+    """
+
+    tasks: Sequence[Task]
+    toolbox: Toolbox
+    measurer: Measurer
+    network: NetworkTimer | None = None
+    options: TuneOptions = field(default_factory=TuneOptions)
+    trials: int | None = None
+    seconds: float | None = None
+    seed: int = 0
+    target: str = ""
+    model: str = ""
+    log: str | os.PathLike[str] | None = None
+    resume: bool = False
+    only_tasks: Sequence[int | str] | None = None
+    ahead: bool = False
+    source: str = "python"
+    active: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        tasks = tuple(self.tasks)
+        _check_tasks(tasks)
+        plain = {
+            "tasks": tasks,
+            # As a resumed run is going to read them from the log.
+            "trials": None if self.trials is None else whole("trials", self.trials, code="usage.trials"),
+            "seconds": None if self.seconds is None else real("seconds", self.seconds, 0.0, code="usage.seconds"),
+            "active": tuple(select_tasks(tasks, self.only_tasks)),
+            "log": None if self.log is None else path("log", self.log),
+        }
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
+        Goal(tasks, self.options.objective)  # says what is wrong with it
+
+    @property
+    def batch(self) -> int:
+        """Trials of a round."""
+        return self.options.batch or default_batch(self.trials, len(self.active), self.seconds)
+
+    @property
+    def baseline(self) -> bool:
+        """Whether a task's first trial is its default schedule."""
+        return self.options.baseline and (self.trials is None or self.trials >= 2 * len(self.active))
+
+    @property
+    def stamp(self) -> Stamp:
+        """What all lines of the run have in common."""
+        return Stamp(self.target, f"{platform.node()} {platform.machine()}", self.seed, self.options.caches)
+
+    def header(self) -> Header:
+        """Return the first line of the run's log."""
+        return Header(
+            tasks=tuple((task.key, task.name) for task in self.tasks), target=self.target, model=self.model,
+            seed=self.seed, version=_version(), created=time.time(),
+        )  # fmt: skip
+
+
+def _check_tasks(tasks: Sequence[Task]) -> None:
+    if not tasks:
+        raise UsageError("usage.no_tasks", "There is nothing to tune: the list of tasks is empty")
+    known: set[str] = set()
+    for task in tasks:
+        if task.key in known:
+            hint = "give each computation once; `weight` says how often it occurs"
+            raise UsageError("usage.same_task", "A task is in the list twice", [task.name], hint)
+        known.add(task.key)
+
+
+def _version() -> str:
+    try:
+        return version("schedule-workbench")
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,218 @@
+"""Spaces and searches of the tasks, made when a task is first chosen, and asked ahead where a core is free."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import WorkbenchError
+from workbench.tune.run.guard import guarded
+from workbench.tune.run.toolbox import Given
+
+if TYPE_CHECKING:
+    from workbench.graph.tasks import Task
+    from workbench.log.lines import Comparison
+    from workbench.log.record import Record
+    from workbench.runtime.measuring.results import Measurement
+    from workbench.schedule import Schedule
+    from workbench.search import Search
+    from workbench.space.space import Space
+    from workbench.tune.run.plan import RunPlan
+    from workbench.tune.run.run_state import Standing, Wishes
+
+
+@dataclass(frozen=True, slots=True)
+class _Cancelled:
+    """The measurement of a candidate that was proposed and never tried."""
+
+    status: str = "cancelled"
+    ms: float = float("inf")
+
+
+@dataclass(slots=True)
+class TaskSearch:
+    """Space and search of one task.
+
+    Attributes
+    ----------
+    version : int
+        Which wishes the search knows.
+    ahead : list of Candidate
+        Proposals that were asked for before the task was chosen.
+    schedules : dict of int to Schedule
+        Trial number -> schedule, of the champion and of this round's trials.
+    """
+
+    space: Space
+    search: Search
+    version: int = 0
+    ahead: list[Any] = field(default_factory=list)
+    schedules: dict[int, Schedule] = field(default_factory=dict)
+
+
+class TaskSearches:
+    """Space and search of every task; spaces may be asked for from any thread, all else belongs to the loop's.
+
+    Parameters
+    ----------
+    say : callable
+        Gets (kind of event, message, task).
+
+    Attributes
+    ----------
+    toolbox : Toolbox
+        That of the plan; what a user's code raises in it is the fault of its task.
+    """
+
+    def __init__(self, plan: RunPlan, standing: Standing, say: Callable[..., None]) -> None:
+        self._tasks, self._seed, self._standing, self._say = plan.tasks, plan.seed, standing, say
+        self.toolbox = guarded(plan.toolbox)
+        self._made: dict[int, TaskSearch] = {}
+        self._spaces: dict[int, Space] = {}
+        self._lock = threading.RLock()
+        self._thread: threading.Thread | None = None
+
+    def space(self, index: int) -> Space:
+        """Return the space of a task."""
+        with self._lock:
+            if index not in self._spaces:
+                self._spaces[index] = self.toolbox.space(self._tasks[index])
+            return self._spaces[index]
+
+    def of(self, index: int) -> TaskSearch:
+        """Return the search of a task; a new one knows what the log knows about the task."""
+        if index not in self._made:
+            task = self._tasks[index]
+            space = self.space(index)
+            search = self.toolbox.search(task, space, (self._seed * 1_000_003 + index) & 0x7FFFFFFF)
+            shop = TaskSearch(space, search)
+            known = [r for r in self._standing.records if r.task_key == task.key]
+            if known:  # those of other spaces too: the same program may be a row of this one
+                search.restore(known)
+            for line in self._standing.comparisons:
+                if line.task_key == task.key:
+                    self._compared(search, line)
+            self._plant(task, shop)
+            self._made[index] = shop  # at last: what has failed half-way is made anew
+        return self._made[index]
+
+    def _plant(self, task: Task, shop: TaskSearch) -> None:
+        if remark := self.toolbox.remark(task):
+            self._say("warning", remark, task.name)
+        try:
+            seeds = self.toolbox.seeds(task, shop.space)
+        except WorkbenchError as error:
+            self._say("warning", f"no seeds for this task: {error.message}", task.name)
+            return
+        shop.search.seed(seeds)
+        for seed in seeds:
+            self._say("seed", seed.note, task.name)
+
+    def learn(self, index: int, record: Record) -> None:
+        """Give the search a candidate that it did not propose."""
+        self.wait()
+        self.of(index).search.restore([record])
+
+    # ---- asking ----
+
+    def ask(self, index: int, n: int) -> list[Any]:
+        """Return up to `n` proposals, those that were asked for ahead first."""
+        self.wait()
+        shop = self.of(index)
+        self._obey(index, shop)
+        found, shop.ahead = shop.ahead[:n], shop.ahead[n:]
+        return found + (shop.search.ask(n - len(found)) if len(found) < n else [])
+
+    def ask_ahead(self, index: int, n: int) -> None:
+        """Ask for proposals in another thread, while something else is measured."""
+        self.wait()
+        shop = self.of(index)
+        self._obey(index, shop)
+        missing = n - len(shop.ahead)
+        if missing > 0:
+            self._thread = threading.Thread(target=self._ahead, args=(shop, missing), name="workbench-ask", daemon=True)
+            self._thread.start()
+
+    @staticmethod
+    def _ahead(shop: TaskSearch, n: int) -> None:
+        try:
+            shop.ahead += shop.search.ask(n)
+        except Exception:  # it is asked again in its turn, and then it is told
+            return
+
+    def wait(self) -> None:
+        """Wait for proposals that are being made: searches share a model, so only one of them may work at a time."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def tell(self, index: int, results: Sequence[tuple[Any, Measurement]]) -> None:
+        """Hand measurements to the search."""
+        self.wait()
+        self.of(index).search.tell(results)
+
+    def take_back(self, index: int, candidates: Sequence[Any]) -> None:
+        """Tell the search of those that it proposed and that were never tried."""
+        untried = [(c, _Cancelled()) for c in candidates if not isinstance(c, Given)]
+        if untried:
+            self.tell(index, untried)  # type: ignore[arg-type]
+
+    def compared(self, index: int, line: Comparison) -> None:
+        """Hand the outcome of a comparison to the search, so that it does not build on what was measured by chance."""
+        self.wait()
+        self._compared(self.of(index).search, line)
+
+    def _compared(self, search: Search, line: Comparison) -> None:
+        found = {n: r.key for n in line.trials if (r := self._standing.trial(n)) is not None}
+        if line.winner in found:
+            search.compared(found[line.winner], [key for n, key in found.items() if n != line.winner])
+
+    def _obey(self, index: int, shop: TaskSearch) -> None:
+        """Tell the search what has been pinned and forbidden since it was last asked."""
+        task = self._tasks[index]
+        if shop.search.epsilon != self._standing.epsilon:
+            shop.search.epsilon = self._standing.epsilon
+        wishes = self._standing.wishes[task.key]
+        if wishes.version == shop.version:
+            return
+        shop.version = wishes.version
+        dropped = [c for c in shop.ahead if not wishes.allow(c.variant, c.row)]
+        shop.ahead = [c for c in shop.ahead if wishes.allow(c.variant, c.row)]
+        if dropped:
+            shop.search.tell([(c, _Cancelled()) for c in dropped])
+        try:
+            shop.search.restrict(*restriction(wishes))
+        except WorkbenchError:  # a log of another version, with another space
+            for error in _hold_what_holds(shop.search, wishes):
+                self._say("warning", f"what was pinned or forbidden does not hold: {error.message}", task.name)
+
+
+def _hold_what_holds(search: Search, wishes: Wishes) -> list[WorkbenchError]:
+    """Hold a search to as many of the wishes as its space can meet, one after the other; return why not to the rest."""
+    held: Wishes = replace(wishes, pins={}, forbids={}, variants=set())
+    steps = [("pins", hole, value) for hole, value in wishes.pins.items()]
+    steps += [("forbids", hole, value) for hole, values in wishes.forbids.items() for value in sorted(values)]
+    steps += [("variants", "", variant) for variant in sorted(wishes.variants)]
+    problems: list[WorkbenchError] = []
+    for kind, hole, value in steps:
+        more = held.copy()
+        if kind == "pins":
+            more.pins[hole] = value
+        elif kind == "forbids":
+            more.forbids.setdefault(hole, set()).add(value)
+        else:
+            more.variants.add(value)
+        try:
+            search.restrict(*restriction(more))
+            held = more
+        except WorkbenchError as error:
+            problems.append(error)
+    search.restrict(*restriction(held))  # it was possible a moment ago
+    return problems
+
+
+def restriction(wishes: Wishes) -> tuple[Mapping[str, int], Mapping[str, set[int]], set[int]]:
+    """Return what a search's `restrict` takes, as copies."""
+    return dict(wishes.pins), {h: set(v) for h, v in wishes.forbids.items()}, set(wishes.variants)

@@ -1,0 +1,1 @@
+"""Steering a run: declared commands, and the ways by which they arrive. Start with `commands`."""
