@@ -296,24 +296,34 @@ class Form:
         UsageError
             `argument_code` when arguments are missing, too many or of the wrong kind.
         """
-        signature, known = cls.signature(), {f.name: f for f in cls._fields}
+        known = {f.name: f for f in cls._fields}
         values: dict[str, Any] = {n: kwargs.pop(n) for n in list(kwargs) if n in known and known[n].kind.hidden}
         variadic = next((f.name for f in cls._fields if f.kind.variadic), None)
         if variadic is not None and variadic in kwargs:
             args = (*args, kwargs.pop(variadic))
-        usage = f"usage: {cls.name}{signature}"
-        try:
-            values |= signature.bind(*args, **kwargs).arguments
-        except TypeError as e:
-            raise UsageError(cls.argument_code, f"{cls.name}: {e}.", (cls.name,), usage) from None
+        values |= cls.bound(*args, **kwargs)
         for name, value in values.items():
             try:
                 values[name] = cls._cleaned(known[name].kind, value)
             except ValueError as e:
-                raise UsageError(cls.argument_code, f"{cls.name}({name}): {e}.", (cls.name, name), usage) from None
+                raise UsageError(
+                    cls.argument_code, f"{cls.name}({name}): {e}.", (cls.name, name), cls._usage()
+                ) from None
         if variadic is not None:
             values.setdefault(variadic, ())
         return cls(**values)
+
+    @classmethod
+    def bound(cls, /, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Return arguments by the names of their fields; raises `argument_code` where they do not fit the signature."""
+        try:
+            return cls.signature().bind(*args, **kwargs).arguments
+        except TypeError as e:
+            raise UsageError(cls.argument_code, f"{cls.name}: {e}.", (cls.name,), cls._usage()) from None
+
+    @classmethod
+    def _usage(cls) -> str:
+        return f"usage: {cls.name}{cls.signature()}"
 
     @classmethod
     def _cleaned(cls, kind: Kind, value: object) -> object:

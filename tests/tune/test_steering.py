@@ -11,7 +11,7 @@ import pytest
 from tune.fakes import FakeMeasurer, FakeSchedule, FakeToolbox, tasks
 from waiting import until
 
-from workbench.errors import TuneError, WorkbenchError
+from workbench.errors import TuneError, UsageError, WorkbenchError
 from workbench.log.reader import load_log
 from workbench.tune.run.options import TuneOptions
 from workbench.tune.run.plan import RunPlan
@@ -107,6 +107,16 @@ def test_more_budget_for_one_task_goes_before_everything_else():
     session.start().wait(60)
     assert len(session.records) == 70
     assert {r.task_key for r in session.records[:30]} == {"key2"}
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "kwargs"), [("pin", (), {}), ("pin", (0, "x", 1, 2, 3, 4), {}), ("budget", (), {"trial": 3})]
+)
+def test_a_call_that_does_not_fit_a_method_is_told_with_its_usage(name, args, kwargs):
+    with pytest.raises(UsageError) as e:
+        getattr(make(), name)(*args, **kwargs)
+    assert e.value.code == "steer.argument"
+    assert e.value.hint.startswith(f"usage: {name}(")
 
 
 def test_budgets_and_epsilon_can_be_changed_while_it_runs():

@@ -95,11 +95,6 @@ class Block:
         return self.init == self.own_load()
 
     @property
-    def axes(self) -> tuple[tuple[Iter, Affine], ...]:
-        """Each axis with its form over the loops."""
-        return tuple(zip(self.iters, self.binds, strict=True))
-
-    @property
     def env(self) -> dict[str, Affine]:
         """Axis name -> form over the loops."""
         return {it.name: b for it, b in zip(self.iters, self.binds, strict=True)}

@@ -15,8 +15,6 @@ from workbench.forms import Choice, Field, Flag, Real, Text, Whole
 from workbench.log.conditions import CACHES
 from workbench.registry import Registry
 
-SPACES = ("sketch", "template", "both")
-
 Objective: TypeAlias = Callable[[Mapping[str, float]], float]
 """A user's objective: latencies in ms by task key and by task name -> a number that is to become small."""
 

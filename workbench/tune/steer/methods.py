@@ -156,10 +156,9 @@ class Steered:
 
 def _method_of(cls: type[Order]) -> Callable[..., Any]:
     """Return the method of a session that gives a command."""
-    signature = cls.signature()
 
     def method(self: Steered, /, *args: Any, **kwargs: Any) -> Command:
-        return self.steer(cls.name, **signature.bind(*args, **kwargs).arguments)
+        return self.steer(cls.name, **cls.bound(*args, **kwargs))
 
     doc = [cls.summary(), *forms.parameters(cls), "", "Returns", "-------", "Command", "    The line in the log."]
     return forms.method_of(cls, "TuningSession", method, "\n".join(doc))
