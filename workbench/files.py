@@ -1,4 +1,4 @@
-"""Writing files in one step, so that a reader finds the old one or the new one, and never half of it."""
+"""Files: writing one in one step, so that a reader finds the old one or the new one; and what is given by its file."""
 
 from __future__ import annotations
 
@@ -17,3 +17,8 @@ def replace_file(made: str | os.PathLike[str], path: str | os.PathLike[str]) -> 
     if os.path.lexists(path) and not os.path.isfile(path):
         raise OSError(errno.EEXIST, "something that is no ordinary file stands there", os.fspath(path))
     os.replace(made, path)
+
+
+def is_json_file(given: str | os.PathLike[str]) -> bool:
+    """Whether something that has a name, or a file in JSON, is given by its file."""
+    return isinstance(given, os.PathLike) or given.endswith(".json")

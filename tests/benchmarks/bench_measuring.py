@@ -35,7 +35,7 @@ from workbench.runtime.measuring.contest import BRIEF, Contest
 from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, MeasureOptions
 from workbench.runtime.measuring.results import Built
 from workbench.space.default_schedule import default_schedule
-from workbench.tune.run.task_state import PLAY_OFF
+from workbench.tune.state.task_state import PLAY_OFF
 
 SAME = {
     "matmul 512": lambda: workloads.matmul(512, 512, 512, constant_b=True),

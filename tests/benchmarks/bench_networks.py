@@ -38,7 +38,7 @@ def tune(network: Network, model: Path, log: Path, threads: int, seconds: float)
     """Tune a network into `log`; returns what it cost."""
     import workbench as wb
     from workbench.target import Target
-    from workbench.tune.run.options import TuneOptions
+    from workbench.tune.options import TuneOptions
 
     start = time.perf_counter()
     graph = wb.load_onnx(str(model), shapes=network.shapes or None)

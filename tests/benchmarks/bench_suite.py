@@ -45,7 +45,7 @@ def tune(case: Case, log: Path, text: str, trials: int, seconds: float) -> dict[
     """Tune a case into `log`; returns what it cost."""
     import workbench as wb
     from workbench.graph.tasks import Task
-    from workbench.tune.run.options import TuneOptions
+    from workbench.tune.options import TuneOptions
 
     start = time.perf_counter()
     task = Task.of_func(case.make(), wb.Target(text))

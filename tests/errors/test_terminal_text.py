@@ -16,9 +16,9 @@ from workbench import te
 from workbench.errors import InputError, ModelWarning
 from workbench.runtime.measuring.results import Measurement
 from workbench.schedule import Schedule
-from workbench.tune.display.session_views import table
 from workbench.tune.display.terminal_table import render_table
-from workbench.tune.run.events import Progress, Snapshot, TaskRow
+from workbench.tune.run.session_report import table
+from workbench.tune.state.events import Progress, Snapshot, TaskRow
 
 ORDERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 EVIL = "a\x1b[2J\x1b]0;x\x07\rb\u202ec\x9b31m\u200f\u2067\x7f"

@@ -13,13 +13,13 @@ from workbench import Schedule
 from workbench.errors import TuneError
 from workbench.log.lines import Command, Comparison, NetworkTime, Round
 from workbench.log.record import Record, speed
-from workbench.log.weights import total
+from workbench.log.weighted_latency import total
 from workbench.schedule.primitive import from_json
-from workbench.tune.run.events import FINAL, Event, EventBus, Progress, Snapshot, TaskRow
-from workbench.tune.run.run_state import Wishes
+from workbench.tune.plan.task_selection import position
 from workbench.tune.run.session import TuningSession
-from workbench.tune.run.task_scheduler import Terms
-from workbench.tune.steer.selection import position
+from workbench.tune.state.events import FINAL, Event, EventBus, Progress, Snapshot, TaskRow
+from workbench.tune.state.run_state import Wishes
+from workbench.tune.state.task_scheduler import Terms
 
 WRONG = ("build_error", "run_error", "wrong_answer", "timeout")
 

@@ -17,7 +17,7 @@ from workbench.session.measurement.results import Result
 from workbench.session.variant_tree.saved_file import load, save
 from workbench.session.variant_tree.table import variants
 from workbench.tune.display.terminal_table import render_table
-from workbench.tune.run.events import Progress, Snapshot, TaskRow
+from workbench.tune.state.events import Progress, Snapshot, TaskRow
 from workbench.widgets.export import export
 from workbench.widgets.static_view import saved_slices, static_html, static_text
 

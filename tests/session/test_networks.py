@@ -23,7 +23,7 @@ from workbench.session.export import network as networks
 from workbench.session.export.exporters import kept
 from workbench.session.measurement.results import Result
 from workbench.space.default_schedule import default_schedule
-from workbench.tune.run.options import TuneOptions
+from workbench.tune.options import TuneOptions
 from workbench.widgets.export import export, made
 
 TARGET = Target.host(threads=1)

@@ -19,14 +19,14 @@ from workbench.analysis.trials.rounds import turns
 from workbench.cli import main
 from workbench.graph.tasks import Task
 from workbench.log.database import Database
-from workbench.log.frame import task_rows
 from workbench.log.ledger import Ledger
+from workbench.log.log_frame import task_rows
 from workbench.log.merge import merge_logs
 from workbench.log.reader import load_log
 from workbench.session import Session
 from workbench.session.core.subject import timed
 from workbench.session.tuning_run.statistics import rounded
-from workbench.tune.run.options import TuneOptions
+from workbench.tune.options import TuneOptions
 from workbench.tune.run.start import tune
 
 #: Random logs, and in how many parts they are read.

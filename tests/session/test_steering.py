@@ -20,8 +20,8 @@ from workbench.log.reader import load_log
 from workbench.log.record import Record
 from workbench.session.tuning_run.statistics import Statistics
 from workbench.session.tuning_run.steering_forms import _best, forms
-from workbench.tune.run.events import TaskRow
-from workbench.tune.steer import declarations as orders
+from workbench.tune.state.events import TaskRow
+from workbench.tune.steer import command_forms as orders
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ from workbench.session.measurement.results import Result
 from workbench.session.tuning_run import watch as tuning
 from workbench.session.tuning_run.statistics import Statistics, delta, spark
 from workbench.session.variant_tree.from_log import BY
-from workbench.tune.run.plan import RunPlan
+from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession
 from workbench.tune.run.start import TRIALS_PER_TASK
 
@@ -358,8 +358,8 @@ class Broken:
 
 
 def test_a_failed_run_says_why(session):
-    from workbench.tune.run.options import TuneOptions
-    from workbench.tune.run.toolbox import Toolbox
+    from workbench.tune.options import TuneOptions
+    from workbench.tune.plan.tune_context import Toolbox
 
     toolbox = Toolbox(Target.host(threads=1), TuneOptions(model="random"))
     tuning = TuningSession(RunPlan([matmul(64)], toolbox=toolbox, measurer=Broken(), trials=4))

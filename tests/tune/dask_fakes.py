@@ -9,10 +9,10 @@ from workbench import Target, __version__, workloads
 from workbench.graph.tasks import Task
 from workbench.runtime.measuring.contest import Contest
 from workbench.runtime.measuring.measure import MeasureInput, Measurement
-from workbench.tune.dask import dispatch as dask_shift
-from workbench.tune.dask import roster
+from workbench.tune.dask import batch_dispatch as dask_shift
+from workbench.tune.dask import cluster_workers
 from workbench.tune.dask import runner as distributed
-from workbench.tune.dask import worker as dask_worker
+from workbench.tune.dask import worker_process as dask_worker
 from workbench.tune.dask.runner import DaskRunner
 
 TARGET = Target.host(threads=1)
@@ -135,6 +135,6 @@ def runner_of(monkeypatch, *workers, own=False, patience_s=5.0):
     """A runner on such workers, which looks after them all the time; and its client."""
     client = Client(*workers)
     monkeypatch.setattr(distributed, "_connected", lambda given, patience_s: (given, own))
-    monkeypatch.setattr(roster, "LOOK_S", 0.0)
+    monkeypatch.setattr(cluster_workers, "LOOK_S", 0.0)
     monkeypatch.setattr(dask_shift, "TICK_S", 0.005)
     return DaskRunner(client, TARGET, patience_s=patience_s), client

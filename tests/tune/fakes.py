@@ -14,9 +14,9 @@ from types import SimpleNamespace
 from workbench.errors import UsageError
 from workbench.runtime.measuring.contest import Contest
 from workbench.runtime.measuring.results import Measurement
+from workbench.tune.plan.tune_context import Given
 from workbench.tune.run.loop import TuningLoop
-from workbench.tune.run.toolbox import Given
-from workbench.tune.steer.control import SessionControl
+from workbench.tune.steer.control_file import SessionControl
 
 
 class Clock:

@@ -15,11 +15,11 @@ from workbench.log.ledger import TaskLedger
 from workbench.log.lines import Comparison
 from workbench.log.reader import load_log, read_log
 from workbench.log.record import Record
-from workbench.tune.run.plan import RunPlan
+from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.rounds import CHALLENGERS, FINALISTS
-from workbench.tune.run.run_state import Budget, Standing
 from workbench.tune.run.session import TuningSession
-from workbench.tune.run.task_scheduler import GradientScheduler
+from workbench.tune.state.run_state import Budget, Standing
+from workbench.tune.state.task_scheduler import GradientScheduler
 
 (TASK,) = tasks(1)
 MS = st.sampled_from([0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.3])

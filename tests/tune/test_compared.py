@@ -7,7 +7,7 @@ import dataclasses
 from tune.fakes import FakeMeasurer, FakeToolbox, tasks
 
 from workbench.log.reader import load_log
-from workbench.tune.run.plan import RunPlan
+from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession
 
 

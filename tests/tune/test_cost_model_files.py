@@ -10,8 +10,8 @@ import pytest
 from tune.worlds import rows, taught
 
 from workbench.cost_model import AnalyticModel, XGBoostModel, load, make_model
-from workbench.cost_model.storage import _checksum, pack
-from workbench.cost_model.trees import MOST_DEPTH, Trees, checked_trees
+from workbench.cost_model.boosted_trees import MOST_DEPTH, Trees, checked_trees
+from workbench.cost_model.model_file import _checksum, pack
 from workbench.errors import CostModelError, InputError, UsageError, WorkbenchError
 from workbench.machine_model.features import COLUMNS
 
@@ -231,7 +231,7 @@ def test_the_library_sees_nothing_of_a_file_but_numbers_that_were_looked_at(save
 def test_a_forest_larger_than_that_of_any_model_is_refused(limit, saved, tmp_path, monkeypatch):
     (tmp_path / "m.json").write_text(saved, encoding="utf-8")
     load(tmp_path / "m.json")
-    monkeypatch.setattr(f"workbench.cost_model.trees.{limit}", 7)
+    monkeypatch.setattr(f"workbench.cost_model.boosted_trees.{limit}", 7)
     with pytest.raises(CostModelError, match=r"more than|larger than") as refused:
         load(tmp_path / "m.json")
     assert refused.value.code == "cost_model.damaged"
@@ -263,7 +263,7 @@ def test_arrays_are_limited_together(saved, tmp_path, monkeypatch):
     path = tmp_path / "m.json"
     path.write_text(saved, encoding="utf-8")
     load(path)
-    monkeypatch.setattr("workbench.cost_model.boosted.MAX_NUMBERS", 100 * (len(COLUMNS) + 1) - 1)
+    monkeypatch.setattr("workbench.cost_model.models.xgboost.MAX_NUMBERS", 100 * (len(COLUMNS) + 1) - 1)
     with pytest.raises(CostModelError) as refused:
         load(path)
     assert refused.value.code == "cost_model.damaged"
@@ -286,7 +286,7 @@ def test_files_that_cannot_be_read_or_written(tmp_path, monkeypatch):
         AnalyticModel().save(tmp_path / "no folder" / "m.json")
     assert refused.value.code == "cost_model.unwritable"
     AnalyticModel().save(tmp_path / "m.json")
-    monkeypatch.setattr("workbench.cost_model.storage.MAX_BYTES", 10)
+    monkeypatch.setattr("workbench.cost_model.model_file.MAX_BYTES", 10)
     with pytest.raises(InputError) as refused:
         load(tmp_path / "m.json")
     assert refused.value.code == "cost_model.damaged"
@@ -321,7 +321,7 @@ def test_paths_that_are_no_files(tmp_path):
 
 
 def test_a_model_that_could_not_be_read_is_not_written(tmp_path, monkeypatch):
-    monkeypatch.setattr("workbench.cost_model.storage.MAX_BYTES", 100)
+    monkeypatch.setattr("workbench.cost_model.model_file.MAX_BYTES", 100)
     with pytest.raises(CostModelError) as refused:
         AnalyticModel().save(tmp_path / "m.json")
     assert refused.value.code == "cost_model.unwritable"

@@ -12,8 +12,8 @@ from waiting import until
 
 from workbench.errors import RunError, UsageError
 from workbench.runtime.measuring.measure import Measurement
-from workbench.tune.dask import dispatch as dask_shift
-from workbench.tune.dask import roster
+from workbench.tune.dask import batch_dispatch as dask_shift
+from workbench.tune.dask import cluster_workers
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -215,7 +215,7 @@ def test_nobody_there(monkeypatch):
 def test_everybody_there_is_told_of_when_nobody_measures(monkeypatch):
     workers = [Worker("a", problem="too old"), Worker("b"), Worker("c")]
     runner, client = runner_of(monkeypatch, *workers, patience_s=0.05)
-    monkeypatch.setattr(roster, "FIRST_S", 0.01)
+    monkeypatch.setattr(cluster_workers, "FIRST_S", 0.01)
     answer, go = client.run, threading.Event()
 
     def run(function, *args, workers, on_error):

@@ -13,8 +13,8 @@ from waiting import until
 
 from workbench.runtime.measuring.contest import Contest
 from workbench.runtime.measuring.measure import Measurement, MeasureOptions
-from workbench.tune.dask import worker as dask_worker
-from workbench.tune.dask.worker import Bench, Order, introduce, pinned, share
+from workbench.tune.dask import worker_process as dask_worker
+from workbench.tune.dask.worker_process import Bench, Order, introduce, pinned, share
 
 HOW = MeasureOptions()
 OK = Measurement(status="ok", costs_ms=(1.0,))

@@ -15,7 +15,7 @@ from workbench.log.database import Database
 from workbench.log.lines import Comparison
 from workbench.log.reader import Header, to_frame, write_log
 from workbench.log.record import Record
-from workbench.log.similar import differences, shape_of
+from workbench.log.similar_tasks import differences, shape_of
 
 HERE = "llvm -mcpu=a -mattr=+avx2,+fma -l2=1M -threads=2"
 THREADS = "llvm -mcpu=a -mattr=+avx2,+fma -l2=1M -threads=8"

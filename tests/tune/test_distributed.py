@@ -21,9 +21,9 @@ from workbench.log.reader import load_log
 from workbench.runtime.measuring.contest import Contest
 from workbench.runtime.measuring.measure import MeasureInput, Measurement
 from workbench.schedule import Schedule
-from workbench.tune.dask import worker as dask_worker
+from workbench.tune.dask import worker_process as dask_worker
 from workbench.tune.dask.runner import DaskRunner
-from workbench.tune.dask.worker import introduce
+from workbench.tune.dask.worker_process import introduce
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")

@@ -11,12 +11,12 @@ import pytest
 from tune.fakes import FakeMeasurer, FakeToolbox, measurement, tasks
 
 from workbench.errors import TuneError, UsageError
-from workbench.tune.run.ends import RAN_THROUGH, goes_first, waiting_text
-from workbench.tune.run.events import FINAL
-from workbench.tune.run.options import TuneOptions
-from workbench.tune.run.plan import RunPlan
+from workbench.tune.options import TuneOptions
+from workbench.tune.plan.run_plan import RunPlan
+from workbench.tune.plan.task_selection import select_tasks
 from workbench.tune.run.session import TuningSession
-from workbench.tune.steer.selection import select_tasks
+from workbench.tune.state.events import FINAL
+from workbench.tune.state.run_end import RAN_THROUGH, goes_first, waiting_text
 
 
 def make(log=None, measurer=None, size=1000, **kwargs):

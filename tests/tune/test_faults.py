@@ -9,9 +9,9 @@ import pytest
 from tune.fakes import FakeMeasurer, FakeSearch, FakeToolbox, tasks
 
 from workbench.errors import TuneError, WorkbenchError
+from workbench.tune.options import TuneOptions
+from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.loop import FAULTS
-from workbench.tune.run.options import TuneOptions
-from workbench.tune.run.plan import RunPlan
 from workbench.tune.run.session import TuningSession
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.tune.run.events import Progress, Snapshot, TaskRow
-from workbench.tune.run.forecast import forecast, left
-from workbench.tune.run.task_scheduler import Terms
+from workbench.tune.state.events import Progress, Snapshot, TaskRow
+from workbench.tune.state.task_scheduler import Terms
+from workbench.tune.state.trial_forecast import forecast, left
 
 
 def snapshot(trials, *, rest=100, states=None, state="running"):

@@ -17,11 +17,11 @@ from tune.states import digest
 from workbench.log.lines import Comparison
 from workbench.log.reader import load_log
 from workbench.log.record import Record
-from workbench.tune.run.options import TuneOptions
-from workbench.tune.run.plan import RunPlan
-from workbench.tune.run.run_state import Budget, Standing
+from workbench.tune.options import TuneOptions
+from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession
-from workbench.tune.run.task_scheduler import GradientScheduler
+from workbench.tune.state.run_state import Budget, Standing
+from workbench.tune.state.task_scheduler import GradientScheduler
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 
@@ -31,7 +31,7 @@ SCRIPT = textwrap.dedent(
     """
     import sys
     from tune.fakes import FakeMeasurer, FakeToolbox, tasks
-    from workbench.tune.run.plan import RunPlan
+    from workbench.tune.plan.run_plan import RunPlan
     from workbench.tune.run.session import TuningSession
 
     def told(event):
@@ -112,8 +112,8 @@ STEERED = textwrap.dedent(
     from tune.fakes import FakeMeasurer, FakeToolbox, tasks
     from tune.states import digest
     from workbench.errors import WorkbenchError
-    from workbench.tune.run.journal import Journal
-    from workbench.tune.run.options import TuneOptions
+    from workbench.tune.state.log_recorder import Journal
+    from workbench.tune.options import TuneOptions
     from workbench.tune.run.session import TuningSession
 
     write = Journal.write

@@ -23,7 +23,7 @@ from workbench.log.merge import merge_logs
 from workbench.log.reader import load_log, read_log, write_log
 from workbench.log.record import Record
 from workbench.log.writer import LogWriter, check_writable, is_open
-from workbench.tune.run.task_scheduler import GradientScheduler
+from workbench.tune.state.task_scheduler import GradientScheduler
 
 COMPARISON = Comparison(
     task_key="k0", task="conv", trials=(0, 2, 3), latency_ms=(0.75, 1.5, math.nan), costs_ms=((0.75,), (1.5,), ()),

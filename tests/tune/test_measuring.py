@@ -10,8 +10,8 @@ from workbench.runtime.measuring.contest import ContestRules
 from workbench.runtime.measuring.results import MeasureOptions
 from workbench.space.default_schedule import default_schedule
 from workbench.target import Target
-from workbench.tune.run.measuring import LocalMeasurer, constants_of
-from workbench.tune.run.options import TuneOptions
+from workbench.tune.options import TuneOptions
+from workbench.tune.plan.measurer import LocalMeasurer, constants_of
 
 
 def dense(k, n):

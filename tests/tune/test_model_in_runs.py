@@ -20,11 +20,11 @@ from workbench.search import make_search
 from workbench.search.seeds import Seed
 from workbench.space.space import make_space
 from workbench.target import Target
-from workbench.tune.run.options import TuneOptions
-from workbench.tune.run.plan import RunPlan
+from workbench.tune.options import TuneOptions
+from workbench.tune.plan.run_plan import RunPlan
+from workbench.tune.plan.tune_context import Toolbox
 from workbench.tune.run.session import TuningSession
 from workbench.tune.run.start import tune
-from workbench.tune.run.toolbox import Toolbox
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 

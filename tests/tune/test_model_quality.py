@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from workbench.cost_model import HeldOut, Quality, spearman
-from workbench.cost_model.quality import pairs_in_order
+from workbench.cost_model.prediction_quality import pairs_in_order
 
 # ---- quality
 

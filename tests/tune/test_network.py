@@ -21,8 +21,9 @@ from workbench.runtime.measuring import network_turns
 from workbench.runtime.measuring.network_turns import PlanTime
 from workbench.session import Session
 from workbench.tune.display.terminal_table import summary_lines
-from workbench.tune.run import network_timing, task_state
-from workbench.tune.run.network_timing import NetworkTimer, inside_contest, inside_ms
+from workbench.tune.plan import network_timer
+from workbench.tune.plan.network_timer import NetworkTimer, inside_contest, inside_ms
+from workbench.tune.state import task_state
 
 TARGET = wb.Target.host(threads=1)
 
@@ -50,7 +51,7 @@ def measured(monkeypatch, *answers):
     asked, left = [], iter(answers)
 
     def measure(plans, seconds, going_on):
-        if seconds == network_timing.FINAL_SECONDS:
+        if seconds == network_timer.FINAL_SECONDS:
             return tuple(PlanTime((1.0,), ((1.0,) * len(plan.calls),) * 10) for plan in plans)
         asked.append(plans)
         found = next(left)
@@ -86,7 +87,7 @@ def test_a_run_measures_its_network(graph, tmp_path):
 
 def test_it_is_measured_at_the_start_when_much_has_changed_and_at_the_end(graph, monkeypatch, tmp_path):
     asked = measured(monkeypatch, *[(2.0, 2.0 - 0.1 * k) for k in range(20)])
-    monkeypatch.setattr(network_timing, "SHARE", math.inf)
+    monkeypatch.setattr(network_timer, "SHARE", math.inf)
     with wb.tune(graph, trials=24, log=tmp_path / "a.jsonl", target=TARGET, batch=4) as session:
         session.wait()
     lines = [line for line in load_log(tmp_path / "a.jsonl").lines if isinstance(line, NetworkTime)]
@@ -94,7 +95,7 @@ def test_it_is_measured_at_the_start_when_much_has_changed_and_at_the_end(graph,
     assert lines[0].measured_ms == 2.0
     assert [line.reason for line in lines[1:-1]] == ["kernels became faster"] * (len(lines) - 2)
     sums = [line.sum_of_kernels_ms for line in lines]
-    assert all(b < network_timing.MUCH * a for a, b in itertools.pairwise(sums[:-1]))
+    assert all(b < network_timer.MUCH * a for a, b in itertools.pairwise(sums[:-1]))
 
 
 def test_a_network_that_cannot_be_timed_is_told_once_and_the_run_goes_on(graph, monkeypatch):
@@ -240,7 +241,7 @@ def test_a_comparison_inside_the_network_that_fails_costs_no_measurement(graph, 
     answer = network_turns.measure_networks
 
     def measure(plans, seconds, going_on):
-        if seconds == network_timing.FINAL_SECONDS:
+        if seconds == network_timer.FINAL_SECONDS:
             raise OSError("no more processes")
         return answer(plans, seconds, going_on)
 

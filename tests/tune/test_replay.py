@@ -16,10 +16,10 @@ from workbench.log.record import Record
 from workbench.log.replay import ReplayMeasurer, measurement_of
 from workbench.runtime.measuring.contest import Contest, ContestRules
 from workbench.runtime.measuring.results import Measurement
-from workbench.tune.run.options import TuneOptions
-from workbench.tune.run.plan import RunPlan
+from workbench.tune.options import TuneOptions
+from workbench.tune.plan.run_plan import RunPlan
+from workbench.tune.plan.tune_context import Toolbox
 from workbench.tune.run.session import TuningSession
-from workbench.tune.run.toolbox import Toolbox
 
 TARGET = Target("llvm -mcpu=skylake-avx512 -threads=2")
 

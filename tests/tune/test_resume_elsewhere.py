@@ -12,8 +12,8 @@ from workbench.errors import RunError, UsageError
 from workbench.log.lines import Command
 from workbench.log.reader import Header, load_log, write_log
 from workbench.log.writer import LogWriter
-from workbench.tune.run.options import TuneOptions
-from workbench.tune.run.plan import RunPlan
+from workbench.tune.options import TuneOptions
+from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession
 
 HERE, THERE = "llvm -mcpu=a -threads=1", "llvm -mcpu=a -threads=2"

@@ -7,10 +7,10 @@ from tune.fakes import FakeMeasurer, FakeSchedule, FakeSearch, FakeSpace, FakeTo
 
 from workbench.errors import ScheduleError
 from workbench.runtime.measuring.contest import BRIEF, ContestRules
-from workbench.tune.run.options import TuneOptions
-from workbench.tune.run.plan import RunPlan
+from workbench.tune.options import TuneOptions
+from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession
-from workbench.tune.run.task_state import PLAY_OFF
+from workbench.tune.state.task_state import PLAY_OFF
 
 
 class Picky(FakeSpace):

@@ -22,8 +22,8 @@ from workbench.search.transfer import facts
 from workbench.space.alignment import alike, unify, wanted
 from workbench.space.space import Variant, make_space, space_from_schedule
 from workbench.target import Target
-from workbench.tune.run.options import TuneOptions
-from workbench.tune.run.toolbox import Toolbox
+from workbench.tune.options import TuneOptions
+from workbench.tune.plan.tune_context import Toolbox
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 HERE = f"{platform.node()} {platform.machine()}"

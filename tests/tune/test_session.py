@@ -13,8 +13,8 @@ from waiting import until
 
 from workbench.errors import LogError, TuneError, UsageError
 from workbench.log.reader import load_log, read_log
-from workbench.tune.run.options import TuneOptions
-from workbench.tune.run.plan import RunPlan, default_batch
+from workbench.tune.options import TuneOptions
+from workbench.tune.plan.run_plan import RunPlan, default_batch
 from workbench.tune.run.session import TuningSession
 
 

@@ -28,8 +28,8 @@ from workbench.space.sketch import RULES, Structure, sketches
 from workbench.space.sketch.base import Rule, in_order
 from workbench.space.space import join_spaces, make_space, space_from_schedule
 from workbench.target import Target
-from workbench.tune.run.options import TuneOptions
-from workbench.tune.run.toolbox import Toolbox
+from workbench.tune.options import TuneOptions
+from workbench.tune.plan.tune_context import Toolbox
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 

@@ -13,10 +13,10 @@ from workbench.errors import UsageError
 from workbench.log.lines import Command, Comparison
 from workbench.log.reader import load_log
 from workbench.log.record import Record
-from workbench.tune.run.journal import Journal
-from workbench.tune.run.options import TuneOptions
-from workbench.tune.run.plan import RunPlan
+from workbench.tune.options import TuneOptions
+from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession
+from workbench.tune.state.log_recorder import Journal
 
 
 def steer_at_random(session, rng):

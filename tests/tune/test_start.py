@@ -15,8 +15,8 @@ from workbench.log.replay import schedule_of
 from workbench.space.default_schedule import default_schedule
 from workbench.space.space import make_space
 from workbench.space.template import TEMPLATES
-from workbench.tune.run.options import TuneOptions
-from workbench.tune.run.toolbox import Toolbox
+from workbench.tune.options import TuneOptions
+from workbench.tune.plan.tune_context import Toolbox
 
 TARGET = Target.host(threads=1)
 

@@ -13,11 +13,11 @@ from waiting import until
 
 from workbench.errors import TuneError, UsageError, WorkbenchError
 from workbench.log.reader import load_log
-from workbench.tune.run.options import TuneOptions
-from workbench.tune.run.plan import RunPlan
+from workbench.tune.options import TuneOptions
+from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession
 from workbench.tune.steer.commands import ORDERS, documentation, read_order
-from workbench.tune.steer.control import LINE_LIMIT, Mailbox, control_path, send
+from workbench.tune.steer.control_file import LINE_LIMIT, Mailbox, control_path, send
 
 
 def make(log=None, *, delay=0.002, n=3, **kwargs):
@@ -360,7 +360,7 @@ def test_a_control_file_that_was_replaced_is_read_from_its_start(tmp_path):
 
 WRITER = """
 import sys
-from workbench.tune.steer.control import send
+from workbench.tune.steer.control_file import send
 for k in range(200):
     send(sys.argv[1], "epsilon", {"value": 0.5, "n": [k] * 50})
 """

@@ -11,11 +11,11 @@ from tune.fakes import FakeMeasurer, FakeToolbox, measurement, tasks
 from waiting import until
 
 from workbench.errors import TuneError, WorkbenchError
-from workbench.tune.run.options import TuneOptions
-from workbench.tune.run.plan import RunPlan
+from workbench.tune.options import TuneOptions
+from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession
-from workbench.tune.steer import control
-from workbench.tune.steer.control import Mailbox, control_path, distrust, send
+from workbench.tune.steer import control_file
+from workbench.tune.steer.control_file import Mailbox, control_path, distrust, send
 
 
 def make(log=None, *, delay=0.01, **kwargs):
@@ -63,7 +63,7 @@ FOREIGN = {
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
 @pytest.mark.parametrize("make_foreign", FOREIGN.values(), ids=FOREIGN)
 def test_a_control_file_that_others_may_write_is_not_obeyed(tmp_path, monkeypatch, make_foreign):
-    monkeypatch.setattr(control, "ROOT", -1)  # whoever runs the tests
+    monkeypatch.setattr(control_file, "ROOT", -1)  # whoever runs the tests
     log = tmp_path / "a.jsonl"
     box = Mailbox(log)
     send(log, "stop", {})

@@ -16,7 +16,7 @@ from workbench.ir.func import Constraint
 from workbench.registry import summary
 from workbench.schedule import Hole, Schedule
 from workbench.search import SEARCHES, Search, SearchOptions, make_search, strategy
-from workbench.search.choice import MOST_DOUBT, doubt_of, drift
+from workbench.search.batch_selection import MOST_DOUBT, doubt_of, drift
 from workbench.space.space import Variant, make_space, space_from_schedule
 from workbench.target import Target
 

@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 
 from workbench.tune.display.terminal_table import TableDisplay, render_table, round_line
-from workbench.tune.run.events import Progress, Snapshot, TaskRow
+from workbench.tune.state.events import Progress, Snapshot, TaskRow
 
 
 def snapshot(state="running", **kwargs):

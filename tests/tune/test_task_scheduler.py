@@ -10,8 +10,8 @@ from tune.fakes import FakeTask
 from workbench.errors import UsageError
 from workbench.log.lines import Comparison, Round
 from workbench.log.record import Record
-from workbench.tune.run.task_scheduler import SCHEDULERS, GradientScheduler, RoundRobin, kind_of
-from workbench.tune.run.task_state import PATIENCE, PLAY_OFF
+from workbench.tune.state.task_scheduler import SCHEDULERS, GradientScheduler, RoundRobin, kind_of
+from workbench.tune.state.task_state import PATIENCE, PLAY_OFF
 
 
 def record(task, round_, trial, ms):

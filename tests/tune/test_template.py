@@ -24,8 +24,8 @@ from workbench.schedule import Schedule
 from workbench.space.space import join_spaces, make_space
 from workbench.space.template import TEMPLATES, Config, template
 from workbench.target import Target
-from workbench.tune.run.options import TuneOptions
-from workbench.tune.run.toolbox import Toolbox
+from workbench.tune.options import TuneOptions
+from workbench.tune.plan.tune_context import Toolbox
 
 AVX512 = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2"
 AVX2 = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v3 -l1=32K -l2=1M -l3=32M -threads=1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.log.weights import shares, total
+from workbench.log.weighted_latency import shares, total
 
 
 def test_a_task_counts_as_often_as_it_is_called():

@@ -13,7 +13,7 @@ from workbench.log.ledger import Ledger, TaskLedger
 from workbench.log.lines import NetworkTime
 from workbench.log.reader import Log, load_log
 from workbench.log.record import Record, speed
-from workbench.log.weights import shares, total
+from workbench.log.weighted_latency import shares, total
 from workbench.tune.display.terminal_table import latency_text, network_line
 
 

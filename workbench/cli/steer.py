@@ -22,7 +22,7 @@ _POLL_S = 0.05
 def steer(options: Namespace, output: Output) -> int:
     """Run the command."""
     from workbench.tune.steer.commands import documentation, read_order
-    from workbench.tune.steer.control import send
+    from workbench.tune.steer.control_file import send
 
     if options.list:
         known = documentation()

@@ -15,8 +15,8 @@ from workbench.errors import TuneError, UsageError
 
 if TYPE_CHECKING:
     from workbench.log.lines import NetworkTime
-    from workbench.tune.run.events import Event, Snapshot
     from workbench.tune.run.session import TuningSession
+    from workbench.tune.state.events import Event, Snapshot
 
 _POLL_S = 0.1
 
@@ -27,7 +27,7 @@ _TOLD = ("round", "warning", "seed", "command")
 def tune(options: Namespace, output: Output) -> int:
     """Run the command."""
     from workbench.log.writer import check_writable
-    from workbench.tune.run.options import TuneOptions, declared
+    from workbench.tune.options import TuneOptions, declared
 
     check_model_options(options)
     if options.trials is None and options.seconds is None:
@@ -62,7 +62,7 @@ def tune(options: Namespace, output: Output) -> int:
 def _drive(session: TuningSession, options: Namespace, output: Output) -> int:
     """Show the session until it ends; Ctrl-C ends it at once and keeps the log."""
     from workbench.tune.display.terminal_table import TableDisplay
-    from workbench.tune.run.ends import goes_first
+    from workbench.tune.state.run_end import goes_first
 
     if session.repaired is not None:
         output.warn(f"the last line of {options.log} was not complete and has been removed (one unfinished trial)")
@@ -168,7 +168,7 @@ def _end_to_end(network: NetworkTime) -> str:
 
 def _gain(snapshot: Snapshot, options: Namespace, network: NetworkTime | None) -> str:
     from workbench.tune.display.terminal_table import latency_text
-    from workbench.tune.run.ends import end_text, waiting_text
+    from workbench.tune.state.run_end import end_text, waiting_text
 
     lines = []
     if snapshot.total_ms is None:

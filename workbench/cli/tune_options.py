@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.cli.parser import positive, positive_number, share
 from workbench.forms import Choice, Field, Flag, Real, Whole
-from workbench.tune.run.options import Named, Share, declared
+from workbench.tune.options import Named, Share, declared
 
 
 def add_options(command: ArgumentParser) -> None:

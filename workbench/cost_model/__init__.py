@@ -5,10 +5,10 @@ A model scores feature rows; higher is faster. `make_model` makes one by name, `
 """
 
 from workbench.cost_model.base import MODELS, CostModel, Matrix, Rows, Scores, cost_model
-from workbench.cost_model.boosted import XGBoostModel, training_set
-from workbench.cost_model.plain import AnalyticModel, RandomModel
-from workbench.cost_model.quality import HeldOut, Quality, spearman
-from workbench.cost_model.storage import load, make_model
+from workbench.cost_model.model_file import load, make_model
+from workbench.cost_model.models.untrained import AnalyticModel, RandomModel
+from workbench.cost_model.models.xgboost import XGBoostModel, training_set
+from workbench.cost_model.prediction_quality import HeldOut, Quality, spearman
 
 __all__ = [
     "MODELS",

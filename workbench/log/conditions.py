@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from workbench.log.similar import differences
+from workbench.log.similar_tasks import differences
 
 if TYPE_CHECKING:
     from workbench.log.record import Record

@@ -10,10 +10,10 @@ from workbench.log.ledger import Best, TaskLedger
 from workbench.log.lines import Comparison
 from workbench.log.reader import load_log
 from workbench.log.record import Record
-from workbench.log.similar import lookup
+from workbench.log.similar_tasks import lookup
 
 if TYPE_CHECKING:
-    from workbench.log.similar import Lookup, Named
+    from workbench.log.similar_tasks import Lookup, Named
     from workbench.target import Target
 
 

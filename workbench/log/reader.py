@@ -242,7 +242,7 @@ def to_frame(lines: Iterable[AnyLine]) -> pandas.DataFrame:
     """Return the records among the lines of a log, in its order, as a table with the columns `COLUMNS`. A line that is
     there twice is taken once.
     """
-    from workbench.log.frame import LogFrame
+    from workbench.log.log_frame import LogFrame
 
     timed = [line for line in lines if isinstance(line, Record | Comparison)]
     ledger, places = Ledger(), _places(timed)

@@ -41,7 +41,7 @@ def schedule_of(task: Task | Func, record: Record) -> Schedule:
 
 
 class ReplayMeasurer:
-    """Answers with what a log says instead of measuring; a `Measurer` of `workbench.tune.run.measuring`.
+    """Answers with what a log says instead of measuring; a `Measurer` of `workbench.tune.plan.measurer`.
 
     A search with the seed of the log proposes the same candidates again, since all that it learns from is the same. A
     candidate or comparison that is not in the log is answered with the status ``cancelled``, which ends a round.

@@ -29,7 +29,7 @@ from workbench.ir.view import widen
 from workbench.log.database import Database
 from workbench.log.reader import check_model, load_log
 from workbench.log.replay import schedule_of
-from workbench.log.similar import differences
+from workbench.log.similar_tasks import differences
 from workbench.network.borrow import borrow
 from workbench.network.build import KernelBuilder
 from workbench.network.code_cache import code_cache

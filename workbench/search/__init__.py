@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from workbench.cost_model import Quality
 from workbench.search.base import Candidate, Search, SearchOptions
-from workbench.search.descent import DescentSearch
-from workbench.search.evolutionary import EvolutionarySearch
-from workbench.search.random import RandomSearch
 from workbench.search.registry import SEARCHES, make_search, strategy
+from workbench.search.strategies.descent import DescentSearch
+from workbench.search.strategies.evolutionary import EvolutionarySearch
+from workbench.search.strategies.random import RandomSearch
 
 __all__ = [
     "SEARCHES",

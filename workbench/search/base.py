@@ -21,8 +21,8 @@ from workbench.arguments import real
 from workbench.cost_model import CostModel, Quality, Scores
 from workbench.errors import UsageError
 from workbench.search.history import Best, History
-from workbench.search.restoring import held_out, rounds, told
-from workbench.search.restrict import Restriction, restricted
+from workbench.search.restore import held_out, rounds, told
+from workbench.search.restriction import Restriction, restricted
 from workbench.search.rows import Field, Rows, distinct
 from workbench.space.program_keys import Keys
 from workbench.space.sampling import Picks

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import workbench as wb
 from race.kernels import kernel
-from workbench.tune.run.options import TuneOptions
+from workbench.tune.options import TuneOptions
 
 
 def main() -> None:

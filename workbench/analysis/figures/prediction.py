@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours
 from workbench.analysis.figures.subplot import Part, alone
 from workbench.analysis.trials.source import Lines, Trial, read
-from workbench.cost_model.quality import ranks, spearman
+from workbench.cost_model.prediction_quality import ranks, spearman
 from workbench.machine_model.parameters import Machine
 from workbench.target import Target
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from workbench.analysis.trials.source import Trial, read
 from workbench.errors import InputError, did_you_mean
 from workbench.log.ledger import Measured
-from workbench.log.weights import total
+from workbench.log.weighted_latency import total
 
 if TYPE_CHECKING:
     import pandas

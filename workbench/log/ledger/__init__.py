@@ -17,7 +17,7 @@ from workbench.log.ledger.network import Measured, NetworkLedger, alike
 from workbench.log.ledger.task import TaskLedger
 from workbench.log.lines import AnyLine, Comparison, NetworkTime
 from workbench.log.record import Record
-from workbench.log.weights import shares, total
+from workbench.log.weighted_latency import shares, total
 
 __all__ = [
     "AGREES", "SURE", "After", "Best", "Ledger", "Measured", "NetworkLedger", "Step", "Sure", "TaskLedger", "alike",
@@ -73,7 +73,7 @@ class Ledger:
         return self.tasks.get(key) or TaskLedger(self._target)
 
     def calls(self, keys: Iterable[str]) -> list[tuple[int, float | None]]:
-        """Return weight and number of tasks, as `workbench.log.weights` puts them together."""
+        """Return weight and number of tasks, as `workbench.log.weighted_latency` puts them together."""
         return [(task.weight, task.best.ms if task.best else None) for task in map(self.task, keys)]
 
     def course(self, keys: Iterable[str]) -> Iterator[tuple[int, float]]:

@@ -17,7 +17,7 @@ from workbench.errors import UsageError
 from workbench.log.record import Record
 from workbench.markup import Html
 from workbench.registry import Registry
-from workbench.tune.run.events import Snapshot as TuningSnapshot
+from workbench.tune.state.events import Snapshot as TuningSnapshot
 
 if TYPE_CHECKING:
     from workbench.session.core.state import SessionState

@@ -27,9 +27,9 @@ from workbench.session.tuning_run.watch import TuningWatch
 from workbench.session.variant_tree.from_log import BY, origin, recall
 from workbench.session.variant_tree.history import MOST, History, View
 from workbench.session.variant_tree.tree import Tree, TreeNode, keys_of
-from workbench.tune.run.measuring import constants_of
+from workbench.tune.plan.measurer import constants_of
+from workbench.tune.plan.task_selection import position
 from workbench.tune.run.session import TuningSession
-from workbench.tune.steer.selection import position
 
 
 class SessionState:

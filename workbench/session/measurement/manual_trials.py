@@ -22,9 +22,9 @@ from workbench.schedule import Schedule
 from workbench.space.default_schedule import default_schedule
 from workbench.space.program_keys import program_key
 from workbench.target import Target
-from workbench.tune.run.journal import Stamp, trial_line
-from workbench.tune.run.options import TuneOptions
-from workbench.tune.run.toolbox import Given
+from workbench.tune.options import TuneOptions
+from workbench.tune.plan.tune_context import Given
+from workbench.tune.state.log_recorder import Stamp, trial_line
 
 if TYPE_CHECKING:
     from workbench.session.core.subject import TaskInfo

@@ -11,13 +11,13 @@ from workbench.errors import UsageError
 from workbench.log.lines import NetworkTime
 from workbench.log.record import Record
 from workbench.log.task_table import task_table, totals
-from workbench.log.weights import shares, total
+from workbench.log.weighted_latency import shares, total
 from workbench.session.core import registry as declare
 from workbench.session.core.registry import Host, Row, SliceContext
 from workbench.session.measurement import above_peak as above
 from workbench.session.tuning_run import watch as tuning
 from workbench.session.tuning_run.statistics import delta, rounded, spark
-from workbench.tune.run.events import TaskRow
+from workbench.tune.state.events import TaskRow
 
 if TYPE_CHECKING:
     from workbench.session.core.state import SessionState

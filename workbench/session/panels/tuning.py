@@ -17,9 +17,9 @@ from workbench.session.core.registry import Host, Row, SliceContext, needed
 from workbench.session.tuning_run import steering_forms as steering
 from workbench.session.tuning_run import watch as tuning
 from workbench.session.tuning_run.statistics import rounded
-from workbench.tune.run.ends import goes_first
-from workbench.tune.run.options import TuneOptions
+from workbench.tune.options import TuneOptions
 from workbench.tune.run.start import TRIALS_PER_TASK
+from workbench.tune.state.run_end import goes_first
 
 if TYPE_CHECKING:
     from workbench.session.core.state import SessionState

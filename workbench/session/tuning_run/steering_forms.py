@@ -11,11 +11,11 @@ from workbench.log.record import Record
 from workbench.session.tuning_run.statistics import rounded
 from workbench.session.variant_tree.from_log import filling, numbered
 from workbench.session.variant_tree.history import open_parts
-from workbench.tune.run.events import FINAL, TaskRow
-from workbench.tune.run.events import Snapshot as TuningSnapshot
 from workbench.tune.run.rounds import verdict
-from workbench.tune.run.run_state import START, Wishes
 from workbench.tune.run.session import TuningSession
+from workbench.tune.state.events import FINAL, TaskRow
+from workbench.tune.state.events import Snapshot as TuningSnapshot
+from workbench.tune.state.run_state import START, Wishes
 from workbench.tune.steer.commands import ORDERS
 
 if TYPE_CHECKING:

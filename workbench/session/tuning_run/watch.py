@@ -17,12 +17,12 @@ from workbench.log.reader import load_log
 from workbench.log.record import Record
 from workbench.schedule import Schedule
 from workbench.session.tuning_run.statistics import rounded
-from workbench.tune.run.ends import end_text, waiting_text
-from workbench.tune.run.events import FINAL, Event, Snapshot
-from workbench.tune.run.forecast import forecast, left
-from workbench.tune.run.journal import Stamp
 from workbench.tune.run.session import TuningSession
 from workbench.tune.run.start import tune
+from workbench.tune.state.events import FINAL, Event, Snapshot
+from workbench.tune.state.log_recorder import Stamp
+from workbench.tune.state.run_end import end_text, waiting_text
+from workbench.tune.state.trial_forecast import forecast, left
 
 if TYPE_CHECKING:
     from workbench.graph import Graph

@@ -26,13 +26,13 @@ from workbench.errors import RunError, UsageError, WorkbenchError
 from workbench.runtime.measuring.contest import Contest, ContestRules
 from workbench.runtime.measuring.measure import MeasureInput, Measurement, MeasureOptions
 from workbench.runtime.workers.batch import Batch, Results
-from workbench.tune.dask import worker as dask_worker
-from workbench.tune.dask.dispatch import Piece, Shift
-from workbench.tune.dask.roster import Roster
+from workbench.tune.dask import worker_process as dask_worker
+from workbench.tune.dask.batch_dispatch import Piece, Shift
+from workbench.tune.dask.cluster_workers import Roster
 
 if TYPE_CHECKING:
     from workbench.target import Target
-    from workbench.tune.dask.roster import Member
+    from workbench.tune.dask.cluster_workers import Member
 
 #: Seconds that workers have to end the processes of a runner that is closed.
 LET_GO_S = 5.0

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from workbench import markup as m
 from workbench.log.task_table import task_table, totals
-from workbench.log.weights import shares
-from workbench.tune.run.ends import end_word
+from workbench.log.weighted_latency import shares
+from workbench.tune.state.run_end import end_word
 
 if TYPE_CHECKING:
     from workbench.log.record import Record
-    from workbench.tune.run.events import TaskRow
     from workbench.tune.run.session import TuningSession
+    from workbench.tune.state.events import TaskRow
 
 
 def session_html(session: TuningSession) -> str:

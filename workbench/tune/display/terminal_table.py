@@ -9,8 +9,8 @@ from typing import TextIO
 
 from workbench.legible import legible, legible_line
 from workbench.log.lines import NetworkTime
-from workbench.tune.run.ends import end_word
-from workbench.tune.run.events import FINAL, Snapshot, TaskRow
+from workbench.tune.state.events import FINAL, Snapshot, TaskRow
+from workbench.tune.state.run_end import end_word
 
 PLAIN_WIDTH = 120
 """Columns of a table that goes to a file or a pipe."""

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, TypeVar
 
 from workbench.errors import WorkbenchError
 from workbench.log.lines import NetworkTime
-from workbench.tune.run.ends import End, end_text
-from workbench.tune.run.events import Event
-from workbench.tune.run.guard import TaskFault
-from workbench.tune.run.journal import Journal
-from workbench.tune.run.network_timing import HEAVY
-from workbench.tune.run.plan import RunPlan
+from workbench.tune.plan.network_timer import HEAVY
+from workbench.tune.plan.run_plan import RunPlan
+from workbench.tune.plan.task_searches import TaskSearches
+from workbench.tune.plan.user_code import TaskFault
 from workbench.tune.run.rounds import FINALISTS, Rounds
-from workbench.tune.run.run_state import Budget, Standing
-from workbench.tune.run.task_scheduler import SCHEDULERS, TaskScheduler
-from workbench.tune.run.task_searches import TaskSearches
+from workbench.tune.state.events import Event
+from workbench.tune.state.log_recorder import Journal
+from workbench.tune.state.run_end import End, end_text
+from workbench.tune.state.run_state import Budget, Standing
+from workbench.tune.state.task_scheduler import SCHEDULERS, TaskScheduler
 
 if TYPE_CHECKING:
     from workbench.log.writer import LogWriter
-    from workbench.tune.steer.control import SessionControl
+    from workbench.tune.steer.control_file import SessionControl
 
 T = TypeVar("T")
 

@@ -14,18 +14,18 @@ from workbench.log.lines import INSIDE, Comparison, Round
 from workbench.runtime.measuring.comparison_words import SURE, as_fast, how_sure
 from workbench.runtime.measuring.contest import BRIEF, Contest, ContestRules
 from workbench.runtime.measuring.results import Measurement
-from workbench.tune.run.journal import Journal, comparison_line, trial_line
-from workbench.tune.run.run_state import Standing
-from workbench.tune.run.task_scheduler import Terms
-from workbench.tune.run.task_searches import TaskSearches
-from workbench.tune.run.task_state import PLAY_OFF
-from workbench.tune.run.toolbox import Given
+from workbench.tune.plan.task_searches import TaskSearches
+from workbench.tune.plan.tune_context import Given
+from workbench.tune.state.log_recorder import Journal, comparison_line, trial_line
+from workbench.tune.state.run_state import Standing
+from workbench.tune.state.task_scheduler import Terms
+from workbench.tune.state.task_state import PLAY_OFF
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
-    from workbench.tune.run.plan import RunPlan
-    from workbench.tune.steer.control import SessionControl
+    from workbench.tune.plan.run_plan import RunPlan
+    from workbench.tune.steer.control_file import SessionControl
 
 CHALLENGERS = 3
 """Trials of a round that are compared with the best so far."""

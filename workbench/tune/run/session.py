@@ -16,16 +16,16 @@ from workbench.log.reader import to_frame
 from workbench.log.record import Record
 from workbench.log.writer import LogWriter
 from workbench.runtime.machine.quiet import quiet
-from workbench.tune.display import session_views
-from workbench.tune.run.ends import end_word
-from workbench.tune.run.events import Event, EventBus, Progress, Snapshot, State
-from workbench.tune.run.forecast import forecast
+from workbench.tune.plan.run_plan import RunPlan
+from workbench.tune.plan.task_selection import as_named, position
+from workbench.tune.run import session_report
+from workbench.tune.run.awaitable_session import Waiting
 from workbench.tune.run.loop import TuningLoop
-from workbench.tune.run.plan import RunPlan
-from workbench.tune.run.waiting import Waiting
+from workbench.tune.state.events import Event, EventBus, Progress, Snapshot, State
+from workbench.tune.state.run_end import end_word
+from workbench.tune.state.trial_forecast import forecast
 from workbench.tune.steer.command_queue import CommandQueue
-from workbench.tune.steer.control import SessionControl
-from workbench.tune.steer.selection import as_named, position
+from workbench.tune.steer.control_file import SessionControl
 
 if TYPE_CHECKING:
     import pandas
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
     from workbench.space.space import Space
-    from workbench.tune.run.run_state import Wishes
-    from workbench.tune.run.task_scheduler import Terms
+    from workbench.tune.state.run_state import Wishes
+    from workbench.tune.state.task_scheduler import Terms
 
 __all__ = ["SessionControl", "TuningSession"]
 
@@ -218,23 +218,23 @@ class TuningSession(Waiting):
     @property
     def progress(self) -> Progress:
         """Trials done and allowed, time used and expected."""
-        return session_views.progress(self._loop, *self._control.standing)
+        return session_report.progress(self._loop, *self._control.standing)
 
     def snapshot(self) -> Snapshot:
         """Return everything that a display shows, as one value."""
-        return session_views.snapshot(self._loop, *self._control.standing)
+        return session_report.snapshot(self._loop, *self._control.standing)
 
     def table(self) -> pandas.DataFrame:
         """Return the task table: one row per task, with what decides about its next trials."""
-        return session_views.table(self.snapshot().rows)
+        return session_report.table(self.snapshot().rows)
 
     def why(self) -> str:
         """Return which task goes next and why: the scheduler's terms of all tasks."""
-        return session_views.why(self._loop)
+        return session_report.why(self._loop)
 
     def explain(self, task: Task | int | str | None = None) -> str:
         """Return what is known about a task: its best trial, comparisons, the model's quality, what is held."""
-        return session_views.explain(self._loop, self._position(task))
+        return session_report.explain(self._loop, self._position(task))
 
     def forecast(self) -> tuple[int, ...] | None:
         """Return for every task how many of the trials that are left it is expected to get, if they go on to pay as

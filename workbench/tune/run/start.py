@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from workbench.arguments import elements, is_a, known_options, whole
 from workbench.codegen import require_runnable
 from workbench.errors import UsageError
+from workbench.files import is_json_file
 from workbench.host import usable_threads
-from workbench.log.similar import differences
-from workbench.tune.run.measuring import LocalMeasurer, constants_of
-from workbench.tune.run.options import TuneOptions, is_saved_model
-from workbench.tune.run.plan import RunPlan
+from workbench.log.similar_tasks import differences
+from workbench.tune.options import TuneOptions
+from workbench.tune.plan.measurer import LocalMeasurer, constants_of
+from workbench.tune.plan.run_plan import RunPlan
+from workbench.tune.plan.tune_context import Toolbox, check_seeds
 from workbench.tune.run.session import TuningSession
-from workbench.tune.run.toolbox import Toolbox, check_seeds
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from workbench.ir.func import Func
     from workbench.schedule import Schedule
     from workbench.target import Target
-    from workbench.tune.run.network_timing import NetworkTimer
+    from workbench.tune.plan.network_timer import NetworkTimer
 
 _PLANNED = ("trials", "seconds", "log", "seed", "resume", "only_tasks", "source")
 """What a caller says of the run itself: these are fields of `RunPlan`, all else is an option."""
@@ -143,7 +144,7 @@ def _network(what: Any, target: Target, options: TuneOptions) -> NetworkTimer | 
 
     if not isinstance(what, Graph) or options.runner is not None:
         return None
-    from workbench.tune.run.network_timing import NetworkTimer
+    from workbench.tune.plan.network_timer import NetworkTimer
 
     return NetworkTimer(what, target)
 
@@ -157,7 +158,7 @@ def _check_runner(runner: Any, target: Target) -> None:
 
 def _check_names(options: TuneOptions, tasks: Sequence[Task]) -> None:
     """Raise for a saved model, a structure or a template that cannot be used, before anything is written."""
-    if is_saved_model(options.model):
+    if is_json_file(options.model):
         from workbench.cost_model import load
 
         load(options.model)

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 from workbench.arguments import shown
 from workbench.errors import TuneError, UsageError, WorkbenchError
 from workbench.log.lines import Command
-from workbench.tune.run.objective import objective_text
-from workbench.tune.run.run_state import START
+from workbench.tune.state.objective import objective_text
+from workbench.tune.state.run_state import START
 from workbench.tune.steer.commands import Order, read_order
-from workbench.tune.steer.control import Mailbox, Message
+from workbench.tune.steer.control_file import Mailbox, Message
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
-    from workbench.tune.run.events import State
+    from workbench.tune.plan.tune_context import Given
     from workbench.tune.run.loop import TuningLoop
-    from workbench.tune.run.run_state import Standing, Wishes
-    from workbench.tune.run.toolbox import Given
+    from workbench.tune.state.events import State
+    from workbench.tune.state.run_state import Standing, Wishes
 
 CLOSE_S = 5.0
 """Time that a callback of a command from the control file is waited for at the end, in seconds."""

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from workbench.errors import UsageError
 from workbench.forms import Many, Real, Table, Text, Whole
-from workbench.tune.run.options import check_epsilon, is_epsilon
-from workbench.tune.steer.declarations import (
+from workbench.tune.options import check_epsilon, is_epsilon
+from workbench.tune.plan.task_selection import position
+from workbench.tune.steer.command_forms import (
     ORDERS,
     Order,
     TaskRef,
@@ -21,10 +22,9 @@ from workbench.tune.steer.declarations import (
     parse_order,
     read_order,
 )
-from workbench.tune.steer.selection import position
 
 if TYPE_CHECKING:
-    from workbench.tune.run.run_state import Standing, Wishes
+    from workbench.tune.state.run_state import Standing, Wishes
     from workbench.tune.steer.command_queue import CommandQueue
 
 __all__ = ["ORDERS", "Order", "documentation", "parse_order", "read_order"]

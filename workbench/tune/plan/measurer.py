@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from workbench.runtime.measuring.contest import Contest, ContestRules
 from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, Runner
 from workbench.runtime.measuring.results import Measurement, MeasureOptions
-from workbench.tune.run.options import TuneOptions
+from workbench.tune.options import TuneOptions
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task

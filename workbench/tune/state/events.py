@@ -12,7 +12,7 @@ from typing import Literal
 
 from workbench.log.lines import Command, Comparison, NetworkTime, Round
 from workbench.log.record import Record
-from workbench.tune.run.ends import End
+from workbench.tune.state.run_end import End
 
 State = Literal["idle", "running", "paused", "stopping", "done", "cancelled", "failed"]
 FINAL: tuple[State, ...] = ("done", "cancelled", "failed")
@@ -121,7 +121,7 @@ class Snapshot:
     Attributes
     ----------
     end : str
-        Why the run ended, see `workbench.tune.run.ends`; "" while it has not.
+        Why the run ended, see `workbench.tune.state.run_end`; "" while it has not.
     waiting : int
         Candidates that somebody has added and that were not measured so far.
     network : NetworkTime or None

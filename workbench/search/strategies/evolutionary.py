@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from workbench.cost_model import Scores
 from workbench.search.base import Proposal, Search, number
-from workbench.search.choice import GAIN, STALL, candidates, diverse, drift
-from workbench.search.descent import polish
+from workbench.search.batch_selection import GAIN, STALL, candidates, diverse, drift
 from workbench.search.registry import strategy
 from workbench.search.rows import CROSSED, DRAWN, Ints, Rows, distinct
+from workbench.search.strategies.descent import polish
 from workbench.space.program_keys import Keys
 from workbench.space.sampling import Picks
 

@@ -15,7 +15,7 @@ from workbench.errors import TuneError, WorkbenchError
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
-    from workbench.tune.run.toolbox import Toolbox
+    from workbench.tune.plan.tune_context import Toolbox
 
 
 class TaskFault(TuneError):

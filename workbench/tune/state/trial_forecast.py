@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from workbench.tune.run.events import FINAL, Progress, Snapshot
-from workbench.tune.run.task_scheduler import Terms
+from workbench.tune.state.events import FINAL, Progress, Snapshot
+from workbench.tune.state.task_scheduler import Terms
 
 FIRST = 16
 """Trials after which a task that had none is thought to be known."""

@@ -12,8 +12,8 @@ from workbench.arguments import real, shown
 from workbench.errors import TuneError, UsageError, WorkbenchError
 
 if TYPE_CHECKING:
-    from workbench.tune.run.options import Objective
-    from workbench.tune.run.task_scheduler import TaskLike
+    from workbench.tune.options import Objective
+    from workbench.tune.state.task_scheduler import TaskLike
 
 _STEP = 1e-3
 """Relative change of one latency from which the slope is taken."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.search.base import Proposal, Search, number
-from workbench.search.choice import diverse
+from workbench.search.batch_selection import diverse
 from workbench.search.registry import strategy
 from workbench.search.rows import distinct
 

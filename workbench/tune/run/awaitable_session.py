@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from workbench.errors import TuneError, UsageError, WorkbenchError
-from workbench.tune.steer.methods import Steered
+from workbench.tune.steer.session_methods import Steered
 
 LOOK_S = 0.05
 """How often a coroutine looks whether a session has ended."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from workbench.legible import legible, legible_line
 from workbench.log.ledger import SURE
 from workbench.log.record import speed
-from workbench.log.weights import total
-from workbench.tune.run.ends import RAN_THROUGH, End, end_text
-from workbench.tune.run.events import FINAL, Progress, Snapshot, State, TaskRow
+from workbench.log.weighted_latency import total
 from workbench.tune.run.rounds import verdict
+from workbench.tune.state.events import FINAL, Progress, Snapshot, State, TaskRow
+from workbench.tune.state.run_end import RAN_THROUGH, End, end_text
 
 if TYPE_CHECKING:
     import pandas

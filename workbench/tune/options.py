@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeAlias, TypeGuard, get_type_hints
 
 from workbench.arguments import ArgumentTypeError, is_a, real, shown, whole
 from workbench.errors import UsageError
+from workbench.files import is_json_file
 from workbench.forms import Choice, Field, Flag, Real, Text, Whole
 from workbench.log.conditions import CACHES
 from workbench.registry import Registry
@@ -97,7 +98,7 @@ class TuneOptions:
 
     batch: Annotated[int | None, Whole("trials of one round (default: by budget and tasks)"), "--batch B"] = None
     scheduler: Annotated[
-        str, Named("which task goes next", "workbench.tune.run.task_scheduler:SCHEDULERS"), "--scheduler NAME"
+        str, Named("which task goes next", "workbench.tune.state.task_scheduler:SCHEDULERS"), "--scheduler NAME"
     ] = "gradient"
     objective: Objective | None = None
     search: Annotated[str, Named("search strategy", "workbench.search:SEARCHES"), "--search NAME"] = "evolutionary"
@@ -174,17 +175,12 @@ def _check(field: Field, value: Any) -> None:
             is_a(name, value, bool)
         case Named() as kind:
             is_a(name, value, (str, os.PathLike) if name == "model" else str)
-            if name != "model" or not is_saved_model(value):
+            if name != "model" or not is_json_file(value):
                 kind.table.find(value)
         case Choice(values=values) if value not in values:
             raise UsageError(code, f"There is no {name} {shown(value)}", [name], f"known: {', '.join(values)}")
         case Text():
             is_a(name, value, str)
-
-
-def is_saved_model(model: str | os.PathLike[str]) -> bool:
-    """Whether a cost model is given by its file, not by its name."""
-    return isinstance(model, os.PathLike) or model.endswith(".json")
 
 
 def is_epsilon(value: Any) -> TypeGuard[float]:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench import __version__
 from workbench.errors import RunError
-from workbench.log.similar import differences
-from workbench.tune.dask import worker as dask_worker
+from workbench.log.similar_tasks import differences
+from workbench.tune.dask import worker_process as dask_worker
 
 if TYPE_CHECKING:
     from workbench.target import Target

@@ -22,7 +22,7 @@ from workbench.runtime.measuring.results import Measurement
 
 if TYPE_CHECKING:
     from workbench.runtime.workers.batch import Batch, MeasureInput
-    from workbench.tune.dask.roster import Member, Roster
+    from workbench.tune.dask.cluster_workers import Member, Roster
 
 #: Candidates of one piece of work at most: a worker builds the next one while it measures, but what a lost worker had
 #: is measured again.

@@ -30,14 +30,14 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from workbench.log.ledger import NetworkLedger
 from workbench.log.record import Record, speed
-from workbench.log.weights import total
+from workbench.log.weighted_latency import total
 from workbench.registry import Registry
-from workbench.tune.run.objective import Goal, finite_or
-from workbench.tune.run.task_state import TaskState
+from workbench.tune.state.objective import Goal, finite_or
+from workbench.tune.state.task_state import TaskState
 
 if TYPE_CHECKING:
     from workbench.log.lines import Comparison, NetworkTime, Round
-    from workbench.tune.run.options import Objective
+    from workbench.tune.options import Objective
 
 
 class TaskLike(Protocol):
@@ -74,7 +74,7 @@ class TaskScheduler:
     active : iterable of int, optional
         Indices that may get trials; all when left out.
     objective : callable, optional
-        See `workbench.tune.run.objective.Goal`.
+        See `workbench.tune.state.objective.Goal`.
     early_stop : int, optional
         Rounds without a gain after which a task rests.
     confirm : bool, optional

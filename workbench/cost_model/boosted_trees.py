@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from workbench.cost_model.base import Matrix, Scores
-from workbench.cost_model.storage import damaged
+from workbench.cost_model.model_file import damaged
 from workbench.errors import CostModelError
 from workbench.machine_model.features import COLUMNS
 

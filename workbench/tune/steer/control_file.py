@@ -28,8 +28,8 @@ from workbench.errors import TuneError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.tune.run.ends import End
-    from workbench.tune.run.events import State
+    from workbench.tune.state.events import State
+    from workbench.tune.state.run_end import End
 
 LINE_LIMIT = 1 << 20
 """Bytes of the longest line that is read; what is longer is passed over."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.cost_model.quality import PROPOSED_ELSEWHERE
+from workbench.cost_model.prediction_quality import PROPOSED_ELSEWHERE
 from workbench.errors import WorkbenchError
 from workbench.machine_model.features import COLUMNS
 from workbench.schedule import Schedule

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from workbench.cost_model.base import Flags, Matrix, Rows, Scores, cost_model, seed_of
-from workbench.cost_model.plain import AnalyticModel, analytic_terms, constants_in
-from workbench.cost_model.storage import (
+from workbench.cost_model.boosted_trees import MOST_TREES, Trees, warm_up
+from workbench.cost_model.model_file import (
     MAX_NUMBERS,
     Saved,
     damaged,
@@ -22,7 +22,7 @@ from workbench.cost_model.storage import (
     unpack,
     whole_in,
 )
-from workbench.cost_model.trees import MOST_TREES, Trees, warm_up
+from workbench.cost_model.models.untrained import AnalyticModel, analytic_terms, constants_in
 from workbench.machine_model.features import COLUMNS, INDEX, VERSION
 from workbench.machine_model.parameters import Machine
 

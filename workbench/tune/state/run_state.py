@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.log.lines import AnyLine, Command, Comparison, NetworkTime, Round
 from workbench.log.record import Record
-from workbench.tune.run.options import is_epsilon
+from workbench.tune.options import is_epsilon
 
 if TYPE_CHECKING:
-    from workbench.tune.run.task_scheduler import TaskLike, TaskScheduler
+    from workbench.tune.state.task_scheduler import TaskLike, TaskScheduler
 
 
 START = "start"

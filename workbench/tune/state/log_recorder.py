@@ -13,8 +13,8 @@ from workbench.errors import TuneError
 from workbench.log.ledger import alike
 from workbench.log.lines import INSIDE, Command, Comparison, NetworkTime, Round
 from workbench.log.record import COSTS_KEPT, Record, outcome
-from workbench.log.similar import differences
-from workbench.tune.run.events import Event, EventKind
+from workbench.log.similar_tasks import differences
+from workbench.tune.state.events import Event, EventKind
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workbench.runtime.measuring.contest import Contest
     from workbench.runtime.measuring.results import Measurement
     from workbench.schedule import Schedule
-    from workbench.tune.run.run_state import Standing
+    from workbench.tune.state.run_state import Standing
 
 
 class Journal:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkbenchError
-from workbench.tune.run.guard import guarded
-from workbench.tune.run.toolbox import Given
+from workbench.tune.plan.tune_context import Given
+from workbench.tune.plan.user_code import guarded
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from workbench.schedule import Schedule
     from workbench.search import Search
     from workbench.space.space import Space
-    from workbench.tune.run.plan import RunPlan
-    from workbench.tune.run.run_state import Standing, Wishes
+    from workbench.tune.plan.run_plan import RunPlan
+    from workbench.tune.state.run_state import Standing, Wishes
 
 
 @dataclass(frozen=True, slots=True)

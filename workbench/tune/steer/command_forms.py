@@ -18,7 +18,7 @@ from workbench.forms import Form, Kind, Text
 from workbench.registry import Registry
 
 if TYPE_CHECKING:
-    from workbench.tune.run.run_state import Standing
+    from workbench.tune.state.run_state import Standing
     from workbench.tune.steer.command_queue import CommandQueue
 
 

@@ -10,7 +10,7 @@ import pandas
 from workbench import markup as m
 from workbench.legible import shown_legibly
 from workbench.log.task_table import failure_words, task_table
-from workbench.log.weights import shares
+from workbench.log.weighted_latency import shares
 
 MAIN = ("trial", "task", "status", "latency_ms", "gflops", "origin", "elapsed_s", "error")
 """Columns that are shown."""

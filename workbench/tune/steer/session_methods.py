@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 from workbench import forms
 from workbench.errors import TuneError, WorkbenchError
-from workbench.tune.run.events import FINAL, State
+from workbench.tune.state.events import FINAL, State
 from workbench.tune.steer.commands import ORDERS, Order, documentation
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.log.lines import Command
     from workbench.schedule import Schedule
-    from workbench.tune.run.plan import RunPlan
+    from workbench.tune.plan.run_plan import RunPlan
     from workbench.tune.steer.command_queue import CommandQueue
-    from workbench.tune.steer.control import SessionControl
+    from workbench.tune.steer.control_file import SessionControl
 
 
 class Steered:

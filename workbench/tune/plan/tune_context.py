@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import is_a
 from workbench.errors import TemplateError, UsageError, WorkbenchError
-from workbench.tune.run.options import TuneOptions
+from workbench.tune.options import TuneOptions
 
 if TYPE_CHECKING:
     from workbench.cost_model import CostModel
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from workbench.search.seeds import Seed
     from workbench.space.space import Space
     from workbench.target import Target
-    from workbench.tune.run.run_state import Wishes
+    from workbench.tune.state.run_state import Wishes
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Toolbox:
 
     def check_wishes(self, space: Space, wishes: Wishes) -> None:
         """Raise ``steer.*`` when no candidate of the space meets what was pinned and forbidden."""
-        from workbench.search.restrict import Restriction, restricted
+        from workbench.search.restriction import Restriction, restricted
 
         restricted(space.variants, Restriction.of(wishes.pins, wishes.forbids, wishes.variants))
 

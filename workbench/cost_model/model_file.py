@@ -22,9 +22,9 @@ from workbench.arguments import path as as_path
 from workbench.arguments import shown
 from workbench.cost_model.base import MODELS, CostModel
 from workbench.errors import CostModelError
+from workbench.files import is_json_file
 from workbench.machine_model.features import COLUMNS, VERSION
 from workbench.machine_model.parameters import Machine
-from workbench.tune.run.options import is_saved_model
 
 #: Version of the file format.
 FORMAT = 1
@@ -263,7 +263,7 @@ def make_model(name: str | os.PathLike[str], seed: int = 0, machine: Machine | N
         "cost_model.*" for a file that `load` cannot read.
     """
     wanted = as_path("name", name)
-    if is_saved_model(name):
+    if is_json_file(name):
         saved = load(name)
         model = MODELS[saved.kind](seed=seed, machine=machine)
         model.warm_start(saved.measured())

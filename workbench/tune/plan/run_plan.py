@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 from workbench.arguments import path, real, whole
 from workbench.errors import UsageError
 from workbench.log.reader import Header
-from workbench.tune.run.journal import Stamp
-from workbench.tune.run.objective import Goal
-from workbench.tune.run.options import TuneOptions
-from workbench.tune.steer.selection import select_tasks
+from workbench.tune.options import TuneOptions
+from workbench.tune.plan.task_selection import select_tasks
+from workbench.tune.state.log_recorder import Stamp
+from workbench.tune.state.objective import Goal
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
-    from workbench.tune.run.measuring import Measurer
-    from workbench.tune.run.network_timing import NetworkTimer
-    from workbench.tune.run.toolbox import Toolbox
+    from workbench.tune.plan.measurer import Measurer
+    from workbench.tune.plan.network_timer import NetworkTimer
+    from workbench.tune.plan.tune_context import Toolbox
 
 _TRIALS_PER_S = 12
 """What is hoped for when only a time limit says how many trials there will be."""
