@@ -56,7 +56,7 @@ def test_workbench(tmp_path, monkeypatch, capsys):
 
 
 def test_the_page_about_the_workbench_names_all_there_is():
-    from workbench.session.core.registry import COMMANDS, PANELS, QUESTIONS, SLICES
+    from workbench.session.registry import COMMANDS, PANELS, QUESTIONS, SLICES
 
     text = (DOCS / "workbench.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| (slices|commands|questions) \| (.*) \|$", text, re.MULTILINE))

@@ -20,8 +20,8 @@ from typing import Any
 from unittest.mock import patch
 
 from workbench import Schedule, Session, Target, workloads
-from workbench.session.measurement import results as measuring
-from workbench.session.measurement.results import Result
+from workbench.session.state import results as measuring
+from workbench.session.state.results import Result
 
 FIXTURES = Path(__file__).parent / "fixtures"
 TARGET = Target(

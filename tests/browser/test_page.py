@@ -14,7 +14,7 @@ from browser.driver import tiny_model
 from workbench import Schedule, Session, Target, workloads
 from workbench.errors import UsageError
 from workbench.log.record import Record
-from workbench.session.measurement.results import Result
+from workbench.session.state.results import Result
 from workbench.widgets import page as pages
 from workbench.widgets.export import made
 

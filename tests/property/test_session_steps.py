@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from workbench import Schedule, Session, Target, Task, te, workloads
 from workbench.graph.structural_key import structural_key
 from workbench.ir.func import Func
-from workbench.session.core.registry import SLICES
-from workbench.session.variant_tree.history import Tree
+from workbench.session.registry import SLICES
+from workbench.session.state.history import Tree
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell", threads=2)
 

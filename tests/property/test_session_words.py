@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from workbench import Session, Target, Task, workloads
 from workbench.errors import WorkbenchError
 from workbench.session import apply_delta
-from workbench.session.core.registry import COMMANDS, QUESTIONS
-from workbench.session.measurement import results as measuring
-from workbench.session.measurement.results import Result
+from workbench.session.registry import COMMANDS, QUESTIONS
 from workbench.session.schedule_view.nest import known
+from workbench.session.state import results as measuring
+from workbench.session.state.results import Result
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell", threads=2)
 TASKS = [Task.of_func(f, TARGET) for f in (workloads.matmul(8, 8, 8), workloads.matmul(4, 8, 12))]

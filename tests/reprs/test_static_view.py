@@ -8,8 +8,8 @@ from reprs.sanitizer import bars, sanitize
 import workbench as wb
 from workbench.analysis import difference
 from workbench.session import Session
-from workbench.session.core.registry import PANELS
-from workbench.session.variant_tree.table import variants
+from workbench.session.registry import PANELS
+from workbench.session.variants.table import variants
 from workbench.widgets.static_view import LARGEST, saved_slices, static_html, static_text
 
 HOSTILE = '<img src=x onerror="alert(1)"></td></table>\x1b[2J'

@@ -11,8 +11,8 @@ from waiting import until
 
 from workbench import Session, Target, Task, workloads
 from workbench.session import apply_delta
-from workbench.session.measurement import results as measuring
-from workbench.session.measurement.results import Result
+from workbench.session.state import results as measuring
+from workbench.session.state.results import Result
 
 
 class Mirror:

@@ -9,7 +9,7 @@ from workbench import Schedule, Target, workloads
 from workbench.log.record import Record
 from workbench.runtime.machine import roofs
 from workbench.session.measurement import measurements as bench
-from workbench.session.measurement.results import Result
+from workbench.session.state.results import Result
 from workbench.session.tuning_run import charts
 
 TARGET = Target.host(threads=1)

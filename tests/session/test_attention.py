@@ -12,9 +12,9 @@ from session.test_doubt import WHY, disturbed, row, took
 from waiting import until
 
 from workbench.runtime.machine.load import Load
-from workbench.session.measurement import load_watch as attention
+from workbench.session.measurement import machine_load as attention
 from workbench.session.measurement.measurements import AGAIN
-from workbench.session.measurement.results import Result
+from workbench.session.state.results import Result
 
 BUSY = Load(0.8, kernel=0.0, browser=0.7, other=0.1)
 QUIET = Load(0.02, kernel=0.0, browser=0.01, other=0.01)

@@ -15,7 +15,7 @@ from workbench.log.database import Database
 from workbench.log.reader import Header
 from workbench.log.writer import LogWriter
 from workbench.runtime.measuring.results import Measurement
-from workbench.session.measurement.results import Result
+from workbench.session.state.results import Result
 from workbench.space.default_schedule import default_schedule
 
 

@@ -12,7 +12,7 @@ from workbench.analysis import estimate, listing
 from workbench.runtime.measuring.contest import Contest
 from workbench.runtime.measuring.results import Measurement
 from workbench.session.measurement import comparisons as contests
-from workbench.session.measurement.results import Result
+from workbench.session.state.results import Result
 
 
 @pytest.fixture

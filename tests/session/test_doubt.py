@@ -13,9 +13,9 @@ from workbench.log.record import Record, outcome
 from workbench.log.replay import measurement_of
 from workbench.markup import row_time
 from workbench.runtime.measuring.results import Measurement
-from workbench.session.measurement.results import Result
-from workbench.session.variant_tree.saved_file import load, save
-from workbench.session.variant_tree.table import variants
+from workbench.session.state.results import Result
+from workbench.session.variants.saved_file import load, save
+from workbench.session.variants.table import variants
 from workbench.tune.display.terminal_table import render_table
 from workbench.tune.state.events import Progress, Snapshot, TaskRow
 from workbench.widgets.export import export

@@ -9,7 +9,7 @@ from waiting import until
 from workbench import Target
 from workbench.analysis import estimate
 from workbench.schedule import Hole
-from workbench.session.measurement import estimates
+from workbench.session.state import estimates
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from graph.conftest import light_path
 
 import workbench as wb
 from workbench.analysis import network
-from workbench.session.core import model_drawings as drawings
+from workbench.session.state import model_drawings as drawings
 
 
 def asked(s, q, **args):

@@ -17,7 +17,7 @@ from workbench.runtime.measuring.contest import Contest
 from workbench.runtime.measuring.results import Measurement
 from workbench.session.export.exporters import prepare
 from workbench.session.measurement import comparisons as contests
-from workbench.session.variant_tree import history
+from workbench.session.state import history
 
 LONG = "x" * 10_000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench import Schedule, workloads
 from workbench.advice.words import short
 from workbench.schedule import Hole
-from workbench.session.variant_tree.history import History
+from workbench.session.state.history import History
 
 
 def test_steps_are_said_in_few_letters() -> None:

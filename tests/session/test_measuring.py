@@ -10,8 +10,8 @@ from waiting import until
 
 from workbench import Hole, Schedule, Target, Task, workloads
 from workbench.errors import RunError, ScheduleError, TargetError
-from workbench.session.measurement import results as measuring
-from workbench.session.measurement.results import Result
+from workbench.session.state import results as measuring
+from workbench.session.state.results import Result
 from workbench.space.default_schedule import default_schedule
 
 

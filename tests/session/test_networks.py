@@ -21,7 +21,7 @@ from workbench.log.record import Record
 from workbench.runtime.export import linker
 from workbench.session.export import network as networks
 from workbench.session.export.exporters import kept
-from workbench.session.measurement.results import Result
+from workbench.session.state.results import Result
 from workbench.space.default_schedule import default_schedule
 from workbench.tune.options import TuneOptions
 from workbench.widgets.export import export, made

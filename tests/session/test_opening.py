@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from workbench.graph.onnx.reader import find_model
-from workbench.session import opening
+from workbench.session import model_form
 
 
 def model(path, dims, dtype=TensorProto.FLOAT, weight=None):
@@ -37,7 +37,7 @@ def model(path, dims, dtype=TensorProto.FLOAT, weight=None):
     ],
 )
 def test_open_dimensions_have_names_and_proposals(tmp_path, dims, dtype, shape):
-    found = json.loads(opening.describe(model(tmp_path / "m.onnx", dims, dtype)))
+    found = json.loads(model_form.describe(model(tmp_path / "m.onnx", dims, dtype)))
     [one] = found["inputs"]
     assert (one["name"], one["dims"], one["shape"]) == ("x", dims, shape)
     assert found["threads"] >= 1
@@ -46,15 +46,15 @@ def test_open_dimensions_have_names_and_proposals(tmp_path, dims, dtype, shape):
 
 def test_a_model_without_weights_is_known_by_its_stubs(tmp_path):
     stub = np.full((64, 64), 0.02, "float32")
-    assert json.loads(opening.describe(model(tmp_path / "m.onnx", [1, 64], weight=stub)))["empty"]
+    assert json.loads(model_form.describe(model(tmp_path / "m.onnx", [1, 64], weight=stub)))["empty"]
     shipped = find_model("light_squeezenet")
-    assert json.loads(opening.describe(str(shipped)))["empty"], "which makes its weights by nodes"
+    assert json.loads(model_form.describe(str(shipped)))["empty"], "which makes its weights by nodes"
 
 
 def test_the_cells_open_the_model(tmp_path, monkeypatch):
     model(tmp_path / "it's.onnx", ["batch", 64])
     monkeypatch.chdir(tmp_path)
-    found = json.loads(opening.notebook("it's.onnx", {"x": [4, 64]}, 2))
+    found = json.loads(model_form.notebook("it's.onnx", {"x": [4, 64]}, 2))
     words, code = found["cells"]
     assert words["source"].startswith("# it's.onnx")
     space: dict[str, object] = {}
@@ -62,7 +62,7 @@ def test_the_cells_open_the_model(tmp_path, monkeypatch):
     assert space["model"].types["x"].shape == (4, 64)
     assert "threads=2" in code["source"]
     assert 'log="it\'s.tunelog.jsonl"' in code["source"]
-    filled = json.loads(opening.notebook("it's.onnx", {"x": [4, 64]}, 1, True))["cells"][1]["source"]
+    filled = json.loads(model_form.notebook("it's.onnx", {"x": [4, 64]}, 1, True))["cells"][1]["source"]
     exec(filled.rsplit("\n", 2)[0], {})
 
 
@@ -73,7 +73,7 @@ def test_what_is_wrong_with_a_file_is_said_in_words(tmp_path, content, code):
     path = tmp_path / "broken.onnx"
     if content is not None:
         path.write_bytes(content)
-    error = json.loads(opening.describe(str(path)))["error"]
+    error = json.loads(model_form.describe(str(path)))["error"]
     assert error["code"] == code
     assert "broken.onnx" in error["message"]
 
@@ -84,6 +84,6 @@ def test_what_is_wrong_with_a_file_is_said_in_words(tmp_path, content, code):
 )
 def test_what_is_wrong_with_shapes_is_said_in_words(tmp_path, shapes, code):
     path = model(tmp_path / "m.onnx", ["batch", 64])
-    error = json.loads(opening.notebook(path, shapes, 1))["error"]
+    error = json.loads(model_form.notebook(path, shapes, 1))["error"]
     assert error["code"] == code
     assert error["message"]

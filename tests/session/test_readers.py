@@ -24,8 +24,8 @@ from workbench.log.log_frame import task_rows
 from workbench.log.merge import merge_logs
 from workbench.log.reader import load_log
 from workbench.session import Session
-from workbench.session.core.subject import timed
-from workbench.session.tuning_run.statistics import rounded
+from workbench.session.state.session_input import timed
+from workbench.session.state.statistics import rounded
 from workbench.tune.options import TuneOptions
 from workbench.tune.run.start import tune
 

@@ -12,7 +12,7 @@ from waiting import until
 from workbench import Schedule, Target, workloads
 from workbench.advice import why
 from workbench.advice.judging import verdict
-from workbench.session.measurement.results import Result
+from workbench.session.state.results import Result
 
 
 def said(s: Any) -> str:

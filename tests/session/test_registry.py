@@ -15,9 +15,9 @@ from workbench import Session
 from workbench.errors import UsageError
 from workbench.session import panels
 from workbench.session.core import threads as worker
-from workbench.session.core.registry import COMMANDS, KEPT, QUESTIONS, SLICES, Kept, command, needed, question, slice_
-from workbench.session.core.slices import Slices
 from workbench.session.core.threads import Lanes
+from workbench.session.registry import COMMANDS, KEPT, QUESTIONS, SLICES, Kept, command, needed, question, slice_
+from workbench.session.slices import Slices
 from workbench.turns import pause
 
 

@@ -9,7 +9,7 @@ from session.conftest import Mirror, matmul, split
 
 from workbench import Schedule, Target, Task, workloads
 from workbench.errors import UsageError
-from workbench.session.variant_tree.transfer import replay
+from workbench.session.variants.transfer import replay
 
 
 def original() -> Schedule:

@@ -18,7 +18,7 @@ from workbench.forms import Flag, Whole
 from workbench.log.lines import Comparison
 from workbench.log.reader import load_log
 from workbench.log.record import Record
-from workbench.session.tuning_run.statistics import Statistics
+from workbench.session.state.statistics import Statistics
 from workbench.session.tuning_run.steering_forms import _best, forms
 from workbench.tune.state.events import TaskRow
 from workbench.tune.steer import command_forms as orders

@@ -10,9 +10,9 @@ from session.conftest import Mirror, by_slice, matmul, split
 from workbench import Schedule, workloads
 from workbench.errors import UsageError
 from workbench.schedule import Hole
-from workbench.session.variant_tree import history as kept
-from workbench.session.variant_tree.from_log import filling, origin
-from workbench.session.variant_tree.history import Tree
+from workbench.session.state import history as kept
+from workbench.session.state.history import Tree
+from workbench.session.state.trial_origin import filling, origin
 
 TASK = 0
 

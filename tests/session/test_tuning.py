@@ -18,10 +18,10 @@ from workbench.errors import UsageError
 from workbench.log.conditions import mixed
 from workbench.log.reader import Header, write_log
 from workbench.log.record import Record
-from workbench.session.measurement.results import Result
-from workbench.session.tuning_run import watch as tuning
-from workbench.session.tuning_run.statistics import Statistics, delta, spark
-from workbench.session.variant_tree.from_log import BY
+from workbench.session.state import tuning_watch as tuning
+from workbench.session.state.results import Result
+from workbench.session.state.statistics import Statistics, delta, spark
+from workbench.session.state.trial_origin import BY
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession
 from workbench.tune.run.start import TRIALS_PER_TASK

@@ -65,7 +65,7 @@ def test_names_and_stars_are_in_the_steps(session):
 
 
 def test_a_script_says_what_was_measured_and_how(session):
-    from workbench.session.measurement.results import Result
+    from workbench.session.state.results import Result
 
     key = session.state.variant().key
     session.run(lambda: session.state.history.results.update({key: Result("ok", 0.5123, 0.01, 1.0)}))
@@ -94,7 +94,7 @@ def test_a_script_says_what_was_measured_and_how(session):
 def test_a_script_says_whether_its_number_came_out_again(session, capsys, monkeypatch, ms, spread, said, code):
     from workbench.runtime.measuring.reproduction import reproduce
     from workbench.runtime.measuring.results import Measurement
-    from workbench.session.measurement.results import Result
+    from workbench.session.state.results import Result
 
     key = session.state.variant().key
     session.run(lambda: session.state.history.results.update({key: Result("ok", 0.5123, spread, 1.0)}))

@@ -15,10 +15,10 @@ from workbench import Target
 from workbench.analysis import best_so_far, estimate
 from workbench.log.record import Record
 from workbench.log.replay import schedule_of
-from workbench.session.measurement import results as measuring
-from workbench.session.measurement.results import Result
+from workbench.session.state import results as measuring
+from workbench.session.state import roofline_points as trials
+from workbench.session.state.results import Result
 from workbench.session.tuning_run import charts
-from workbench.session.tuning_run import roofline_points as trials
 from workbench.session.tuning_run.charts import LIVE_POINTS
 from workbench.widgets import Workbench, figure
 

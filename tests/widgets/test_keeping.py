@@ -11,8 +11,8 @@ from waiting import until
 from workbench import Schedule, Target, Task, workloads
 from workbench.errors import UsageError
 from workbench.schedule import Hole
-from workbench.session.measurement import results as measuring
-from workbench.session.measurement.results import Result
+from workbench.session.state import results as measuring
+from workbench.session.state.results import Result
 from workbench.widgets import Workbench
 
 HERE = Target.host(threads=1)

@@ -13,7 +13,7 @@ import workbench as wb
 from workbench import Session, Target, Workbench, analysis
 from workbench.log.record import Record
 from workbench.session import readable
-from workbench.session.core.registry import PANELS
+from workbench.session.registry import PANELS
 
 TARGET = Target("llvm", cpu="x86-64-v3", triple="x86_64-unknown-linux-gnu", threads=2)
 

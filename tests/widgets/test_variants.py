@@ -11,7 +11,7 @@ from workbench.runtime.measuring.contest import Contest
 from workbench.runtime.measuring.results import Measurement
 from workbench.schedule import Hole
 from workbench.session.measurement import comparisons as contests
-from workbench.session.measurement.results import Result
+from workbench.session.state.results import Result
 from workbench.space.default_schedule import default_schedule
 from workbench.widgets import Workbench
 

@@ -10,8 +10,8 @@ from waiting import until
 
 from workbench import Target, Task, workloads
 from workbench.errors import UsageError
-from workbench.session.measurement import results as measuring
-from workbench.session.measurement.results import Result
+from workbench.session.state import results as measuring
+from workbench.session.state.results import Result
 from workbench.session.tuning_run import charts
 from workbench.widgets import Workbench
 

@@ -7,6 +7,6 @@ from __future__ import annotations
 
 from workbench.session.core.encoding import readable
 from workbench.session.core.protocol import Snapshot, apply_delta, delta
-from workbench.session.core.session import Session
+from workbench.session.session import Session
 
 __all__ = ["Session", "Snapshot", "apply_delta", "delta", "readable"]

@@ -12,12 +12,11 @@ from workbench.arguments import path as as_path
 from workbench.errors import UsageError
 from workbench.session.export.exporters import Work, exporter, prepare, stem
 from workbench.session.export.files import File, written
-
-from .page import page, taken
+from workbench.widgets.page import page, taken
 
 if TYPE_CHECKING:
     from workbench.session import Session
-    from workbench.session.core.registry import Host
+    from workbench.session.registry import Host
 
 FILES = ("library",)
 """What cannot be returned as text."""

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
 from workbench.session.tuning_run import charts
-
-from .plot import Plot
+from workbench.widgets.plot import Plot
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from workbench.arguments import known_options
-from workbench.session.core.subject import LOADING
+from workbench.session.state.session_input import LOADING
 
 NAMED = ("log", "target", "panel", "auto_measure", "variants")
 

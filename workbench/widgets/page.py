@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import UsageError
 from workbench.markup import clean
 from workbench.session.export.recording import Recording, record
-
-from .static_view import static_html
+from workbench.widgets.static_view import static_html
 
 if TYPE_CHECKING:
     from workbench.analysis.figures.style import Theme
-    from workbench.session.core.registry import Host
+    from workbench.session.registry import Host
 
 THEMES = ("auto", "light", "dark")
 

@@ -16,14 +16,13 @@ from workbench.arguments import is_a
 from workbench.errors import UsageError, did_you_mean
 from workbench.schedule.primitive import Primitive
 from workbench.session import Session
-from workbench.session.core.registry import PANELS
-from workbench.session.variant_tree.saved_file import kept
-
-from . import export as exporting
-from .figure import LiveFigure
-from .options import loading
-from .static_view import static_text, with_copy
-from .twins import VariantTwins, wait_for
+from workbench.session.registry import PANELS
+from workbench.session.variants.saved_file import kept
+from workbench.widgets import export as exporting
+from workbench.widgets.figure import LiveFigure
+from workbench.widgets.options import loading
+from workbench.widgets.static_view import static_text, with_copy
+from workbench.widgets.variant_methods import VariantMethods, wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +41,7 @@ _CSS = (_STATIC / "workbench.css").read_text(encoding="utf-8")
 _PANEL_ESM = (_STATIC / "panel.js").read_text(encoding="utf-8")
 
 
-class Workbench(VariantTwins, anywidget.AnyWidget):
+class Workbench(VariantMethods, anywidget.AnyWidget):
     """See, change and tune a tensor program.
 
     Parameters

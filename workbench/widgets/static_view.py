@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench import markup as m
 from workbench.session import readable
-from workbench.session.core.registry import PANELS, static
+from workbench.session.registry import PANELS, static
 
 if TYPE_CHECKING:
     from workbench.session import Session

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.session.core.protocol import Snapshot, delta, error_json
-from workbench.session.core.slices import Slices
+from workbench.session.slices import Slices
 
 Message = dict[str, Any]
 Deliver = Callable[[Message], object]

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.errors import UsageError
-from workbench.session.core import registry
+from workbench.session import registry
 from workbench.session.core.protocol import error_json
 from workbench.session.core.publisher import Deliver, Message, Publisher, hand_over
-from workbench.session.core.registry import Host
 from workbench.session.core.threads import Lanes, Worker
+from workbench.session.registry import Host
 
 _log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Any
 from workbench.analysis.graph_drawing.svg import THEMES, Canvas
 from workbench.arguments import is_a, shown
 from workbench.errors import UsageError
-from workbench.session.core.registry import PANELS, drawing
+from workbench.session.registry import PANELS, drawing
 
 
 def draw(slices: Mapping[str, Any], panel: str, theme: str = "light") -> str:

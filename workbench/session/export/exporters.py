@@ -24,17 +24,17 @@ from workbench.registry import Registry
 from workbench.runtime.measuring.results import MeasureOptions
 from workbench.schedule import Schedule
 from workbench.schedule.trace import script
-from workbench.session.core.registry import answer, drawing, table
 from workbench.session.export.drawings import draw
 from workbench.session.export.files import File, written
 from workbench.session.export.tables import csv_text
-from workbench.session.measurement.results import Result
-from workbench.session.tuning_run.statistics import rounded
-from workbench.session.variant_tree.history import open_parts
+from workbench.session.registry import answer, drawing, table
+from workbench.session.state.history import open_parts
+from workbench.session.state.results import Result
+from workbench.session.state.statistics import rounded
 
 if TYPE_CHECKING:
-    from workbench.session.core.registry import Host
-    from workbench.session.core.state import SessionState
+    from workbench.session.registry import Host
+    from workbench.session.state.session_state import SessionState
 
 MEASURED_WITH = ("repeat", "min_repeat_ms", "flush_cache", "constants", "budget_ms", "seed")
 """Options that a number depends on; the others only say for how long to wait."""

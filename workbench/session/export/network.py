@@ -15,11 +15,11 @@ from workbench.log.database import Database
 from workbench.log.record import Record
 from workbench.session.export.exporters import Work, exporter, slug
 from workbench.session.export.files import File
-from workbench.session.tuning_run.watch import held
+from workbench.session.state.tuning_watch import held
 
 if TYPE_CHECKING:
-    from workbench.session.core.registry import Host
-    from workbench.session.core.state import SessionState
+    from workbench.session.registry import Host
+    from workbench.session.state.session_state import SessionState
 
 KEPT = ("task_key", "task", "trial", "target", "variant", "latency_ms", "spread", "caches", "origin", "trace")
 """What a script needs of a trial: the schedule, whose it is, and the number that spoke for it."""

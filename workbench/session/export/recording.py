@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.session.core.protocol import VERSION, error_json
-from workbench.session.core.registry import QUESTIONS, RECORDED, SLICES, Host, Kept, SliceContext, answer
+from workbench.session.registry import QUESTIONS, RECORDED, SLICES, Host, Kept, SliceContext, answer
 from workbench.session.schedule_view.nest import known, nest_slice
 
 MOST_ROWS = 60

@@ -12,15 +12,15 @@ from workbench.runtime.measuring import services
 from workbench.runtime.measuring.comparison_words import against, outcome, told_apart
 from workbench.runtime.measuring.contest import Contest
 from workbench.session.core.protocol import error_json
-from workbench.session.measurement.results import Key, Result
-from workbench.session.tuning_run.statistics import rounded
-from workbench.session.tuning_run.watch import held
-from workbench.session.variant_tree.history import open_parts
+from workbench.session.state.history import open_parts
+from workbench.session.state.results import Key, Result
+from workbench.session.state.statistics import rounded
+from workbench.session.state.tuning_watch import held
 
 if TYPE_CHECKING:
-    from workbench.session.core.registry import Host
-    from workbench.session.variant_tree.history import History
-    from workbench.session.variant_tree.tree import Tree, TreeNode
+    from workbench.session.registry import Host
+    from workbench.session.state.history import History
+    from workbench.session.state.variant_tree import Tree, TreeNode
 
 State = Literal["", "running", "failed"]
 

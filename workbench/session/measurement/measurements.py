@@ -13,14 +13,14 @@ from workbench.graph.tasks import Task
 from workbench.log.record import Record
 from workbench.runtime.machine.roofs import measure_all_threads
 from workbench.schedule import Schedule
-from workbench.session.core.notes import error_note
+from workbench.session.core.notifications import error_note
 from workbench.session.core.publisher import Publisher
-from workbench.session.core.state import SessionState
 from workbench.session.core.threads import Lane, Worker
-from workbench.session.measurement import results as measuring
-from workbench.session.measurement.results import Key, Result
-from workbench.session.tuning_run.watch import held
-from workbench.session.variant_tree.history import View
+from workbench.session.state import results as measuring
+from workbench.session.state.history import View
+from workbench.session.state.results import Key, Result
+from workbench.session.state.session_state import SessionState
+from workbench.session.state.tuning_watch import held
 
 AGAIN = "measured again when the machine was quiet"
 """Why another number stands where a disturbed one stood."""

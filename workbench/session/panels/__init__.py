@@ -1,6 +1,6 @@
 """What a session can do and show, area by area.
 
-Every module declares slices, commands and questions with the decorators of `workbench.session.core.registry`; it is
+Every module declares slices, commands and questions with the decorators of `workbench.session.registry`; it is
 found by being here. They do not import each other: what two of them need stands beside this package.
 """
 

@@ -10,10 +10,10 @@ from workbench.arguments import shown
 from workbench.codegen import require_runnable
 from workbench.errors import UsageError, did_you_mean
 from workbench.runtime.machine.roofs import roofs
-from workbench.session.core import registry as declare
-from workbench.session.core.registry import Host, SliceContext
+from workbench.session import registry as declare
+from workbench.session.registry import Host, SliceContext
+from workbench.session.state.tuning_watch import held
 from workbench.session.tuning_run.charts import CHARTS, Shown, height, known_roofs
-from workbench.session.tuning_run.watch import held
 
 declare.panel("chart", "Chart", 11, slice="tuning")
 

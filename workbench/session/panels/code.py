@@ -14,10 +14,10 @@ from workbench.analysis.loop_nest.estimate import estimated
 from workbench.analysis.loop_nest.listing import CodeKind, code_kind
 from workbench.arguments import is_a, whole
 from workbench.ir.func import Same
-from workbench.session.core import registry as declare
-from workbench.session.core.registry import Host, needed
+from workbench.session import registry as declare
 from workbench.session.measurement import comparisons as contests
-from workbench.session.tuning_run.statistics import rounded
+from workbench.session.registry import Host, needed
+from workbench.session.state.statistics import rounded
 from workbench.target import Target
 
 declare.panel("code", "Code", 8, needs="program", about_task=True, page=6)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import workbench.session.export.network  # noqa: F401  (declares its exporters)
-from workbench.session.core import registry as declare
-from workbench.session.core.registry import Host, needed
+from workbench.session import registry as declare
 from workbench.session.export.exporters import kept, prepare
+from workbench.session.registry import Host, needed
 
 
 @declare.question("export", lane="export")

@@ -10,9 +10,9 @@ from workbench.analysis.graph_drawing.network_svg import columns_svg
 from workbench.analysis.graph_drawing.networks import network_key
 from workbench.analysis.graph_drawing.svg import Canvas
 from workbench.errors import UsageError
-from workbench.session.core import registry as declare
-from workbench.session.core.model_drawings import Drawings
-from workbench.session.core.registry import Host, Row, SliceContext
+from workbench.session import registry as declare
+from workbench.session.registry import Host, Row, SliceContext
+from workbench.session.state.model_drawings import Drawings
 
 declare.panel("graph", "Model", 1, needs="model")
 

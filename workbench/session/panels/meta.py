@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench import __version__
-from workbench.session.core import registry as declare
-from workbench.session.core.registry import PANELS, SliceContext
+from workbench.session import registry as declare
+from workbench.session.registry import PANELS, SliceContext
 from workbench.session.schedule_view import palette
+from workbench.session.state.statistics import rounded
 from workbench.session.tuning_run import steering_forms as steering
-from workbench.session.tuning_run.statistics import rounded
 from workbench.target import Target
 
 if TYPE_CHECKING:
-    from workbench.session.core.state import SessionState
+    from workbench.session.state.session_state import SessionState
 
 
 @declare.slice_("meta")

@@ -15,13 +15,13 @@ from workbench.errors import ScheduleError, UsageError, did_you_mean
 from workbench.log.record import Record
 from workbench.schedule.html import nest_table
 from workbench.schedule.primitive import from_json
-from workbench.session.core import registry as declare
+from workbench.session import registry as declare
 from workbench.session.core.encoding import deep
-from workbench.session.core.notes import NO_PROGRAM_HINT
-from workbench.session.core.registry import Host, Row, SliceContext, needed
+from workbench.session.core.notifications import NO_PROGRAM_HINT
+from workbench.session.registry import Host, Row, SliceContext, needed
+from workbench.session.schedule_view.current_schedule import listed, measure_new, on_show, taken_back
 from workbench.session.schedule_view.nest import accesses_slice, known, loop_of
-from workbench.session.schedule_view.on_show import listed, measure_new, on_show, taken_back
-from workbench.session.variant_tree.history import open_parts
+from workbench.session.state.history import open_parts
 
 MANY = 3
 """Steps taken at once that are still a variant each."""

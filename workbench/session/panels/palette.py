@@ -9,11 +9,11 @@ from workbench import markup as m
 from workbench.advice.instead import instead
 from workbench.advice.judging import attempt, verdict, verdict_json
 from workbench.schedule.primitive import from_json
-from workbench.session.core import registry as declare
+from workbench.session import registry as declare
 from workbench.session.core.encoding import relative
-from workbench.session.core.registry import Host, SliceContext, needed
+from workbench.session.registry import Host, SliceContext, needed
 from workbench.session.schedule_view import palette as moves
-from workbench.session.schedule_view.on_show import listed, on_show, taken_back
+from workbench.session.schedule_view.current_schedule import listed, on_show, taken_back
 from workbench.session.schedule_view.preview import preview as work_out
 
 declare.panel("palette", "Primitives", 6, needs="program", about_task=True)

@@ -9,8 +9,8 @@ from workbench.advice import why
 from workbench.advice.cures import LEAST, beside
 from workbench.advice.paths import Default, default_of, step_back, two_steps
 from workbench.schedule import Schedule
-from workbench.session.core import registry as declare
-from workbench.session.core.registry import Host, SliceContext
+from workbench.session import registry as declare
+from workbench.session.registry import Host, SliceContext
 from workbench.target import Target
 
 APART = 1.5

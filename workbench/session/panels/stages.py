@@ -12,8 +12,8 @@ from workbench.analysis.graph_drawing.svg import Canvas
 from workbench.ir.func import Func
 from workbench.ir.stmt import accesses as accesses_of
 from workbench.ir.stmt import blocks
-from workbench.session.core import registry as declare
-from workbench.session.core.registry import Row, SliceContext
+from workbench.session import registry as declare
+from workbench.session.registry import Row, SliceContext
 
 declare.panel("stages", "Stages", 3, needs="program", about_task=True)
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 from workbench import markup as m
 from workbench.codegen import require_runnable
 from workbench.runtime.machine.above_roof import MARK, marked
-from workbench.session.core import registry as declare
-from workbench.session.core.registry import Host, SliceContext
-from workbench.session.measurement import above_peak as above
-from workbench.session.tuning_run.statistics import rounded
-from workbench.session.variant_tree.from_log import BY
-from workbench.session.variant_tree.history import to_choose
+from workbench.session import registry as declare
+from workbench.session.measurement import faster_than_peak as above
+from workbench.session.registry import Host, SliceContext
+from workbench.session.state.history import to_choose
+from workbench.session.state.statistics import rounded
+from workbench.session.state.trial_origin import BY
 
 if TYPE_CHECKING:
-    from workbench.session.core.state import SessionState
-    from workbench.session.measurement.results import Result
-    from workbench.session.variant_tree.history import View
+    from workbench.session.state.history import View
+    from workbench.session.state.results import Result
+    from workbench.session.state.session_state import SessionState
 
 
 @declare.slice_("head")

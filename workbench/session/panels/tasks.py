@@ -12,15 +12,15 @@ from workbench.log.lines import NetworkTime
 from workbench.log.record import Record
 from workbench.log.task_table import task_table, totals
 from workbench.log.weighted_latency import shares, total
-from workbench.session.core import registry as declare
-from workbench.session.core.registry import Host, Row, SliceContext
-from workbench.session.measurement import above_peak as above
-from workbench.session.tuning_run import watch as tuning
-from workbench.session.tuning_run.statistics import delta, rounded, spark
+from workbench.session import registry as declare
+from workbench.session.measurement import faster_than_peak as above
+from workbench.session.registry import Host, Row, SliceContext
+from workbench.session.state import tuning_watch as tuning
+from workbench.session.state.statistics import delta, rounded, spark
 from workbench.tune.state.events import TaskRow
 
 if TYPE_CHECKING:
-    from workbench.session.core.state import SessionState
+    from workbench.session.state.session_state import SessionState
 
 declare.panel("tasks", "Tasks", 2, needs="tasks", page=1)
 

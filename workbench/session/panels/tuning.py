@@ -11,19 +11,19 @@ from workbench.codegen import require_runnable
 from workbench.errors import UsageError
 from workbench.log.reader import COLUMNS
 from workbench.log.record import Record
-from workbench.session.core import registry as declare
-from workbench.session.core.notes import NO_PROGRAM_HINT, note
-from workbench.session.core.registry import Host, Row, SliceContext, needed
+from workbench.session import registry as declare
+from workbench.session.core.notifications import NO_PROGRAM_HINT, note
+from workbench.session.registry import Host, Row, SliceContext, needed
+from workbench.session.state import tuning_watch as tuning
+from workbench.session.state.statistics import rounded
 from workbench.session.tuning_run import steering_forms as steering
-from workbench.session.tuning_run import watch as tuning
-from workbench.session.tuning_run.statistics import rounded
 from workbench.tune.options import TuneOptions
 from workbench.tune.run.start import TRIALS_PER_TASK
 from workbench.tune.state.run_end import goes_first
 
 if TYPE_CHECKING:
-    from workbench.session.core.state import SessionState
-    from workbench.session.variant_tree.history import View
+    from workbench.session.state.history import View
+    from workbench.session.state.session_state import SessionState
 
 SCOPES = ("schedule", "task", "all")
 

@@ -12,15 +12,15 @@ from workbench.errors import UsageError
 from workbench.log.record import Record
 from workbench.markup import clean
 from workbench.schedule.fields import decode
-from workbench.session.core import registry as declare
-from workbench.session.core.notes import NO_PROGRAM_HINT
-from workbench.session.core.registry import Host, Row, SliceContext, needed
+from workbench.session import registry as declare
+from workbench.session.core.notifications import NO_PROGRAM_HINT
 from workbench.session.measurement import comparisons as contests
+from workbench.session.registry import Host, Row, SliceContext, needed
 from workbench.session.schedule_view import edit_step as changing
-from workbench.session.schedule_view.on_show import measure_new
-from workbench.session.variant_tree.from_log import DEFAULT
-from workbench.session.variant_tree.transfer import carry
-from workbench.session.variant_tree.tree import ROOT
+from workbench.session.schedule_view.current_schedule import measure_new
+from workbench.session.state.trial_origin import DEFAULT
+from workbench.session.state.variant_tree import ROOT
+from workbench.session.variants.transfer import carry
 from workbench.space.default_schedule import default_schedule
 
 LONGEST = 60

@@ -10,12 +10,12 @@ from workbench.arguments import whole
 from workbench.errors import UsageError
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import registry
-from workbench.session.core.notes import note
-from workbench.session.variant_tree.transfer import Replayed, ReplayStep, take
-from workbench.session.variant_tree.tree import TreeNode, keys_of
+from workbench.session.core.notifications import note
+from workbench.session.state.variant_tree import TreeNode, keys_of
+from workbench.session.variants.transfer import Replayed, ReplayStep, take
 
 if TYPE_CHECKING:
-    from workbench.session.core.state import SessionState
+    from workbench.session.state.session_state import SessionState
 
 
 def position(schedule: Schedule, step: object) -> int:

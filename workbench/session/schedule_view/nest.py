@@ -13,8 +13,8 @@ from workbench.session.schedule_view import palette
 from workbench.target import Target
 
 if TYPE_CHECKING:
-    from workbench.session.core.state import SessionState
-    from workbench.session.variant_tree.history import View
+    from workbench.session.state.history import View
+    from workbench.session.state.session_state import SessionState
 
 
 def nest_slice(func: Func, target: Target) -> dict[str, Any]:

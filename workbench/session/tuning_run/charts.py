@@ -11,12 +11,12 @@ from workbench.analysis.figures.roofline import stored_roofs, working_sets
 from workbench.analysis.figures.style import Theme
 from workbench.analysis.figures.tuning import tuning_height
 from workbench.analysis.trials.source import of_ledger
-from workbench.session.measurement import above_peak as above
+from workbench.session.measurement import faster_than_peak as above
 from workbench.target import Target
 
 if TYPE_CHECKING:
-    from workbench.session.core.state import SessionState
-    from workbench.session.variant_tree.tree import TreeNode
+    from workbench.session.state.session_state import SessionState
+    from workbench.session.state.variant_tree import TreeNode
 
 CHARTS = ("tuning", "roofline")
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import UsageError
 from workbench.log.lines import Command, Comparison
 from workbench.log.record import Record
-from workbench.session.tuning_run.statistics import rounded
-from workbench.session.variant_tree.from_log import filling, numbered
-from workbench.session.variant_tree.history import open_parts
+from workbench.session.state.history import open_parts
+from workbench.session.state.statistics import rounded
+from workbench.session.state.trial_origin import filling, numbered
 from workbench.tune.run.rounds import verdict
 from workbench.tune.run.session import TuningSession
 from workbench.tune.state.events import FINAL, TaskRow
@@ -19,8 +19,8 @@ from workbench.tune.state.run_state import START, Wishes
 from workbench.tune.steer.commands import ORDERS
 
 if TYPE_CHECKING:
-    from workbench.session.core.state import SessionState
-    from workbench.session.variant_tree.history import View
+    from workbench.session.state.history import View
+    from workbench.session.state.session_state import SessionState
 
 SHOWN = 8
 """Commands that are listed; all of them are in the log."""

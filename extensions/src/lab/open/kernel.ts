@@ -37,11 +37,11 @@ export class ModelKernel {
     return this.connection?.model;
   }
 
-  /** Call a function of `workbench.session.opening`, which answers in JSON. */
+  /** Call a function of `workbench.session.model_form`, which answers in JSON. */
   async ask<T>(call: string): Promise<T> {
     let said = '';
     const future = this.connection!.requestExecute({
-      code: `from workbench.session import opening as _opening\nprint(_opening.${call})`,
+      code: `from workbench.session import model_form as _form\nprint(_form.${call})`,
       store_history: false
     });
     future.onIOPub = message => {

@@ -13,18 +13,18 @@ from workbench.arguments import is_a, path
 from workbench.errors import UsageError
 from workbench.graph.tasks import Task
 from workbench.schedule import Schedule
-from workbench.session.core import registry
-from workbench.session.core.notes import error_note, first_note
+from workbench.session import registry
+from workbench.session.core.notifications import error_note, first_note
 from workbench.session.core.protocol import Snapshot, error_json, state_message
 from workbench.session.core.publisher import TUNING_GAP_S, Deliver, Publisher, hand_over
 from workbench.session.core.questions import Questions
-from workbench.session.core.slices import Slices
-from workbench.session.core.state import SessionState
-from workbench.session.core.subject import open_subject
 from workbench.session.core.threads import Call, Lanes, Worker
-from workbench.session.measurement.load_watch import LoadMonitor
+from workbench.session.measurement.machine_load import LoadMonitor
 from workbench.session.measurement.measurements import Measurements
-from workbench.session.variant_tree.history import View
+from workbench.session.slices import Slices
+from workbench.session.state.history import View
+from workbench.session.state.session_input import open_subject
+from workbench.session.state.session_state import SessionState
 from workbench.target import Target
 from workbench.tune.run.session import TuningSession
 
@@ -38,7 +38,7 @@ class Session:
     """What a user interface works with, free of any user interface.
 
     Every method may be called from any thread. Commands are queued and run one after the other; whoever subscribed gets
-    the difference after them. See `workbench.session.core.registry`.
+    the difference after them. See `workbench.session.registry`.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class Session:
         """Ask a question; `reply` gets ``{ok, value}`` or ``{ok, error}`` in the session's thread.
 
         A newer question of the same kind takes the place of one that waits, which is answered with the error
-        "session.superseded". See `workbench.session.core.registry`.
+        "session.superseded". See `workbench.session.registry`.
         """
         self._questions.ask(q, args, reply)
 

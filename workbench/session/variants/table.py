@@ -15,7 +15,7 @@ from workbench.schedule import Schedule
 if TYPE_CHECKING:
     import pandas
 
-    from workbench.session.core.state import SessionState
+    from workbench.session.state.session_state import SessionState
 
 _COLUMNS = (
     m.Column(""), m.Column("Variant"), m.Column("From"), m.Column("Step", code=True), m.Column("Latency", number=True),

@@ -12,7 +12,7 @@ from workbench.runtime.measuring import services
 from workbench.runtime.measuring.results import Measurement
 from workbench.schedule import Schedule
 from workbench.session.core.protocol import error_json
-from workbench.session.tuning_run.statistics import rounded
+from workbench.session.state.statistics import rounded
 from workbench.target import Target
 
 Key = tuple[int, str]

@@ -20,8 +20,8 @@ from workbench.registry import Registry
 from workbench.tune.state.events import Snapshot as TuningSnapshot
 
 if TYPE_CHECKING:
-    from workbench.session.core.state import SessionState
-    from workbench.session.variant_tree.history import View
+    from workbench.session.state.history import View
+    from workbench.session.state.session_state import SessionState
 
 
 V = TypeVar("V")

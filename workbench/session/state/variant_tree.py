@@ -11,7 +11,7 @@ from typing import Literal
 from workbench.arguments import shown
 from workbench.errors import UsageError
 from workbench.schedule import Schedule
-from workbench.session.measurement.results import Key
+from workbench.session.state.results import Key
 
 EdgeKind = Literal["start", "step", "steps", "fill", "replay"]
 """How a state came of the one before it: by one step, by several at once, by numbers put into its holes, by the steps

@@ -12,11 +12,11 @@ from workbench.ir.func import Func
 from workbench.legible import shown_legibly
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import Primitive
-from workbench.session.core.notes import NO_PROGRAM_HINT, note
-from workbench.session.variant_tree.tree import TreeNode, keys_of
+from workbench.session.core.notifications import NO_PROGRAM_HINT, note
+from workbench.session.state.variant_tree import TreeNode, keys_of
 
 if TYPE_CHECKING:
-    from workbench.session.core.state import SessionState
+    from workbench.session.state.session_state import SessionState
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from workbench.errors import WorkbenchError
 from workbench.log.record import Record
 from workbench.log.replay import schedule_of
 from workbench.schedule import Schedule
-from workbench.session.variant_tree.tree import ROOT, By, EdgeKind, Tree, keys_of
+from workbench.session.state.variant_tree import ROOT, By, EdgeKind, Tree, keys_of
 
 if TYPE_CHECKING:
-    from workbench.session.core.state import SessionState
+    from workbench.session.state.session_state import SessionState
 
 MOST = 16
 """Schedules by hand that come back by themselves, the newest; an older one is opened by its number."""

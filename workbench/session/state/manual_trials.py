@@ -27,8 +27,8 @@ from workbench.tune.plan.tune_context import Given
 from workbench.tune.state.log_recorder import Stamp, trial_line
 
 if TYPE_CHECKING:
-    from workbench.session.core.subject import TaskInfo
-    from workbench.session.measurement.results import Key, Result
+    from workbench.session.state.results import Key, Result
+    from workbench.session.state.session_input import TaskInfo
 
 Waiting: TypeAlias = "tuple[Key | None, Record]"
 """The state that was measured, none for a default schedule that nobody has opened, and its trial without a number."""

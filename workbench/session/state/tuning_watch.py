@@ -16,7 +16,7 @@ from workbench.log.lines import Comparison, NetworkTime, Round
 from workbench.log.reader import load_log
 from workbench.log.record import Record
 from workbench.schedule import Schedule
-from workbench.session.tuning_run.statistics import rounded
+from workbench.session.state.statistics import rounded
 from workbench.tune.run.session import TuningSession
 from workbench.tune.run.start import tune
 from workbench.tune.state.events import FINAL, Event, Snapshot

@@ -8,12 +8,12 @@ from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 import workbench.session.panels  # noqa: F401  (declares the slices)
-from workbench.session.core.notes import error_note
-from workbench.session.core.registry import SLICES, Kept, SliceContext
+from workbench.session.core.notifications import error_note
+from workbench.session.registry import SLICES, Kept, SliceContext
 from workbench.session.schedule_view.nest import choose, nest_slice
 
 if TYPE_CHECKING:
-    from workbench.session.core.state import SessionState
+    from workbench.session.state.session_state import SessionState
 
 _log = logging.getLogger(__name__)
 

@@ -15,14 +15,14 @@ from workbench.files import replace_file
 from workbench.markup import clean
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import from_json
-from workbench.session.core.notes import error_note, note
-from workbench.session.measurement.results import Key, Result
-from workbench.session.variant_tree.from_log import recall, untouched
-from workbench.session.variant_tree.tree import ROOT, By, EdgeKind, Tree, TreeNode
+from workbench.session.core.notifications import error_note, note
+from workbench.session.state.results import Key, Result
+from workbench.session.state.trial_origin import recall, untouched
+from workbench.session.state.variant_tree import ROOT, By, EdgeKind, Tree, TreeNode
 
 if TYPE_CHECKING:
-    from workbench.session.core.session import Session
-    from workbench.session.core.state import SessionState
+    from workbench.session.session import Session
+    from workbench.session.state.session_state import SessionState
 
 KIND, SCHEMA = "variants", 1
 

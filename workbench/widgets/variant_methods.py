@@ -15,23 +15,23 @@ from workbench.graph.tasks import Task
 from workbench.ir.func import Func
 from workbench.session import Session
 from workbench.session.schedule_view import edit_step as changing
-from workbench.session.schedule_view.on_show import measure_new
-from workbench.session.variant_tree.saved_file import load, save
-from workbench.session.variant_tree.table import Variants, variants
-from workbench.session.variant_tree.transfer import Replayed, carry
+from workbench.session.schedule_view.current_schedule import measure_new
+from workbench.session.variants.saved_file import load, save
+from workbench.session.variants.table import Variants, variants
+from workbench.session.variants.transfer import Replayed, carry
 
 if TYPE_CHECKING:
     from workbench.analysis.loop_nest.compare import Difference
     from workbench.analysis.loop_nest.listing import CodeKind
     from workbench.runtime.measuring.contest import Contest
     from workbench.session.measurement.comparisons import Match
-    from workbench.session.measurement.results import Key
+    from workbench.session.state.results import Key
 
 T = TypeVar("T")
-W = TypeVar("W", bound="VariantTwins")
+W = TypeVar("W", bound="VariantMethods")
 
 
-class VariantTwins:
+class VariantMethods:
     """Methods of a `Workbench` that are about the variants of the task on show; a variant is given by its number."""
 
     _session: Session

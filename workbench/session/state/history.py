@@ -12,9 +12,9 @@ from workbench.advice.words import short
 from workbench.analysis.graph_drawing.tree import lay_out_tree
 from workbench.analysis.loop_nest.estimate import Estimate
 from workbench.schedule import Schedule
-from workbench.session.measurement.results import Key, Result
-from workbench.session.tuning_run.statistics import rounded
-from workbench.session.variant_tree.tree import By, EdgeKind, Tree, TreeNode, keys_of
+from workbench.session.state.results import Key, Result
+from workbench.session.state.statistics import rounded
+from workbench.session.state.variant_tree import By, EdgeKind, Tree, TreeNode, keys_of
 
 if TYPE_CHECKING:
     from workbench.session.measurement.comparisons import Match

@@ -9,7 +9,7 @@ from workbench.log.record import Record
 from workbench.runtime.machine.above_roof import tile_in, tile_of, why_above
 
 if TYPE_CHECKING:
-    from workbench.session.core.state import SessionState
+    from workbench.session.state.session_state import SessionState
 
 
 def of_schedule(state: SessionState, func: Func, gflops: float | None) -> str:

@@ -13,8 +13,8 @@ from workbench.space.default_schedule import default_schedule
 from workbench.target import Target
 
 if TYPE_CHECKING:
-    from workbench.session.measurement.results import Key
-    from workbench.session.variant_tree.history import History, View
+    from workbench.session.state.history import History, View
+    from workbench.session.state.results import Key
 
 SLICE = 16
 """States that are estimated in one go beside the session's thread, so that they appear a few at a time."""

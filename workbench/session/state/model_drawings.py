@@ -13,7 +13,7 @@ from workbench.errors import UsageError
 from workbench.graph.graph import Graph
 from workbench.graph.passes.explain import PassReport, Report
 from workbench.graph.tasks import Task
-from workbench.session.tuning_run.statistics import rounded
+from workbench.session.state.statistics import rounded
 
 MOST = 24
 """Drawings that are kept: those that were looked at last."""

@@ -14,19 +14,19 @@ from workbench.log.replay import schedule_of
 from workbench.runtime.machine.load import Load
 from workbench.runtime.machine.roofs import all_threads
 from workbench.schedule import Schedule
-from workbench.session.core.model_drawings import Drawings
-from workbench.session.core.notes import NO_PROGRAM_HINT, note
-from workbench.session.core.subject import Opened, TaskInfo
-from workbench.session.measurement.estimates import Estimates
-from workbench.session.measurement.manual_trials import ManualTrials
-from workbench.session.measurement.results import Key, Result
+from workbench.session.core.notifications import NO_PROGRAM_HINT, note
+from workbench.session.state.estimates import Estimates
+from workbench.session.state.history import MOST, History, View
+from workbench.session.state.manual_trials import ManualTrials
+from workbench.session.state.model_drawings import Drawings
+from workbench.session.state.results import Key, Result
+from workbench.session.state.roofline_points import Intensities
+from workbench.session.state.session_input import Opened, TaskInfo
+from workbench.session.state.statistics import Statistics
+from workbench.session.state.trial_origin import BY, origin, recall
+from workbench.session.state.tuning_watch import TuningWatch
+from workbench.session.state.variant_tree import Tree, TreeNode, keys_of
 from workbench.session.tuning_run.charts import Shown, known_roofs
-from workbench.session.tuning_run.roofline_points import Intensities
-from workbench.session.tuning_run.statistics import Statistics
-from workbench.session.tuning_run.watch import TuningWatch
-from workbench.session.variant_tree.from_log import BY, origin, recall
-from workbench.session.variant_tree.history import MOST, History, View
-from workbench.session.variant_tree.tree import Tree, TreeNode, keys_of
 from workbench.tune.plan.measurer import constants_of
 from workbench.tune.plan.task_selection import position
 from workbench.tune.run.session import TuningSession

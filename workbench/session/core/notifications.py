@@ -9,7 +9,7 @@ from workbench.log.conditions import CACHES, mixed, unlike
 from workbench.session.core.protocol import error_json
 
 if TYPE_CHECKING:
-    from workbench.session.core.state import SessionState
+    from workbench.session.state.session_state import SessionState
 
 NO_PROGRAM_HINT = "pass the model and the log together: Workbench(model, log=path)"
 

@@ -8,11 +8,11 @@ from workbench.advice.offer import replayed
 from workbench.arguments import shown
 from workbench.errors import UsageError
 from workbench.schedule import Schedule
-from workbench.session.core.notes import NO_PROGRAM_HINT
+from workbench.session.core.notifications import NO_PROGRAM_HINT
 
 if TYPE_CHECKING:
-    from workbench.session.core.registry import Host
-    from workbench.session.variant_tree.history import View
+    from workbench.session.registry import Host
+    from workbench.session.state.history import View
 
 
 def on_show(host: Host) -> View:
