@@ -14,14 +14,14 @@ import pytest
 
 from workbench import Schedule, Target, workloads
 from workbench.advice import Why, why
+from workbench.advice.lookahead import default_of, step_back, two_steps
 from workbench.advice.offer import Offer
-from workbench.advice.paths import default_of, step_back, two_steps
 from workbench.analysis import estimate
-from workbench.analysis.loop_nest.estimate import evaluated
+from workbench.analysis.loop_nest.time_estimate import evaluated
 from workbench.ir.func import Func
 from workbench.machine_model.parameters import Machine
 from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, MeasureOptions
-from workbench.space.steps.tiling import MAX_BODY
+from workbench.space.shared_steps.register_tiles import MAX_BODY
 from workbench.turns import giving_way
 
 

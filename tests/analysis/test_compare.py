@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from workbench import Hole, Schedule, Target, workloads
 from workbench.analysis import difference, estimate, listing
-from workbench.analysis.loop_nest.compare import changes, common, rows_inside
-from workbench.analysis.loop_nest.listing import Line, Listing
+from workbench.analysis.loop_nest.code_diff import changes, common, rows_inside
+from workbench.analysis.loop_nest.code_listing import Line, Listing
 from workbench.errors import WorkbenchError
 
 HERE = Target.host(threads=2)

@@ -26,7 +26,7 @@ from workbench.analysis.figures import label_placement as room
 from workbench.analysis.figures import roofline
 from workbench.analysis.figures.best_so_far import thinned
 from workbench.analysis.figures.style import colours, log_ticks
-from workbench.analysis.trials.source import Lines, Trial
+from workbench.analysis.trials.trial_reader import Lines, Trial
 from workbench.errors import UsageError
 from workbench.log.lines import Comparison
 from workbench.log.reader import Header, write_log

@@ -10,7 +10,7 @@ from graph.nets import conv as conv_node
 import workbench as wb
 from workbench import workloads
 from workbench.analysis import network, pass_network, stage_graph
-from workbench.analysis.graph_drawing.networks import kernel_label, network_key
+from workbench.analysis.graph_drawing.network_drawing import kernel_label, network_key
 from workbench.errors import UsageError
 from workbench.graph import Graph, Node, TensorType
 from workbench.ir.bytes_moved import least_traffic

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.analysis.graph_drawing.tree import lay_out_tree
+from workbench.analysis.graph_drawing.tree_layout import lay_out_tree
 from workbench.errors import UsageError
 
 

@@ -19,7 +19,7 @@ from analysis.test_advice import COMPUTATIONS, greedy
 
 from workbench import Schedule, Target
 from workbench.advice import why
-from workbench.advice.paths import default_of
+from workbench.advice.lookahead import default_of
 
 CLAIM, LONGEST_S = 0.7, 1.0
 

@@ -9,8 +9,8 @@ import pytest
 import workbench as wb
 from workbench import labs
 from workbench.errors import UsageError
-from workbench.labs.counters import count
-from workbench.labs.tiling import LANES, REGISTERS, TRAFFIC
+from workbench.labs.load_counts import count
+from workbench.labs.tiling_lab import LANES, REGISTERS, TRAFFIC
 
 EXERCISES = (TRAFFIC, LANES, REGISTERS)
 AVX2 = wb.Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell", threads=1)

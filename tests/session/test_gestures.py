@@ -9,7 +9,7 @@ import pytest
 
 import workbench as wb
 from workbench import workloads
-from workbench.advice.drops import MOST, drops
+from workbench.advice.drop_targets import MOST, drops
 from workbench.errors import InputError
 from workbench.schedule import Schedule
 from workbench.target import Target

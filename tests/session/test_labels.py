@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench import Schedule, workloads
-from workbench.advice.words import short
+from workbench.advice.step_text import short
 from workbench.schedule import Hole
 from workbench.session.state.history import History
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import workbench as wb
-from workbench.advice.judging import verdict
+from workbench.advice.step_verdict import verdict
 from workbench.errors import ScheduleError
 from workbench.schedule import Schedule
 from workbench.session import Session

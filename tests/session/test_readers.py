@@ -15,7 +15,7 @@ from tune.random_logs import random_log, write
 import workbench as wb
 from workbench import Target, workloads
 from workbench.analysis import best_so_far
-from workbench.analysis.trials.rounds import turns
+from workbench.analysis.trials.task_rounds import turns
 from workbench.cli import main
 from workbench.graph.tasks import Task
 from workbench.log.database import Database

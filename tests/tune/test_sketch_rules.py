@@ -14,9 +14,9 @@ from workbench.machine_model.features import INDEX
 from workbench.machine_model.parameters import Machine
 from workbench.schedule.primitives.inline import ComputeInline
 from workbench.space.default_schedule import default_schedule
-from workbench.space.sketch.stages import MOST_PARTS
+from workbench.space.shared_steps.register_tiles import best_rows, best_width, vector_choices
+from workbench.space.sketch.pointwise_stages import MOST_PARTS
 from workbench.space.space import make_space
-from workbench.space.steps.tiling import best_rows, best_width, vector_choices
 from workbench.target import Target
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")

@@ -21,9 +21,9 @@ from workbench.machine_model.parameters import Machine
 from workbench.schedule import Hole, Schedule
 from workbench.space.default_schedule import default_schedule
 from workbench.space.sampling import Sampler, neighbours
-from workbench.space.sketch.base import RULES, sketch_rule
+from workbench.space.shared_steps.register_tiles import vector_choices
+from workbench.space.sketch.rule_table import RULES, sketch_rule
 from workbench.space.space import make_space, space_from_schedule
-from workbench.space.steps.tiling import vector_choices
 from workbench.target import Target
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")

@@ -25,7 +25,7 @@ from workbench.machine_model.parameters import Machine
 from workbench.schedule import Hole, Schedule
 from workbench.search import EvolutionarySearch
 from workbench.space.sketch import RULES, Structure, sketches
-from workbench.space.sketch.base import Rule, in_order
+from workbench.space.sketch.rule_table import Rule, in_order
 from workbench.space.space import join_spaces, make_space, space_from_schedule
 from workbench.target import Target
 from workbench.tune.options import TuneOptions

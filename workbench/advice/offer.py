@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.advice.words import gain_text, phrase, say
+from workbench.advice.step_text import gain_text, phrase, say
 from workbench.analysis import Estimate
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import Primitive

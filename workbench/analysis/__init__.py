@@ -13,18 +13,18 @@ from workbench.analysis.figures import (
     timeline_figure,
     tuning_figure,
 )
-from workbench.analysis.graph_drawing.frames import Drawing
-from workbench.analysis.graph_drawing.layered import Box, Layout, layout
-from workbench.analysis.graph_drawing.networks import network, pass_network, stage_graph
-from workbench.analysis.graph_drawing.repeats import Repeat, repeats
-from workbench.analysis.graph_drawing.tree import lay_out_tree
-from workbench.analysis.loop_nest.accesses import AccessRow, accesses
-from workbench.analysis.loop_nest.compare import Difference, DiffRow, difference
-from workbench.analysis.loop_nest.estimate import Estimate, estimate
-from workbench.analysis.loop_nest.listing import Line, Listing, listing
-from workbench.analysis.loop_nest.rows import NestRow, NestView, nest_rows
-from workbench.analysis.trials.curve import Curve, best_so_far, failures
-from workbench.analysis.trials.rounds import Turn, turns
+from workbench.analysis.graph_drawing.drawing import Drawing
+from workbench.analysis.graph_drawing.layered_layout import Box, Layout, layout
+from workbench.analysis.graph_drawing.network_drawing import network, pass_network, stage_graph
+from workbench.analysis.graph_drawing.repeated_blocks import Repeat, repeats
+from workbench.analysis.graph_drawing.tree_layout import lay_out_tree
+from workbench.analysis.loop_nest.code_diff import Difference, DiffRow, difference
+from workbench.analysis.loop_nest.code_listing import Line, Listing, listing
+from workbench.analysis.loop_nest.memory_accesses import AccessRow, accesses
+from workbench.analysis.loop_nest.nest_rows import NestRow, NestView, nest_rows
+from workbench.analysis.loop_nest.time_estimate import Estimate, estimate
+from workbench.analysis.trials.latency_curve import Curve, best_so_far, failures
+from workbench.analysis.trials.task_rounds import Turn, turns
 
 __all__ = [
     "AccessRow",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from workbench.arguments import is_a, real, whole
 from workbench.errors import UsageError, did_you_mean
+from workbench.labs.display import Shown, Verdict, verdict
 from workbench.labs.exercise import Answer, Exercise, Prediction, said
-from workbench.labs.show import Shown, Verdict, verdict
 from workbench.legible import shown_legibly
 from workbench.schedule import Schedule
 

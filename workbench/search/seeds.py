@@ -24,9 +24,9 @@ from workbench.machine_model.features import INDEX
 from workbench.machine_model.parameters import Machine
 from workbench.schedule import Schedule
 from workbench.schedule.domain import Group
-from workbench.space.alignment import Step, alike, wanted
 from workbench.space.program_keys import program_key
 from workbench.space.sampling import Picks, Sampler
+from workbench.space.trace_alignment import Step, alike, wanted
 
 if TYPE_CHECKING:
     from workbench.ir.func import Func

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from workbench.machine_model import features as feature_columns
 from workbench.schedule.limits import NUMBER_LIMIT
-from workbench.space.alignment import unify
+from workbench.space.trace_alignment import unify
 
 if TYPE_CHECKING:
     from workbench.log.record import Record

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from workbench.analysis.graph_drawing.svg import Canvas
+from workbench.analysis.graph_drawing.svg_canvas import Canvas
 from workbench.errors import UsageError
 from workbench.log.record import Record
 from workbench.markup import Html

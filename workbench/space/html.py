@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from workbench import markup as m
-from workbench.space.sketch.report import RuleRecord, spans
+from workbench.space.sketch.rule_report import RuleRecord, spans
 
 if TYPE_CHECKING:
     from workbench.space.space import Space

@@ -24,7 +24,7 @@ from workbench.schedule import Schedule
 from workbench.space.program_keys import Keys, Outline
 from workbench.space.sampling import Picks, Sampler
 from workbench.space.sketch import RULES, Draft, Note, Structure, Trouble, sketches
-from workbench.space.sketch.report import RuleRecord, report, rule_records
+from workbench.space.sketch.rule_report import RuleRecord, report, rule_records
 from workbench.space.template import TEMPLATES, Knobs
 
 

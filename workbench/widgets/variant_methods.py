@@ -21,8 +21,8 @@ from workbench.session.variants.table import Variants, variants
 from workbench.session.variants.transfer import Replayed, carry
 
 if TYPE_CHECKING:
-    from workbench.analysis.loop_nest.compare import Difference
-    from workbench.analysis.loop_nest.listing import CodeKind
+    from workbench.analysis.loop_nest.code_diff import Difference
+    from workbench.analysis.loop_nest.code_listing import CodeKind
     from workbench.runtime.measuring.contest import Contest
     from workbench.session.measurement.comparisons import Match
     from workbench.session.state.results import Key
@@ -156,7 +156,7 @@ class VariantMethods:
 
     def compare(self, a: int, b: int, kind: CodeKind = "nest") -> Difference:
         """Return what differs between the code of two variants; `kind` is nest, c, llvm or asm."""
-        from workbench.analysis.loop_nest.compare import difference
+        from workbench.analysis.loop_nest.code_diff import difference
 
         first, second = self._ask(lambda: [self._session.state.variant(n).schedule.copy() for n in (a, b)])
         return difference(first, second, kind, target=self._session.state.target)

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, log_ticks
 from workbench.analysis.figures.subplot import Part, alone, escaped
-from workbench.analysis.trials.curve import Curve, best_so_far
+from workbench.analysis.trials.latency_curve import Curve, best_so_far
 from workbench.log.lines import NetworkTime
 from workbench.markup import milliseconds
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from workbench.analysis.trials.source import Source
+    from workbench.analysis.trials.trial_reader import Source
 
 #: Height of the crosses, as a share of the plot.
 TOP = 0.97

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, shade
 from workbench.analysis.figures.subplot import Part, alone, escaped
-from workbench.analysis.trials.rounds import Turn, turns
-from workbench.analysis.trials.source import Lines, read
+from workbench.analysis.trials.task_rounds import Turn, turns
+from workbench.analysis.trials.trial_reader import Lines, read
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from workbench.analysis.trials.source import Source
+    from workbench.analysis.trials.trial_reader import Source
 
 ROWS = 16
 """Most rows; tasks beyond share the last one."""

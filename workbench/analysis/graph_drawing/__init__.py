@@ -1,6 +1,7 @@
 """Drawings of graphs: networks, stages and variants, with coordinates that are computed here.
 
-`repeats` finds equal blocks, `folding` says which nodes stand in which frame, `frames` lays out each frame with
-`layered` (`layer_order`, `coordinates`); `networks` makes drawings of models and tensor programs, `tree` places the
-nodes of a tree. `panel_svg` writes panels as SVG from the slices of a session. Start at `networks`.
+`repeated_blocks` finds equal blocks, `block_folding` says which nodes stand in which frame, `drawing` lays out each
+frame with `layered_layout` (`crossing_reduction`, `horizontal_coordinates`). `network_drawing` makes drawings of models
+and tensor programs, `network_svg` writes them as SVG (`svg_canvas`), `tree_layout` places the nodes of a tree. Start at
+`network_drawing`.
 """

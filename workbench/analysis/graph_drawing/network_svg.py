@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from workbench.analysis.graph_drawing.svg import Canvas
+from workbench.analysis.graph_drawing.svg_canvas import Canvas
 
 Row = Mapping[str, Any]
 

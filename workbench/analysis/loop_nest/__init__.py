@@ -1,4 +1,4 @@
 """What is asked about a loop nest: its rows, working sets, accesses, estimate, code, and what differs between two.
 
-Imports `ir`, `schedule`, `codegen` and the machine model; knows no session. Start at `rows`.
+Imports `ir`, `schedule`, `codegen` and the machine model; knows no session. Start at `nest_rows`.
 """

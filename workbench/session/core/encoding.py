@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from workbench.analysis.loop_nest.rows import name_of
+from workbench.analysis.loop_nest.nest_rows import name_of
 
 SELF = "$"
 """Stands for the name that is selected, in a palette as it travels."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.analysis.graph_drawing.svg import THEMES, Canvas
+from workbench.analysis.graph_drawing.svg_canvas import THEMES, Canvas
 from workbench.arguments import is_a, shown
 from workbench.errors import UsageError
 from workbench.session.registry import PANELS, drawing

@@ -9,9 +9,9 @@ from typing import Any
 
 from workbench import markup as m
 from workbench.analysis import DiffRow, Listing, listing
-from workbench.analysis.loop_nest.compare import changes, rows_inside
-from workbench.analysis.loop_nest.estimate import estimated
-from workbench.analysis.loop_nest.listing import CodeKind, code_kind
+from workbench.analysis.loop_nest.code_diff import changes, rows_inside
+from workbench.analysis.loop_nest.code_listing import CodeKind, code_kind
+from workbench.analysis.loop_nest.time_estimate import estimated
 from workbench.arguments import is_a, whole
 from workbench.ir.func import Same
 from workbench.session import registry as declare

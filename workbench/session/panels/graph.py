@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from workbench import markup as m
+from workbench.analysis.graph_drawing.network_drawing import network_key
 from workbench.analysis.graph_drawing.network_svg import columns_svg
-from workbench.analysis.graph_drawing.networks import network_key
-from workbench.analysis.graph_drawing.svg import Canvas
+from workbench.analysis.graph_drawing.svg_canvas import Canvas
 from workbench.errors import UsageError
 from workbench.session import registry as declare
 from workbench.session.registry import Host, Row, SliceContext

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from workbench import markup as m
-from workbench.advice.drops import drops
-from workbench.analysis.graph_drawing.svg import Canvas, width_of
+from workbench.advice.drop_targets import drops
+from workbench.analysis.graph_drawing.svg_canvas import Canvas, width_of
 from workbench.arguments import shown
 from workbench.codegen import require_runnable
 from workbench.errors import ScheduleError, UsageError, did_you_mean

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench import markup as m
-from workbench.advice.instead import instead
-from workbench.advice.judging import attempt, verdict, verdict_json
+from workbench.advice.alternatives import instead
+from workbench.advice.step_verdict import attempt, verdict, verdict_json
 from workbench.schedule.primitive import from_json
 from workbench.session import registry as declare
 from workbench.session.core.encoding import relative

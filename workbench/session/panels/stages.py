@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench import markup as m
+from workbench.analysis.graph_drawing.network_drawing import stage_graph
 from workbench.analysis.graph_drawing.network_svg import network_svg
-from workbench.analysis.graph_drawing.networks import stage_graph
-from workbench.analysis.graph_drawing.svg import Canvas
+from workbench.analysis.graph_drawing.svg_canvas import Canvas
 from workbench.ir.func import Func
 from workbench.ir.stmt import accesses as accesses_of
 from workbench.ir.stmt import blocks

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench import markup as m
-from workbench.analysis.graph_drawing.svg import Canvas, width_of
+from workbench.analysis.graph_drawing.svg_canvas import Canvas, width_of
 from workbench.errors import UsageError
 from workbench.log.lines import NetworkTime
 from workbench.log.record import Record

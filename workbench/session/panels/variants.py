@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench import markup as m
-from workbench.analysis.graph_drawing.svg import Canvas, line_path
+from workbench.analysis.graph_drawing.svg_canvas import Canvas, line_path
 from workbench.arguments import shown, whole
 from workbench.errors import UsageError
 from workbench.log.record import Record

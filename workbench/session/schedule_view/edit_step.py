@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from workbench.advice.words import say
+from workbench.advice.step_text import say
 from workbench.arguments import whole
 from workbench.errors import UsageError
 from workbench.schedule import Schedule

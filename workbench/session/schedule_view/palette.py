@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workbench.advice.judging import at_hand
-from workbench.advice.words import argument
-from workbench.analysis.loop_nest.rows import name_of
+from workbench.advice.step_text import argument
+from workbench.advice.step_verdict import at_hand
+from workbench.analysis.loop_nest.nest_rows import name_of
 from workbench.ir.func import Buffer
 from workbench.ir.text.printer import dim_text
 from workbench.schedule import Schedule

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from workbench.advice.judging import attempt, verdict_json
+from workbench.advice.step_verdict import attempt, verdict_json
 from workbench.analysis import estimate, nest_rows
-from workbench.analysis.loop_nest.estimate import Estimate
-from workbench.analysis.loop_nest.rows import NestRow
+from workbench.analysis.loop_nest.nest_rows import NestRow
+from workbench.analysis.loop_nest.time_estimate import Estimate
 from workbench.errors import ScheduleError
 from workbench.schedule import Schedule
 from workbench.schedule.moves import Move

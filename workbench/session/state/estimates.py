@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from workbench.analysis import Estimate
-from workbench.analysis.loop_nest.estimate import estimated
+from workbench.analysis.loop_nest.time_estimate import estimated
 from workbench.graph.tasks import Task
 from workbench.space.default_schedule import default_schedule
 from workbench.target import Target

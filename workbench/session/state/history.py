@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from workbench.advice.words import short
-from workbench.analysis.graph_drawing.tree import lay_out_tree
-from workbench.analysis.loop_nest.estimate import Estimate
+from workbench.advice.step_text import short
+from workbench.analysis.graph_drawing.tree_layout import lay_out_tree
+from workbench.analysis.loop_nest.time_estimate import Estimate
 from workbench.schedule import Schedule
 from workbench.session.state.results import Key, Result
 from workbench.session.state.statistics import rounded

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from workbench.analysis.figures import Spot, roofline_figure, tuning_figure
 from workbench.analysis.figures.roofline import stored_roofs, working_sets
 from workbench.analysis.figures.style import Theme
-from workbench.analysis.figures.tuning import tuning_height
-from workbench.analysis.trials.source import of_ledger
+from workbench.analysis.figures.tuning_overview import tuning_height
+from workbench.analysis.trials.trial_reader import of_ledger
 from workbench.session.measurement import faster_than_peak as above
 from workbench.target import Target
 

@@ -11,7 +11,7 @@ from workbench.ir.func import Constraint, Func
 from workbench.ir.poly import Dim, holes_of, substitute
 from workbench.schedule import Schedule
 from workbench.space.sampling import Sampler
-from workbench.space.sketch.structure import Structure
+from workbench.space.sketch.tile_structure import Structure
 
 
 @dataclass(frozen=True, slots=True)

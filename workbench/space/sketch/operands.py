@@ -13,9 +13,7 @@ from workbench.ir.poly import normal, product
 from workbench.ir.stmt import Block
 from workbench.machine_model.parameters import Machine
 from workbench.schedule import Schedule
-from workbench.space.sketch.base import Draft, Skip, rule, tiled
-from workbench.space.steps.placing import DISTANCE, FEW, LEAST, MANY, place_copy
-from workbench.space.steps.queries import (
+from workbench.space.shared_steps.block_queries import (
     axis_of,
     consumers,
     driven,
@@ -29,7 +27,9 @@ from workbench.space.steps.queries import (
     size_of,
     suited,
 )
-from workbench.space.steps.tiling import MAX_VECTORS, MIN_ROWS
+from workbench.space.shared_steps.placement import DISTANCE, FEW, LEAST, MANY, place_copy
+from workbench.space.shared_steps.register_tiles import MAX_VECTORS, MIN_ROWS
+from workbench.space.sketch.rule_table import Draft, Skip, rule, tiled
 
 #: A matrix whose lines are shorter than this lies close together as it is, in bytes.
 SHORT_LINE = 1024

@@ -11,10 +11,8 @@ from workbench.ir.poly import product
 from workbench.ir.stmt import Block, For
 from workbench.machine_model.parameters import Machine
 from workbench.schedule import Schedule
-from workbench.space.sketch.base import Draft, Skip, rule, tiled, untouched
-from workbench.space.sketch.structure import Structure
-from workbench.space.steps import placing, tiling
-from workbench.space.steps.queries import (
+from workbench.space.shared_steps import placement, register_tiles
+from workbench.space.shared_steps.block_queries import (
     axis_loops,
     axis_of,
     choices_of,
@@ -26,6 +24,8 @@ from workbench.space.steps.queries import (
     suited,
     vectorisable,
 )
+from workbench.space.sketch.rule_table import Draft, Skip, rule, tiled, untouched
+from workbench.space.sketch.tile_structure import Structure
 
 #: Reductions of at most this many values inside are unrolled.
 SMALL_REDUCTION = 4
@@ -54,14 +54,14 @@ def lengthen(draft: Draft, machine: Machine, block: Block) -> list[Draft]:
     machine = suited(machine, draft.func, block)
     was = {lp.name: int(lp.extent) for lp in loops[-2:]}  # type: ignore[arg-type]
     *before, last = was
-    sizes = tiling.longer(draft.func, before[0] if before else None, last, machine)
+    sizes = register_tiles.longer(draft.func, before[0] if before else None, last, machine)
     if not sizes:
         raise Skip("good register tiles divide its extents")
-    copied = tiling.to_copy(draft.func, block, axis_of(block, last), last in sizes)
-    if copied and rows_of(block) < tiling.MIN_ROWS:
-        raise Skip(f"what fewer than {tiling.MIN_ROWS} rows share is not worth a copy with room for zeros")
+    copied = register_tiles.to_copy(draft.func, block, axis_of(block, last), last in sizes)
+    if copied and rows_of(block) < register_tiles.MIN_ROWS:
+        raise Skip(f"what fewer than {register_tiles.MIN_ROWS} rows share is not worth a copy with room for zeros")
     s = draft.schedule.copy()
-    copies = tiling.lengthen(s, block.name, sizes, copied)
+    copies = register_tiles.lengthen(s, block.name, sizes, copied)
     text = ", ".join(f"{loop} {was[loop]} -> {size}" for loop, size in sizes.items())
     reason = f"no good register tile divides {block.name} as it is: {text}"
     padded = draft.change("lengthen", reason, s, blocks=[block.name], tag="longer")
@@ -75,9 +75,9 @@ def _promise(extents: dict[str, int], last: str, machine: Machine) -> float:
     """What tiles of these extents promise: half vectors, and those of the last rest, do half the work."""
     wide, rows = extents[last], next(iter(extents.values())) if len(extents) > 1 else 1
     if wide % machine.lanes == 0 or wide < machine.lanes:
-        return tiling.tile_speed(rows, max(wide, machine.lanes), machine)
+        return register_tiles.tile_speed(rows, max(wide, machine.lanes), machine)
     halves = 2 * wide % machine.lanes == 0
-    return (0.5 if halves else 0.3) * tiling.tile_speed(rows, machine.lanes, machine)
+    return (0.5 if halves else 0.3) * register_tiles.tile_speed(rows, machine.lanes, machine)
 
 
 @rule("tile", after="lengthen", about=untouched)
@@ -116,7 +116,7 @@ def _tile(draft: Draft, block: Block, machine: Machine, form: Structure, panel: 
     reduction = axis_loops(draft.func, block, "R")
     levels = form.spatial
     parts = [_split_spatial(s, lp, levels, machine, last=lp is spatial[-1]) for lp in spatial]
-    cut = tuple(s.split(panel, tiling.open_factors(form.reduction))) if panel is not None else ()
+    cut = tuple(s.split(panel, register_tiles.open_factors(form.reduction))) if panel is not None else ()
     inner_red = [cut[-1] if lp.name == panel else lp.name for lp in reduction]
     at = [[p[k] for p in parts if len(p) > 1] for k in range(levels)]
     single = [p[0] for p in parts if len(p) == 1] + groups
@@ -124,8 +124,8 @@ def _tile(draft: Draft, block: Block, machine: Machine, form: Structure, panel: 
     # Without reuse (depthwise) the taps of the kernel are all the work there is between loading and storing.
     short = SMALL_REDUCTION if has_reuse(block) or len(missing_axes(block)) < 2 else 4 * SMALL_REDUCTION
     *rows, vector = at[-1]
-    broken = tiling.broken_lanes(s.func, vector, machine)
-    fitting = tiling.MAX_BODY * machine.lanes // (min(choices_of(s.func, vector)) + broken)
+    broken = register_tiles.broken_lanes(s.func, vector, machine)
+    fitting = register_tiles.MAX_BODY * machine.lanes // (min(choices_of(s.func, vector)) + broken)
     small = _small_reductions(s.func, inner_red, min(short, fitting))
     taps = _deciding(s.func, block.name, phases, inner_red)
     inside = list(dict.fromkeys([*small, *taps]))
@@ -141,8 +141,8 @@ def _tile(draft: Draft, block: Block, machine: Machine, form: Structure, panel: 
         unrolled=(*rows, *inside, *(phases if taps else ())),
     )
     terms = product(s.func.loop(n)[0].extent for n in inside)
-    new = new.limited(tiling.tile_limits(s.func, at[-1], machine, terms, broken))
-    return new.limited(tiling.parallel_limits(s.func, at[0], machine))
+    new = new.limited(register_tiles.tile_limits(s.func, at[-1], machine, terms, broken))
+    return new.limited(register_tiles.parallel_limits(s.func, at[0], machine))
 
 
 def _order(s: Schedule, form: Structure, at: list[list[str]], first: list[list[str]], sums: list[list[str]]) -> None:
@@ -196,8 +196,8 @@ def _deciding(func: Func, name: str, phases: Sequence[str], reduction: Sequence[
 def _split_spatial(s: Schedule, lp: For, levels: int, machine: Machine, last: bool) -> tuple[str, ...]:
     if lp.extent == 1:
         return (lp.name,)
-    choices = tiling.vector_choices(lp.extent, machine) if last and isinstance(lp.extent, int) else None
-    return tuple(s.split(lp.name, tiling.open_factors(levels, choices)))
+    choices = register_tiles.vector_choices(lp.extent, machine) if last and isinstance(lp.extent, int) else None
+    return tuple(s.split(lp.name, register_tiles.open_factors(levels, choices)))
 
 
 def _small_reductions(func: Func, names: Sequence[str], most: int) -> list[str]:
@@ -218,7 +218,7 @@ def _small_reductions(func: Func, names: Sequence[str], most: int) -> list[str]:
 def mark(draft: Draft, machine: Machine, block: Block) -> list[Draft]:
     """Unroll and vectorise the register tile, and run the outer blocks in parallel."""
     s = draft.schedule.copy()
-    placing.mark(s, draft.unrolled, draft.tile[-1])
+    placement.mark(s, draft.unrolled, draft.tile[-1])
     if machine.threads > 1:
         s.parallel(*draft.outer)
     several = f" and {', '.join(draft.outer)} in parallel" if machine.threads > 1 else ""

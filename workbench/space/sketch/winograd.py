@@ -9,10 +9,10 @@ from workbench.errors import ScheduleError
 from workbench.ir.stmt import Block
 from workbench.machine_model.parameters import Machine
 from workbench.schedule.convolution import match_conv
-from workbench.space.sketch.base import Draft, rule, untouched
-from workbench.space.sketch.stages import pointwise
-from workbench.space.steps.tiling import broken_lanes, open_factors, parallel_limits, tile_limits
-from workbench.space.steps.winograd import PRODUCT, TRANSFORM, Winograd, channel_vectors
+from workbench.space.shared_steps.register_tiles import broken_lanes, open_factors, parallel_limits, tile_limits
+from workbench.space.shared_steps.winograd_steps import PRODUCT, TRANSFORM, Winograd, channel_vectors
+from workbench.space.sketch.pointwise_stages import pointwise
+from workbench.space.sketch.rule_table import Draft, rule, untouched
 
 #: With fewer tiles of 4x4 outputs than this, tiles of 2x2 were faster (7x7 images of 512 channels: 0.98 against 1.48
 #: ms on one core); with 16 of them (13x13, 14x14) they were slower by a tenth, with more by half.

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from workbench.space.template import conv2d_nhwc, depthwise_conv2d_nhwc, matmul  # noqa: F401 (declares)
 from workbench.space.template.config import Config
+from workbench.space.template.knob_table import Knobs
 from workbench.space.template.patterns import Found, Mismatch
 from workbench.space.template.registry import TEMPLATES, Template, template, templates_for
-from workbench.space.template.table import Knobs
 
 __all__ = [
     "TEMPLATES",

@@ -12,7 +12,7 @@ from workbench.ir.poly import Dim, Poly
 from workbench.machine_model.parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.template.knobs import Annotate, Choice, Knob, Reorder, Resplit, Split, make_split, marks, orders
-from workbench.space.template.numbers import Arithmetic, Condition, Number, Run
+from workbench.space.template.open_numbers import Arithmetic, Condition, Number, Run
 
 
 class LeftOut(Exception):

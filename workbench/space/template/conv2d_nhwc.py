@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from workbench.machine_model.parameters import Machine
 from workbench.schedule import Schedule
-from workbench.space.steps.placing import finish, mark
-from workbench.space.steps.tiling import parallel_limits, tile_limits
-from workbench.space.steps.winograd import Winograd
+from workbench.space.shared_steps.placement import finish, mark
+from workbench.space.shared_steps.register_tiles import parallel_limits, tile_limits
+from workbench.space.shared_steps.winograd_steps import Winograd
+from workbench.space.template.common_knobs import fetch_ahead, lengthen, opening, pack, place_frame, vectors
 from workbench.space.template.config import Config
-from workbench.space.template.numbers import Number
+from workbench.space.template.open_numbers import Number
 from workbench.space.template.registry import template
-from workbench.space.template.shared import fetch_ahead, lengthen, opening, pack, place_frame, vectors
 
 
 @template("conv2d_nhwc", matches="conv2d_nhwc")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from workbench.schedule import Schedule
-from workbench.space.steps.placing import finish, mark
-from workbench.space.steps.tiling import MAX_BODY, parallel_limits, tile_limits
+from workbench.space.shared_steps.placement import finish, mark
+from workbench.space.shared_steps.register_tiles import MAX_BODY, parallel_limits, tile_limits
+from workbench.space.template.common_knobs import opening, pack, place_frame, vectors
 from workbench.space.template.config import Config
 from workbench.space.template.registry import template
-from workbench.space.template.shared import opening, pack, place_frame, vectors
 
 #: Kernels of at most this many taps are written out.
 UNROLLED_TAPS = 16

@@ -17,7 +17,7 @@ from workbench.legible import shown_legibly
 from workbench.schedule import Schedule
 from workbench.schedule.domain import factor_table, ways
 from workbench.schedule.limits import MOST_WAYS
-from workbench.space.template.numbers import Closed, Condition, Number, Open
+from workbench.space.template.open_numbers import Closed, Condition, Number, Open
 
 if TYPE_CHECKING:
     from workbench.space.template.config import Config

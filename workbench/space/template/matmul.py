@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from workbench.schedule import Schedule
-from workbench.space.steps.placing import finish, mark
-from workbench.space.steps.tiling import parallel_limits, tile_limits
+from workbench.space.shared_steps.placement import finish, mark
+from workbench.space.shared_steps.register_tiles import parallel_limits, tile_limits
+from workbench.space.template.common_knobs import fetch_ahead, lengthen, opening, pack, vectors
 from workbench.space.template.config import Config
 from workbench.space.template.registry import template
-from workbench.space.template.shared import fetch_ahead, lengthen, opening, pack, vectors
 
 
 @template("matmul", matches="matmul")

@@ -11,7 +11,14 @@ from workbench.ir.expr import Binary, Cast, Const, Expr, Load
 from workbench.ir.func import Func
 from workbench.ir.stmt import Block, blocks
 from workbench.registry import Registry
-from workbench.space.steps.queries import consumers, is_padding, is_pointwise, main_block, producers, reads_aligned
+from workbench.space.shared_steps.block_queries import (
+    consumers,
+    is_padding,
+    is_pointwise,
+    main_block,
+    producers,
+    reads_aligned,
+)
 
 
 class Mismatch(Exception):

@@ -12,8 +12,8 @@ from workbench.errors import TemplateError, WorkbenchError
 from workbench.ir.func import Func
 from workbench.machine_model.parameters import Machine
 from workbench.registry import Registry
-from workbench.space.template.expand import Expander, Expansion
 from workbench.space.template.patterns import PATTERNS, Mismatch, Pattern
+from workbench.space.template.variant_expansion import Expander, Expansion
 
 TemplateFunction: TypeAlias = Callable[[Any, Any], object]
 _T = TypeVar("_T", bound=TemplateFunction)

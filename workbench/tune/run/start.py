@@ -163,7 +163,7 @@ def _check_names(options: TuneOptions, tasks: Sequence[Task]) -> None:
 
         load(options.model)
     if options.structure is not None:
-        from workbench.space.sketch.structure import Structure
+        from workbench.space.sketch.tile_structure import Structure
 
         Structure.parse(options.structure)
     if options.template is not None:

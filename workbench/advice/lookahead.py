@@ -1,0 +1,139 @@
+"""Where no step gains: an earlier state from which a better path goes on, and the default schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from workbench.advice.bottlenecks import why
+from workbench.advice.offer import Offer, replayed
+from workbench.advice.proposal_trial import cycles_of
+from workbench.advice.speedup_trial import LEAST, Cures
+from workbench.advice.step_text import gain_text
+from workbench.errors import WorkbenchError
+from workbench.machine_model.parameters import Machine
+from workbench.schedule import Schedule
+from workbench.schedule.primitive import Primitive
+from workbench.space.default_schedule import default_schedule
+from workbench.target import Target
+from workbench.turns import pause
+
+AHEAD = 3
+"""Steps that do not pay for themselves of which it is tried what they make possible."""
+
+DEEP = 6
+"""Offers that are followed from an earlier state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """The default schedule, where it is faster.
+
+    Attributes
+    ----------
+    gain : float
+        How many times as fast it is.
+    measured : bool
+        Whether that was measured; else estimated.
+    """
+
+    gain: float
+    measured: bool = False
+
+    def __str__(self) -> str:
+        return f"default schedule {'' if self.measured else '≈ '}{gain_text(self.gain)}×"
+
+
+def default_of(schedule: Schedule, target: Target) -> tuple[Schedule, Default]:
+    """Return the default schedule of the same computation, and how much faster than a schedule it is estimated."""
+    found, machine = default_schedule(schedule.base, target), Machine.of(target)
+    return found, Default(cycles_of(schedule, machine) / max(cycles_of(found, machine), 1.0))
+
+
+def step_back(schedule: Schedule, target: Target, enough: float = LEAST) -> Offer | None:
+    """Take what was done to the main statement back, or everything, and follow the offers from there.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    target : Target
+    enough : float
+        How many times as fast the end of the first path has to be for the second one not to be looked at.
+
+    Returns
+    -------
+    Offer or None
+        All of their steps; None where the end of no path is faster by the estimate.
+    """
+    found = why(schedule, target, cures=False)
+    best: Offer | None = None
+    for places in dict.fromkeys((_about(schedule, found.block), tuple(range(len(schedule.trace))))) if found else ():
+        if places and (best is None or best.gain < enough):
+            cure = _anew(schedule, places, target)
+            best = cure if best is None or cure.gain > best.gain else best
+    return best if best is not None and best.steps and best.gain >= LEAST else None
+
+
+def _anew(schedule: Schedule, places: tuple[int, ...], target: Target) -> Offer:
+    """Follow the offers without the steps at these places."""
+    base = after = replayed(schedule, places)
+    taken = []
+    for cure in path(base, target):
+        after = cure.taken(after)
+        taken.append(cure.words)
+    machine = Machine.of(target)
+    gain = cycles_of(schedule, machine) / max(cycles_of(after, machine), 1.0)
+    back = f"{len(places)} step{'s' if len(places) > 1 else ''} taken back: "
+    return Offer(after.trace[len(base.trace) :], gain, None, places, back, " + ".join(taken))
+
+
+def two_steps(schedule: Schedule, target: Target) -> Offer | None:
+    """Look for a step that pays only together with an offer that it makes possible."""
+    found, before = why(schedule, target, cures=False), cycles_of(schedule, Machine.of(target))
+    if found is None:
+        return None
+    trials = Cures(schedule, found.block, target)
+    for one in found.reasons:
+        trials.of(one.code, one.row)
+    both = []
+    for first in trials.nearly()[:AHEAD]:
+        after = first.taken(schedule)
+        for second in path(after, target, 1):
+            gain = before / max(cycles_of(second.taken(after), Machine.of(target)), 1.0)
+            both.append(Offer((*first.steps, *second.steps), gain, says=f"{first.words} + {second.words}"))
+    return max((one for one in both if one.gain >= LEAST), key=lambda one: one.gain, default=None)
+
+
+def path(schedule: Schedule, target: Target, most: int = DEEP) -> Iterator[Offer]:
+    """Follow the offer that gains most, again and again; yield what is taken."""
+    for _ in range(most):
+        pause()
+        found = why(schedule, target)
+        cures = [one.cure for one in found.reasons if one.cure is not None] if found is not None else []
+        best = max(cures, key=lambda cure: cure.gain, default=None)
+        if best is None or best.without or best.gain < LEAST:
+            return
+        yield best
+        schedule = best.taken(schedule)
+
+
+def _about(schedule: Schedule, block: str) -> tuple[int, ...]:
+    """Return the places of the steps that changed a statement's nest, and of those that cannot be taken without."""
+    after, gone = schedule.prefix(0), []
+    mine = {block, *(lp.name for b in after.blocks if b.name == block for lp in after.func.block(block)[1])}
+    for k, step in enumerate(schedule.trace):
+        if mine & set(_named(step)):
+            before, now = ({lp.name for lp in schedule.prefix(n).loops} for n in (k, k + 1))
+            mine |= now - before
+            gone.append(k)
+            continue
+        try:
+            after.apply(step)
+        except WorkbenchError:
+            gone.append(k)
+    return tuple(gone)
+
+
+def _named(step: Primitive) -> Iterator[str]:
+    for value in step.args.values():
+        yield from (one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, str))

@@ -1,0 +1,75 @@
+"""Steps that bring operands and stages to the loops of a tile, and marks of their loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from workbench.schedule import Schedule
+from workbench.space.shared_steps.block_queries import loops_inside, size_of
+
+#: Weights of so many bytes come from beyond the near caches in a network, however few they are.
+LEAST = 256 << 10
+#: Iterations of the reduction that weights are fetched ahead: a few hundred cycles, about as long as memory takes.
+DISTANCE = 16
+#: Rows per weight below which memory cannot deliver a panel while the rows pass over the one before, and above which
+#: waiting for weights hardly matters.
+FEW, MANY = 24, 256
+
+
+def mark(s: Schedule, unrolled: Iterable[str], vector: str) -> None:
+    """Unroll some loops, and run one in lanes."""
+    for loop in unrolled:
+        s.unroll(loop)
+    s.vectorize(vector)
+
+
+def place_copy(s: Schedule, copy: str, dim: int, width: Any, at: str) -> None:
+    """Store a copy in blocks of the tile's vectors, and make it inside of a loop: what that reads is one stream."""
+    s.transform_layout(s.func.block(copy)[0].buffer, dim, width)
+    s.compute_at(copy, at)
+    s.vectorize(s.func.block(copy)[1][-1].name)
+
+
+def finish(s: Schedule, stage: str, at: str, vector: str, unrolled: bool) -> None:
+    """Compute what is behind a tile as soon as the tile is complete, with the tile's own vectors.
+
+    Parameters
+    ----------
+    s : Schedule
+    stage : str
+        Element-wise stage that reads the tile.
+    at, vector : str
+        Loop in which the tile is complete, and the vectorised loop of the tile.
+    unrolled : bool
+        Whether the tile is in registers, so that every element is taken by its number.
+    """
+    s.reverse_compute_at(stage, at)
+    own = [lp.name for lp in loops_inside(s.func, stage, at)]
+    if not own:
+        return
+    if s.func.loop(own[-1])[0].extent != s.func.loop(vector)[0].extent:
+        own[-1:] = s.split(own[-1], [None, size_of(s.func, vector)])
+    mark(s, own[:-1] if unrolled else (), own[-1])
+
+
+def partial_sums(s: Schedule, loop: str, factors: Sequence[Any]) -> tuple[str, str, int | str]:
+    """Cut the loop of a sum in three; several vectors of partial sums run through it, and are added up afterwards.
+
+    Returns
+    -------
+    tuple
+        The block of partial sums, the block that adds the vectors up to one, and the number of vectors. What is left
+        of the block itself adds up the lanes of that one.
+    """
+    *_, vectors, lane = s.split(loop, list(factors))
+    several = size_of(s.func, vectors)
+    combine = str(s.rfactor(lane, -1))
+    return str(s.rfactor(vectors, -2)), combine, several
+
+
+def fetch_weights(s: Schedule, along: str, panel: str | None, far: bool) -> None:
+    """Fetch weights some iterations of a sum ahead; where they are far away, the next panel evenly during this one."""
+    s.annotate(along, "prefetch", DISTANCE)
+    if far and panel is not None:
+        s.annotate(panel, "prefetch", 1)

@@ -1,0 +1,263 @@
+"""Rule for what works row by row (softmax, normalisation, reductions along the last axis): one pass over the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from workbench.errors import ScheduleError
+from workbench.ir.dtypes import itemsize
+from workbench.ir.expr import loads
+from workbench.ir.func import Func
+from workbench.ir.poly import Dim, normal, product
+from workbench.ir.stmt import Block, blocks
+from workbench.machine_model.parameters import Machine
+from workbench.schedule import Schedule
+from workbench.schedule.holes import divisors
+from workbench.space.shared_steps.block_queries import driven, loop_of_axis, missing_axes, points, size_of
+from workbench.space.shared_steps.placement import mark, partial_sums
+from workbench.space.shared_steps.register_tiles import AT_ONCE, WASTE, open_factors, vector_choices
+from workbench.space.sketch.pointwise_stages import SMALL
+from workbench.space.sketch.rule_table import Draft, Skip, rule
+
+#: Rows that are worked on together at most: their reductions overlap.
+MAX_ROWS = 8
+#: Partial results of a reduction, in vector registers: more of them cost more to add up than they gain.
+MAX_PARTIAL = 8
+#: A single row of so many terms is worth several cores.
+LONG_ROW = 1 << 13
+#: Part of L2, as one over this, that the next rows may take.
+NEXT_ROWS = 8
+
+
+@rule("rows", after="winograd")
+def rows(draft: Draft, machine: Machine) -> Iterator[Draft]:
+    """Take a few rows from the first stage to the last while they are in L1, and reduce them in vectors.
+
+    Applies where every reduction runs along the axis that is contiguous in memory: a few vectors hold partial results
+    (``rfactor``), which are added up to one vector and then to one value; the reductions of several rows run side by
+    side. Rows that do not fill their vectors are padded with what is neutral. An element-wise stage is computed in the
+    loop of the reduction that reads it first. Where L1 does not hold everything, one form fetches the next rows while
+    these are worked on, and the lines of their results.
+    """
+    found, why, made = _row_axes(draft.func), "", False
+    for padded in _forms(draft.func, machine):
+        work = _Rows(draft.schedule.copy(), machine, *found, padded)
+        try:
+            work.make()
+        except ScheduleError as e:
+            why = e.message
+            continue
+        done, made = work.finished(draft), True
+        yield done
+        yield from work.fetching(done)
+    if not made:
+        raise Skip(why)
+
+
+def _forms(func: Func, machine: Machine) -> list[bool]:
+    """Whether rows are padded to whole vectors: without, with, or both where half vectors divide them."""
+    lengths = {it.extent for b, _ in blocks(func.body) if b.is_reduction for it in b.iters if it.kind == "R"}
+    sizes = [n for n in lengths if isinstance(n, int) and n >= 2 * machine.lanes]
+    if all(n % machine.lanes == 0 for n in sizes):
+        return [False]
+    return [False, True] if all(2 * n % machine.lanes == 0 for n in sizes) else [True]
+
+
+def _row_axes(func: Func) -> tuple[str, list[str]]:
+    """The last stage and its axes over rows; `Skip` where the function does not work by rows."""
+    nests = [list(blocks((s,))) for s in func.body]
+    if any(len(nest) != 1 or any(lp.kind != "serial" for lp in nest[0][1]) for nest in nests):
+        raise Skip("a stage is scheduled already")
+    stages = [nest[0][0] for nest in nests]
+    reductions = [b for b in stages if b.is_reduction]
+    if not reductions:
+        raise Skip("nothing is reduced")
+    across = next((b for b in reductions if not _along_lanes(b)), None)
+    if across is not None or any(b.guard for b in stages):
+        name = "a stage" if across is None else across.name
+        raise Skip(f"{name} does not reduce what is contiguous in memory and read once")
+    if sum(func.buffer(b.buffer).role == "output" for b in stages) != 1:
+        raise Skip("there are several results")
+    final, path = nests[-1][0]
+    written = {b.buffer for b in reductions}
+    if final.is_reduction:
+        axes = [it.name for it in final.iters if it.kind == "S"]
+    else:
+        fewest = min(points(b) for b in stages if b is not final)
+        written |= {b.buffer for b in stages if points(b) <= fewest}
+        moved = {v for ld in loads(final.value) if ld.buffer in written for x in ld.index for v in x.vars}
+        axes = [it.name for it in final.iters if it.name in moved]
+    found = {a: loop_of_axis(final, path, a) for a in axes}
+    if None in found.values():
+        raise Skip(f"an axis of {final.name} has no loop of its own")
+    names = [a for a, lp in found.items() if lp is not None and lp.extent != 1]
+    if not found:
+        raise Skip("there is one result only")
+    if not names and len(reductions) == 1 and points(reductions[0]) >= LONG_ROW:
+        raise Skip("there is one row, long enough to be shared out")
+    return final.name, names or list(found)[:1]
+
+
+def _along_lanes(block: Block) -> bool:
+    """Whether the reduction runs along the contiguous axis of what it reads once, for this one result."""
+    reduced = [it.name for it in block.iters if it.kind == "R" and it.extent != 1]
+    if len(reduced) != 1:
+        return False
+    once = [ld for ld, axes in missing_axes(block).items() if not axes]
+    return any(ld.index and ld.index[-1].coefficient(reduced[0]) == 1 for ld in once)
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Work on one function."""
+
+    s: Schedule
+    machine: Machine
+    final: str
+    own: list[str]
+    padded: bool
+    known: dict[tuple[str, int], str | int] = field(default_factory=dict)
+    held: Dim | None = None
+    outer: str = ""
+
+    def make(self) -> None:
+        """Schedule all stages."""
+        stages = [b for b, _ in blocks(self.s.func.body)]
+        size = points(stages[-1])
+        made: dict[str, str] = {}
+        for b in stages:
+            if b.is_reduction:
+                for name, kind in zip(self._partial(b), ("partial", "combine"), strict=False):
+                    made[name] = kind
+        order = [b.name for b, _ in blocks(self.s.func.body)]
+        outer = self.outer = self._block_of_rows()
+        for name in reversed(order[:-1]):
+            self.s.compute_at(name, outer)
+        reductions = [name for name in order if self.s.func.block(name)[0].is_reduction]
+        for name in reductions:
+            self._reduce(name, made.get(name, "finish"), short=bool(made))
+        for name in order:
+            if name not in reductions and not self._join(name, [r for r in reductions if made.get(r) == "partial"]):
+                self._vectorise(name)
+        if self.machine.threads > 1 and size >= SMALL * self.machine.threads:
+            path = [lp.name for lp in self.s.func.block(self.final)[1]]
+            self.s.parallel(*path[: path.index(outer) + 1])
+
+    def finished(self, draft: Draft) -> Draft:
+        """The draft with its note and its limit."""
+        stages = [b.name for b, _ in blocks(self.s.func.body)]
+        text = f"{', '.join(stages)} one after the other on rows of {', '.join(self.own)} that stay in L1"
+        text += ", filled up to whole vectors" if self.padded else ""
+        out = draft.change("rows", text, self.s, *stages, tag="rows, filled up" if self.padded else "rows")
+        if self.held is not None:
+            room = self.machine.registers * 3 // 4
+            out = out.limit("partial results of all rows fit the registers", room - self.held)
+        return replace(out, closed=True)
+
+    def fetching(self, done: Draft) -> list[Draft]:
+        """The draft that fetches what comes next, where that is not in L1 already."""
+        func = self.s.func
+        moved = sum(normal(b.size, func.relations) * itemsize(b.dtype) for b in func.params)
+        rows = product(it.extent for it in func.block(self.final)[0].iters if it.name in self.own)
+        if not isinstance(moved, int) or not isinstance(rows, int):
+            return []
+        if moved <= self.machine.l1 or moved // rows > self.machine.l2 // NEXT_ROWS:
+            return []
+        s = self.s.copy()
+        s.annotate(self.outer, "prefetch", 1)
+        s.annotate(self.outer, "prefetch_write", 1)
+        reason = f"{moved / 2**20:.1f} MB of rows: {self.outer} fetches the next ones and their results"
+        return [done.change("fetch", reason, s, tag="fetch")]
+
+    def _block_of_rows(self) -> str:
+        """Rows outside, several of them in a block; returns the loop over blocks."""
+        block, nest = self.s.func.block(self.final)
+        path = [lp.name for lp in nest]
+        own = [block.env[a].single_var() or "" for a in self.own]
+        others = [n for n in path if n not in own]
+        if path != [*own, *others]:
+            self.s.reorder(*own, *others)
+        extent = self.s.func.loop(own[-1])[0].extent
+        assert isinstance(extent, int)
+        outer, _ = self.s.split(own[-1], open_factors(2, tuple(d for d in divisors(extent) if d <= MAX_ROWS)))
+        return str(outer)
+
+    def _partial(self, block: Block) -> tuple[str, ...]:
+        """Let some vectors hold partial results, where the row is long enough; returns the new blocks."""
+        _, path = self.s.func.block(block.name)
+        axis = next(it.name for it in block.iters if it.kind == "R" and it.extent != 1)
+        lp = loop_of_axis(block, path, axis)
+        lanes = self.machine.lanes
+        if lp is None or not isinstance(lp.extent, int) or lp.extent < 2 * lanes:
+            return ()
+        extent = _filled(lp.extent, lanes) if self.padded else lp.extent
+        if extent != lp.extent:
+            self.s.pad(block.name, axis, extent)
+        lane = lanes if extent % lanes == 0 else lanes // 2
+        known = self.known.get(("R", extent))
+        several = tuple(d for d in divisors(extent // lane) if d <= MAX_PARTIAL)
+        factors = [None, known, lane] if known else [*open_factors(2, several), lane]
+        partial, combine, self.known["R", extent] = partial_sums(self.s, lp.name, factors)
+        return partial, combine
+
+    def _reduce(self, name: str, kind: str, short: bool) -> None:
+        """Loops of one step of a reduction: rows, and vectors, side by side inside of what reduces."""
+        reduce, spatial = self._own(name)
+        if not spatial:
+            return
+        self.s.reorder(*reduce, *spatial)
+        lanes = spatial[-1:] if kind != "finish" else []
+        unrolled = [lp for lp in spatial if lp not in lanes]
+        for lp in unrolled if kind == "partial" or not short else (*reduce, *unrolled):
+            self.s.unroll(lp)
+        for lp in lanes:
+            self.s.vectorize(lp)
+        if kind == "partial":
+            self.held = product(self.s.func.loop(lp)[0].extent for lp in unrolled)
+
+    def _join(self, name: str, partial: list[str]) -> bool:
+        """Compute an element-wise stage in the loop of the first reduction that reads it, if that is all there is."""
+        buffer = self.s.func.block(name)[0].buffer
+        read = (r for r in partial if any(ld.buffer == buffer for ld in loads(self.s.func.block(r)[0].value)))
+        reader = next(read, None)
+        reduce, _ = self._own(reader) if reader is not None else ([], [])
+        if not reduce:
+            return False
+        try:
+            made = self.s.compute_at(name, reduce[0])
+        except ScheduleError:
+            return False
+        mark(self.s, made[:-1], made[-1])
+        return True
+
+    def _vectorise(self, name: str) -> None:
+        """Vectorise the contiguous axis of an element-wise stage, by the same factor in stages of the same length."""
+        block, path = self.s.func.block(name)
+        last = block.index[-1].single_var() if block.index else None
+        lp = None if last is None else loop_of_axis(block, path, last)
+        if lp is None or not isinstance(lp.extent, int) or lp.extent < 2:
+            return
+        known = self.known.get(("S", lp.extent))
+        choices = vector_choices(lp.extent, self.machine)
+        several = AT_ONCE * self.machine.lanes
+        if all(n % self.machine.lanes for n in choices) and lp.extent > several:
+            _, lane = self.s.split(lp.name, [None, several], tail="guard")
+        else:
+            _, lane = self.s.split(lp.name, [None, known] if known else open_factors(2, choices))
+            self.known["S", lp.extent] = size_of(self.s.func, lane)
+        self.s.vectorize(lane)
+
+    def _own(self, name: str) -> tuple[list[str], list[str]]:
+        """Loops that belong to a block alone: those of its sum, and the other ones."""
+        block, path = self.s.func.block(name)
+        alone = [lp.name for lp in path if [b.name for b, _ in blocks(lp.body)] == [name]]
+        sums = driven(block, "R")
+        return [lp for lp in alone if lp in sums], [lp for lp in alone if lp not in sums]
+
+
+def _filled(extent: int, lanes: int) -> int:
+    """Whole vectors that hold a row, in a number that some accumulators divide."""
+    least = -(-extent // lanes)
+    near = range(least, max(least, int(extent * (1 + WASTE)) // lanes) + 1)
+    return lanes * next((n for n in near if any(n % d == 0 for d in range(3, MAX_PARTIAL + 1))), least)
