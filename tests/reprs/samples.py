@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from graph.nets import residual_net
-from tune.fakes import FakeMeasurer, FakeTask, FakeToolbox
+from tune.fakes import FakeContext, FakeMeasurer, FakeTask
 
 import workbench as wb
 from workbench.graph import Graph, Node, TensorType, explain, extract_tasks
@@ -80,7 +80,7 @@ def failed_session() -> TuningSession:
 
     measurer = FakeMeasurer(fail=broken)
     session = TuningSession(
-        RunPlan([FakeTask("k", HOSTILE)], toolbox=FakeToolbox(), measurer=measurer, trials=4)
+        RunPlan([FakeTask("k", HOSTILE)], context=FakeContext(), measurer=measurer, trials=4)
     ).start()
     session.join(100)
     return session
@@ -88,7 +88,7 @@ def failed_session() -> TuningSession:
 
 def session(n: int = 3, start: bool = True, fail: Any = None) -> TuningSession:
     tasks = [FakeTask(f"key{k}", f"task {k} " + "long " * 30, weight=k + 1) for k in range(n)]
-    made = TuningSession(RunPlan(tasks, toolbox=FakeToolbox(), measurer=FakeMeasurer(fail=fail), trials=8 * n))
+    made = TuningSession(RunPlan(tasks, context=FakeContext(), measurer=FakeMeasurer(fail=fail), trials=8 * n))
     if start:
         made.start().join(100)
     return made

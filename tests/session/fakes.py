@@ -18,7 +18,7 @@ from workbench.schedule.primitive import from_json
 from workbench.tune.plan.task_selection import position
 from workbench.tune.run.session import TuningSession
 from workbench.tune.state.events import FINAL, Event, EventBus, Progress, Snapshot, TaskRow
-from workbench.tune.state.run_state import Wishes
+from workbench.tune.state.run_state import TaskRequests
 from workbench.tune.state.task_scheduler import Terms
 
 WRONG = ("build_error", "run_error", "wrong_answer", "timeout")
@@ -292,8 +292,8 @@ class FakeTuning(TuningSession):
     def network(self) -> NetworkTime | None:
         return next((line for line in reversed(self._lines) if isinstance(line, NetworkTime)), None)
 
-    def held(self, task: Any = None) -> Wishes:
-        return Wishes()
+    def held(self, task: Any = None) -> TaskRequests:
+        return TaskRequests()
 
     def terms(self, task: Any = None) -> Terms:
         """Gains that shrink with every round of a task, so that all of them get their turn."""

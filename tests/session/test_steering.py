@@ -51,11 +51,11 @@ def test_forms_come_from_the_declarations(monkeypatch):
     assert by_name["forbid"]["values"]["widget"] == "numbers"
     assert list(by_name["add"]) == ["task", "trace"], "nobody writes a row into a form"
     assert "of" not in by_name["epsilon"]["value"]
-    monkeypatch.setitem(orders.ORDERS, "polish", None)
+    monkeypatch.setitem(orders.STEERING_COMMANDS, "polish", None)
 
-    @orders.order("polish")
+    @orders.steering_command("polish")
     @dataclass(frozen=True, slots=True)
-    class Polish(orders.Order):
+    class Polish(orders.SteeringCommand):
         """Try what is near the best."""
 
         task: Annotated[str, orders.TaskRef("the task")]

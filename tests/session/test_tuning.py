@@ -359,10 +359,10 @@ class Broken:
 
 def test_a_failed_run_says_why(session):
     from workbench.tune.options import TuneOptions
-    from workbench.tune.plan.tune_context import Toolbox
+    from workbench.tune.plan.tune_context import TuneContext
 
-    toolbox = Toolbox(Target.host(threads=1), TuneOptions(model="random"))
-    tuning = TuningSession(RunPlan([matmul(64)], toolbox=toolbox, measurer=Broken(), trials=4))
+    context = TuneContext(Target.host(threads=1), TuneOptions(model="random"))
+    tuning = TuningSession(RunPlan([matmul(64)], context=context, measurer=Broken(), trials=4))
     s = session(tuning)
     mirror = Mirror(s)
     tuning.start()

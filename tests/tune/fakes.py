@@ -14,9 +14,9 @@ from types import SimpleNamespace
 from workbench.errors import UsageError
 from workbench.runtime.measuring.contest import Contest
 from workbench.runtime.measuring.results import Measurement
-from workbench.tune.plan.tune_context import Given
+from workbench.tune.plan.tune_context import GivenCandidate
 from workbench.tune.run.loop import TuningLoop
-from workbench.tune.steer.control_file import SessionControl
+from workbench.tune.state.session_control import SessionControl
 
 
 class Clock:
@@ -114,7 +114,7 @@ class FakeSearch:
         self.pins, self.forbids, self.variants = pins, forbids, variants
 
 
-class FakeToolbox:
+class FakeContext:
     def __init__(self, size: int = 1000) -> None:
         self.size = size
 
@@ -133,19 +133,21 @@ class FakeToolbox:
     def seeds(self, task, space):
         return []
 
-    def check_wishes(self, space, wishes):
+    def check_requests(self, space, requests):
         """x is the one hole; it is below `size`."""
-        for hole, value in wishes.pins.items():
+        for hole, value in requests.pins.items():
             if hole != "x":
                 raise UsageError("steer.hole", f"No variant of the space has a hole '{hole}'.", (hole,))
-            if not 0 <= value < self.size or value in wishes.forbids.get(hole, ()):
+            if not 0 <= value < self.size or value in requests.forbids.get(hole, ()):
                 raise UsageError("steer.value", f"'{hole}' cannot be {value}.", (hole,))
 
     def given(self, task, space, variant, row, trace):
         x = trace[0]["args"]["x"] if trace else row.get("x", -1)
         if not 0 <= x < self.size:
             raise UsageError("steer.row", "not a row of the space", (str(x),))
-        return Given(f"x{x}", "manual", variant if not trace else -1, {"x": x}, FakeSchedule(x) if trace else None)
+        return GivenCandidate(
+            f"x{x}", "manual", variant if not trace else -1, {"x": x}, FakeSchedule(x) if trace else None
+        )
 
     def schedule(self, task, record):
         return FakeSchedule(record.row.get("x", -1))

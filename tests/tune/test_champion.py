@@ -6,7 +6,7 @@ import dataclasses
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tune.fakes import FakeMeasurer, FakeToolbox, tasks
+from tune.fakes import FakeContext, FakeMeasurer, tasks
 from tune.random_logs import ranked
 
 from workbench.analysis import best_so_far
@@ -18,7 +18,7 @@ from workbench.log.record import Record
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.rounds import CHALLENGERS, FINALISTS
 from workbench.tune.run.session import TuningSession
-from workbench.tune.state.run_state import Budget, Standing
+from workbench.tune.state.run_state import Budget, RunState
 from workbench.tune.state.task_scheduler import GradientScheduler
 
 (TASK,) = tasks(1)
@@ -66,21 +66,21 @@ class Run:
 
     def __init__(self):
         self.scheduler = GradientScheduler([TASK], confirm=True)
-        self.standing = Standing([TASK], self.scheduler, Budget(), 0.1)
+        self.run_state = RunState([TASK], self.scheduler, Budget(), 0.1)
         self.state = self.scheduler.states[0]
         self.stats = TaskLedger()
 
     def take(self, line):
-        self.standing.take(line)
+        self.run_state.take(line)
         self.stats.take(line)
         self.check()
 
     def order(self):
-        return [b.record.trial for b in ranked(self.standing.records, self.standing.comparisons)]
+        return [b.record.trial for b in ranked(self.run_state.records, self.run_state.comparisons)]
 
     def check(self):
         """But for trials that nobody could compare yet, the champion is the first."""
-        compared = {t for line in self.standing.comparisons for t in line.trials}
+        compared = {t for line in self.run_state.comparisons for t in line.trials}
         order = self.order()
         settled = [t for t in order if t in compared or t not in self.state.pending]
         assert settled[:1] == [self.state.champion][: len(order)]
@@ -100,7 +100,7 @@ class Run:
         if self.state.champion >= 0:
             self.state.settle()
             assert self.order()[0] == self.state.champion
-            assert best_so_far(self.standing.lines, TASK.key).best_ms[-1] == self.stats.best.ms == self.state.best_ms
+            assert best_so_far(self.run_state.lines, TASK.key).best_ms[-1] == self.stats.best.ms == self.state.best_ms
 
 
 FLAT = (1.0,) * 4
@@ -131,7 +131,7 @@ def test_a_session_and_its_log_name_the_same_best(tmp_path):
     """Contests turn what trials say upside down: what seemed slow is fast."""
     log = tmp_path / "a.jsonl"
     measurer = FakeMeasurer(bias=lambda x: 1.0 if x < 0 else 3.0 - (x % 7) / 3)
-    session = TuningSession(RunPlan(tasks(2), toolbox=FakeToolbox(), measurer=measurer, log=log, trials=60))
+    session = TuningSession(RunPlan(tasks(2), context=FakeContext(), measurer=measurer, log=log, trials=60))
     assert session.start().wait(60)
     database, frame = Database.load(log), read_log(log)
     assert session.frame()["rank"].equals(frame["rank"])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
-from tune.fakes import FakeMeasurer, FakeToolbox, tasks
+from tune.fakes import FakeContext, FakeMeasurer, tasks
 
 from workbench.log.reader import load_log
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession
 
 
-class Remembering(FakeToolbox):
+class Remembering(FakeContext):
     """Keeps the searches that it made."""
 
     def __init__(self):
@@ -26,7 +26,7 @@ class Remembering(FakeToolbox):
 def run(log, trials, **kwargs):
     box = Remembering()
     TuningSession(
-        RunPlan(tasks(2), toolbox=box, measurer=FakeMeasurer(), log=log, trials=trials, **kwargs)
+        RunPlan(tasks(2), context=box, measurer=FakeMeasurer(), log=log, trials=trials, **kwargs)
     ).start().wait(60)
     return box.made
 
@@ -56,7 +56,7 @@ def test_a_task_that_comes_under_another_name_keeps_that_of_its_log(tmp_path):
     log, (task,) = tmp_path / "a.jsonl", tasks(1)
     for trials, given in ((4, task), (8, dataclasses.replace(task, name="a schedule of mine", weight=7))):
         session = TuningSession(
-            RunPlan([given], toolbox=FakeToolbox(), measurer=FakeMeasurer(), log=log, trials=trials, resume=True)
+            RunPlan([given], context=FakeContext(), measurer=FakeMeasurer(), log=log, trials=trials, resume=True)
         )
         assert session.start().wait(60)
         assert (session.tasks[0].name, session.tasks[0].weight) == (task.name, task.weight)

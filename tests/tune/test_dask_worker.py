@@ -14,7 +14,7 @@ from waiting import until
 from workbench.runtime.measuring.contest import Contest
 from workbench.runtime.measuring.measure import Measurement, MeasureOptions
 from workbench.tune.dask import worker_process as dask_worker
-from workbench.tune.dask.worker_process import Bench, Order, introduce, pinned, share
+from workbench.tune.dask.worker_process import DevicePool, DeviceRequest, introduce, pinned, share
 
 HOW = MeasureOptions()
 OK = Measurement(status="ok", costs_ms=(1.0,))
@@ -58,7 +58,7 @@ class Runner:
 @pytest.fixture
 def bench(monkeypatch):
     Runner.made = []
-    one = Bench(Runner)
+    one = DevicePool(Runner)
     monkeypatch.setattr(dask_worker, "_bench", one)
     yield one
     for runner in Runner.made:
@@ -83,7 +83,7 @@ class Call(threading.Thread):
 
 
 def order(owner="o", batch="b", devices=1):
-    return Order(owner, batch, str(TARGET), None, "device", devices)
+    return DeviceRequest(owner, batch, str(TARGET), None, "device", devices)
 
 
 def test_one_device_measures_one_at_a_time_and_owners_have_their_own_processes(bench):

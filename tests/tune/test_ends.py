@@ -8,7 +8,7 @@ import threading
 
 import numpy
 import pytest
-from tune.fakes import FakeMeasurer, FakeToolbox, measurement, tasks
+from tune.fakes import FakeContext, FakeMeasurer, measurement, tasks
 
 from workbench.errors import TuneError, UsageError
 from workbench.tune.options import TuneOptions
@@ -22,7 +22,7 @@ from workbench.tune.state.run_end import RAN_THROUGH, goes_first, waiting_text
 def make(log=None, measurer=None, size=1000, **kwargs):
     kwargs.setdefault("trials", 40)
     return TuningSession(
-        RunPlan(tasks(3), toolbox=FakeToolbox(size), measurer=measurer or FakeMeasurer(), log=log, **kwargs)
+        RunPlan(tasks(3), context=FakeContext(size), measurer=measurer or FakeMeasurer(), log=log, **kwargs)
     )
 
 
@@ -88,7 +88,7 @@ def test_a_task_that_is_there_twice_is_refused(tmp_path):
     twice = [*tasks(2), tasks(1)[0]]
     with pytest.raises(UsageError) as caught:
         TuningSession(
-            RunPlan(twice, toolbox=FakeToolbox(), measurer=FakeMeasurer(), log=tmp_path / "a.jsonl", trials=4)
+            RunPlan(twice, context=FakeContext(), measurer=FakeMeasurer(), log=tmp_path / "a.jsonl", trials=4)
         )
     assert caught.value.code == "usage.same_task"
     assert not (tmp_path / "a.jsonl").exists()

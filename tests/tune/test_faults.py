@@ -6,7 +6,7 @@ import threading
 import warnings
 
 import pytest
-from tune.fakes import FakeMeasurer, FakeSearch, FakeToolbox, tasks
+from tune.fakes import FakeContext, FakeMeasurer, FakeSearch, tasks
 
 from workbench.errors import TuneError, WorkbenchError
 from workbench.tune.options import TuneOptions
@@ -15,7 +15,7 @@ from workbench.tune.run.loop import FAULTS
 from workbench.tune.run.session import TuningSession
 
 
-class Faulty(FakeToolbox):
+class Faulty(FakeContext):
     """A part of some tasks raises: `wrong` maps (part, key of the task) to how often."""
 
     def __init__(self, wrong):
@@ -63,7 +63,7 @@ class Faulty(FakeToolbox):
 
 
 def run(wrong, trials=60, **kwargs):
-    session = TuningSession(RunPlan(tasks(3), toolbox=Faulty(wrong), measurer=FakeMeasurer(), trials=trials, **kwargs))
+    session = TuningSession(RunPlan(tasks(3), context=Faulty(wrong), measurer=FakeMeasurer(), trials=trials, **kwargs))
     told = []
     session.events.subscribe(lambda e: told.append(e) if e.kind == "warning" else None)
     return session.start(), told
@@ -146,14 +146,14 @@ def test_a_callback_may_even_leave():
     def leave(event):
         raise SystemExit(3)
 
-    session = TuningSession(RunPlan(tasks(1), toolbox=FakeToolbox(), measurer=FakeMeasurer(), trials=12))
+    session = TuningSession(RunPlan(tasks(1), context=FakeContext(), measurer=FakeMeasurer(), trials=12))
     session.events.subscribe(leave)
     assert session.start().wait(30)
     assert (session.state, len(session.records)) == ("done", 12)
 
 
 def test_a_callback_that_raises_ends_nothing_where_warnings_are_errors():
-    session = TuningSession(RunPlan(tasks(1), toolbox=FakeToolbox(), measurer=FakeMeasurer(), trials=12))
+    session = TuningSession(RunPlan(tasks(1), context=FakeContext(), measurer=FakeMeasurer(), trials=12))
     told = []
     session.events.subscribe(lambda e: 1 / 0)
     session.events.subscribe(lambda e: told.append(e.message) if e.kind == "warning" else None)
@@ -175,7 +175,7 @@ def test_a_callback_cannot_wait_for_the_end_that_waits_for_it():
             caught.append((error.code, threading.current_thread().name))
             raise
 
-    session = TuningSession(RunPlan(tasks(1), toolbox=FakeToolbox(), measurer=FakeMeasurer(), trials=12))
+    session = TuningSession(RunPlan(tasks(1), context=FakeContext(), measurer=FakeMeasurer(), trials=12))
     session.events.subscribe(lambda e: wait(e) if e.kind == "trial" else None)
     assert session.start().wait(30)
     assert caught == [("usage.wait", "workbench-tuning")]

@@ -11,7 +11,7 @@ import textwrap
 import threading
 
 import pytest
-from tune.fakes import FakeMeasurer, FakeToolbox, tasks
+from tune.fakes import FakeContext, FakeMeasurer, tasks
 from tune.states import digest
 
 from workbench.log.lines import Comparison
@@ -20,7 +20,7 @@ from workbench.log.record import Record
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession
-from workbench.tune.state.run_state import Budget, Standing
+from workbench.tune.state.run_state import Budget, RunState
 from workbench.tune.state.task_scheduler import GradientScheduler
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
@@ -30,7 +30,7 @@ TRIALS = 400
 SCRIPT = textwrap.dedent(
     """
     import sys
-    from tune.fakes import FakeMeasurer, FakeToolbox, tasks
+    from tune.fakes import FakeMeasurer, FakeContext, tasks
     from workbench.tune.plan.run_plan import RunPlan
     from workbench.tune.run.session import TuningSession
 
@@ -39,7 +39,7 @@ SCRIPT = textwrap.dedent(
             print(event.record.trial, event.record.task_key, event.record.key, flush=True)
 
     session = TuningSession(RunPlan(
-        tasks(3), toolbox=FakeToolbox(), measurer=FakeMeasurer(delay=0.0005), log=sys.argv[1], trials=int(sys.argv[2]),
+        tasks(3), context=FakeContext(), measurer=FakeMeasurer(delay=0.0005), log=sys.argv[1], trials=int(sys.argv[2]),
         resume=True,
     ))
     session.events.subscribe(told)
@@ -91,7 +91,7 @@ def test_the_restored_state_equals_that_of_a_replay(tmp_path):
             child.stdout.readline()
         child.kill()
     session = TuningSession(
-        RunPlan(tasks(3), toolbox=FakeToolbox(), measurer=FakeMeasurer(), log=log, trials=TRIALS, resume=True)
+        RunPlan(tasks(3), context=FakeContext(), measurer=FakeMeasurer(), log=log, trials=TRIALS, resume=True)
     )
     scheduler = type(session._loop.scheduler)(tasks(3), confirm=True)
     for line in load_log(log).lines:
@@ -109,21 +109,21 @@ STEERED = textwrap.dedent(
     """
     import random
     import sys
-    from tune.fakes import FakeMeasurer, FakeToolbox, tasks
+    from tune.fakes import FakeMeasurer, FakeContext, tasks
     from tune.states import digest
     from workbench.errors import WorkbenchError
-    from workbench.tune.state.log_recorder import Journal
+    from workbench.tune.state.log_recorder import LogRecorder
     from workbench.tune.options import TuneOptions
     from workbench.tune.run.session import TuningSession
 
-    write = Journal.write
+    write = LogRecorder.write
     rng = random.Random(int(sys.argv[3]))
 
     def noted(self, line):
         answer = write(self, line)
-        standing = self._standing
-        lines = sum(map(len, (standing.records, standing.comparisons, standing.rounds, standing.commands)))
-        print(lines, digest(standing), flush=True)
+        run_state = self._run_state
+        lines = sum(map(len, (run_state.records, run_state.comparisons, run_state.rounds, run_state.commands)))
+        print(lines, digest(run_state), flush=True)
         return answer
 
     def steer(event):
@@ -138,9 +138,9 @@ STEERED = textwrap.dedent(
             except WorkbenchError:
                 pass
 
-    Journal.write = noted
+    LogRecorder.write = noted
     session = TuningSession(RunPlan(
-        tasks(3), toolbox=FakeToolbox(), measurer=FakeMeasurer(delay=0.0005), log=sys.argv[1], trials=int(sys.argv[2]),
+        tasks(3), context=FakeContext(), measurer=FakeMeasurer(delay=0.0005), log=sys.argv[1], trials=int(sys.argv[2]),
         resume=True, options=TuneOptions(early_stop=2, batch=6),
     ))
     session.events.subscribe(steer)
@@ -221,7 +221,7 @@ def test_kills_while_real_kernels_are_measured(tmp_path):
 def replayed(lines, options):
     """The standing of an uninterrupted replay."""
     scheduler = GradientScheduler(tasks(3), early_stop=options.early_stop, confirm=options.confirm)
-    standing = Standing(tasks(3), scheduler, Budget(100000, None), options.epsilon)
+    run_state = RunState(tasks(3), scheduler, Budget(100000, None), options.epsilon)
     for line in lines:
-        standing.take(line)
-    return standing
+        run_state.take(line)
+    return run_state

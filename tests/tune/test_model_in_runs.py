@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tune.fakes import FakeMeasurer, FakeToolbox, tasks
+from tune.fakes import FakeContext, FakeMeasurer, tasks
 
 from workbench import cost_model, workloads
 from workbench.cost_model import AnalyticModel, HeldOut, XGBoostModel, spearman
@@ -22,7 +22,7 @@ from workbench.space.space import make_space
 from workbench.target import Target
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
-from workbench.tune.plan.tune_context import Toolbox
+from workbench.tune.plan.tune_context import TuneContext
 from workbench.tune.run.session import TuningSession
 from workbench.tune.run.start import tune
 
@@ -63,8 +63,8 @@ def test_a_model_is_made_once_however_many_ask_for_it(monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(cost_model, "make_model", make)
-    toolbox = Toolbox(TARGET, TuneOptions(model="analytic"))
-    threads = [threading.Thread(target=toolbox.prepare) for _ in range(4)]
+    context = TuneContext(TARGET, TuneOptions(model="analytic"))
+    threads = [threading.Thread(target=context.prepare) for _ in range(4)]
     for t in threads:
         t.start()
     for t in threads:
@@ -75,7 +75,7 @@ def test_a_model_is_made_once_however_many_ask_for_it(monkeypatch):
 # ---- records
 
 
-class Doubtful(FakeToolbox):
+class Doubtful(FakeContext):
     """Its model fails for one program."""
 
     def predicted(self, task, schedule):
@@ -84,9 +84,9 @@ class Doubtful(FakeToolbox):
         return super().predicted(task, schedule)
 
 
-def run(toolbox, **options):
+def run(context, **options):
     session = TuningSession(
-        RunPlan(tasks(1), toolbox=toolbox, measurer=FakeMeasurer(), trials=6, options=TuneOptions(batch=3, **options))
+        RunPlan(tasks(1), context=context, measurer=FakeMeasurer(), trials=6, options=TuneOptions(batch=3, **options))
     )
     warnings = []
     session.events.subscribe(lambda e: warnings.append(e.message) if e.kind == "warning" else None)
@@ -97,7 +97,7 @@ def run(toolbox, **options):
 
 
 def test_every_record_has_what_the_model_said_of_it():
-    session, _ = run(FakeToolbox())
+    session, _ = run(FakeContext())
     assert {r.origin for r in session.records} == {"default", "manual", "random"}
     assert all(r.predicted is not None and r.model == "fake-1" for r in session.records)
     assert [r.predicted for r in session.records if r.origin == "manual"] == [-5.0, -6.0]
@@ -112,12 +112,12 @@ def test_a_model_that_fails_for_a_candidate_by_hand_costs_the_prediction_only():
 
 
 def test_schedules_by_hand_are_judged_by_their_features(space):
-    toolbox = Toolbox(TARGET, TuneOptions(model="analytic"))
+    context = TuneContext(TARGET, TuneOptions(model="analytic"))
     variant = space.variants[0]
     picks = variant.sampler.draw(1, np.random.default_rng(0))
     schedule = variant.schedule.fill(variant.sampler.row(picks[0]))
-    assert toolbox.predicted(task(64), schedule) == float(variant.features(picks)[0, INDEX["speed"]])
-    assert Toolbox(TARGET, TuneOptions(search="random", model="analytic")).predicted(task(64), schedule) is None
+    assert context.predicted(task(64), schedule) == float(variant.features(picks)[0, INDEX["speed"]])
+    assert TuneContext(TARGET, TuneOptions(search="random", model="analytic")).predicted(task(64), schedule) is None
 
 
 def test_a_candidate_names_the_version_that_predicted(space):
@@ -180,7 +180,7 @@ def test_seeds_prove_nothing(space):
 
 def test_a_run_starts_from_what_another_has_learned_of_another_task(space, tmp_path):
     """Save, start from the file: round 0 of a new task ranks better than the estimate alone."""
-    first = Toolbox(TARGET, TuneOptions(model="xgboost"))
+    first = TuneContext(TARGET, TuneOptions(model="xgboost"))
     search = first.search(task(64), space, 0)
     for _ in range(4):
         search.tell(measured(task(64), search.ask(16), space))
@@ -189,7 +189,7 @@ def test_a_run_starts_from_what_another_has_learned_of_another_task(space, tmp_p
     other, path = task(96), tmp_path / "learned.json"
     variant = make_space(other.func, TARGET).variants[0]
     x = variant.features(variant.sampler.draw(200, np.random.default_rng(3)))
-    second = Toolbox(TARGET, TuneOptions(model=path), 7)
+    second = TuneContext(TARGET, TuneOptions(model=path), 7)
     model = second._shared_model()
     assert model.trained
     assert second.model_version().startswith("xgboost-")
@@ -198,7 +198,7 @@ def test_a_run_starts_from_what_another_has_learned_of_another_task(space, tmp_p
 
 
 def test_a_session_saves_its_model(tmp_path):
-    session, _ = run(FakeToolbox())
+    session, _ = run(FakeContext())
     session.save_model(tmp_path / "m.json")
     assert (tmp_path / "m.json").read_text(encoding="utf-8") == "fake-1"
 

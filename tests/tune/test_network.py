@@ -137,7 +137,7 @@ def test_what_takes_longer_inside_the_network_matters_more(graph):
         measured_ms=1.0, untuned_ms=1.0, inside_ms={first.key: 0.3, second.key: 0.2, "other": 1.0},
         alone_ms={first.key: 0.1, second.key: 0.2}, target=str(TARGET),
     )  # fmt: skip
-    session._loop.standing.take(line)
+    session._loop.run_state.take(line)
     assert scheduler.slopes() == pytest.approx((3.0 * before[0], before[1]))
     assert session.network() is line
 
@@ -177,8 +177,8 @@ def test_the_last_candidates_of_heavy_tasks_run_inside_the_network(graph, monkey
         assert line.winner != line.trials[0]
         assert all(math.isnan(ms) for ms in line.latency_ms)
         task = next(task for task in session.tasks if task.key == line.task_key)
-        assert session.best(task).to_json() == list(session._loop.standing.trial(line.winner).trace)
-        record = session._loop.standing.trial(line.winner)
+        assert session.best(task).to_json() == list(session._loop.run_state.trial(line.winner).trace)
+        record = session._loop.run_state.trial(line.winner)
         assert session.snapshot().rows[session.tasks.index(task)].latency_ms >= 0.5 * record.latency_ms
     assert wb.compile(graph, log, TARGET).untuned == ()
 

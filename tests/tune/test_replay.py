@@ -18,7 +18,7 @@ from workbench.runtime.measuring.contest import Contest, ContestRules
 from workbench.runtime.measuring.results import Measurement
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
-from workbench.tune.plan.tune_context import Toolbox
+from workbench.tune.plan.tune_context import TuneContext
 from workbench.tune.run.session import TuningSession
 
 TARGET = Target("llvm -mcpu=skylake-avx512 -threads=2")
@@ -50,7 +50,7 @@ def tuned(measurer, log, search="evolutionary", trials=40):
     task = Task.of_func(workloads.matmul(32, 48, 64), TARGET)
     options = TuneOptions(search=search, model="analytic", batch=8)
     session = TuningSession(RunPlan(
-        [task], toolbox=Toolbox(TARGET, options, 7), measurer=measurer, log=log, trials=trials,
+        [task], context=TuneContext(TARGET, options, 7), measurer=measurer, log=log, trials=trials,
         seed=7, target=str(TARGET), options=options,
     ))  # fmt: skip
     session.start()
@@ -78,11 +78,11 @@ def test_a_search_with_the_same_seed_proposes_the_same_candidates(tmp_path, sear
 def test_what_the_log_does_not_know_is_cancelled(tmp_path):
     task = Task.of_func(workloads.matmul(8, 8, 8), TARGET)
     measurer = ReplayMeasurer(collected(tmp_path, None, ()))
-    toolbox = Toolbox(TARGET, TuneOptions(model="analytic"))
-    ((position, found),) = measurer.measure(task, [toolbox.default(task)], math.inf)
+    context = TuneContext(TARGET, TuneOptions(model="analytic"))
+    ((position, found),) = measurer.measure(task, [context.default(task)], math.inf)
     assert (position, found.status) == (0, "cancelled")
     assert len(measurer.missing) == 1
-    assert measurer.compare(task, [toolbox.default(task)] * 2, ContestRules()).status == "cancelled"
+    assert measurer.compare(task, [context.default(task)] * 2, ContestRules()).status == "cancelled"
 
 
 def record(trial, **kwargs):

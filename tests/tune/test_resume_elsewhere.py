@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from tune.fakes import FakeMeasurer, FakeSchedule, FakeToolbox, tasks
+from tune.fakes import FakeContext, FakeMeasurer, FakeSchedule, tasks
 from tune.states import state_of
 
 from workbench.errors import RunError, UsageError
@@ -19,7 +19,7 @@ from workbench.tune.run.session import TuningSession
 HERE, THERE = "llvm -mcpu=a -threads=1", "llvm -mcpu=a -threads=2"
 
 
-class Elsewhere(FakeToolbox):
+class Elsewhere(FakeContext):
     def __init__(self, origin):
         super().__init__()
         self._origin = origin
@@ -32,7 +32,7 @@ def make(log, *, origin="fake", measurer=None, trials=40, **kwargs):
     told = []
     measurer = measurer or FakeMeasurer()
     session = TuningSession(
-        RunPlan(tasks(2), toolbox=Elsewhere(origin), measurer=measurer, log=log, trials=trials, resume=True, **kwargs)
+        RunPlan(tasks(2), context=Elsewhere(origin), measurer=measurer, log=log, trials=trials, resume=True, **kwargs)
     )
     session.events.subscribe(lambda e: told.append(e.message) if e.kind == "warning" else None)
     return session, told
@@ -71,7 +71,7 @@ def test_trials_under_other_conditions_are_kept_told_and_not_mixed(tmp_path, fir
     assert numbers == list(range(80)), "numbers go on"
     for index, state in enumerate(session._loop.scheduler.states):
         assert state.champion >= 40
-        assert {session._loop.standing.trial(t).task_key for t in state.valid} == {f"key{index}"}
+        assert {session._loop.run_state.trial(t).task_key for t in state.valid} == {f"key{index}"}
         assert min(state.valid.values()) >= 10.0
     assert not {r.trial for r in session.records} & {r.trial for r in before.records}
     assert all(min(c.trials) >= 40 for c in session.comparisons)
@@ -106,12 +106,12 @@ def test_what_was_said_about_another_space_holds_no_longer(tmp_path):
     assert (other.held(0).pins, other.held(1).variants) == ({}, set())
     assert [a["key"] for a in other.held(0).added] == ["x9"], "a schedule is one in every space"
     other.pin(0, "x", 5)
-    expected = state_of(other._loop.standing)
+    expected = state_of(other._loop.run_state)
     other.start().wait(60)
     assert len([text for text in told if "another space" in text]) == 2
     again, _ = make(log, origin="template matmul")
     assert again.held(0).pins == {"x": 5}
-    assert again._loop.standing.wishes["key1"] == expected["wishes"]["key1"]
+    assert again._loop.run_state.requests["key1"] == expected["requests"]["key1"]
     again.cancel()
 
 
@@ -132,7 +132,7 @@ class Unsteady(FakeMeasurer):
 
 def test_after_a_comparison_that_failed_the_best_still_has_to_win_one():
     measurer, events = Unsteady(), []
-    session = TuningSession(RunPlan(tasks(1), toolbox=FakeToolbox(), measurer=measurer, trials=60))
+    session = TuningSession(RunPlan(tasks(1), context=FakeContext(), measurer=measurer, trials=60))
     session.events.subscribe(events.append)
     session.start().wait(60)
     best = [e.record.trial for e in events if e.kind == "best"]
@@ -147,7 +147,7 @@ def test_where_no_comparison_works_the_best_is_told_to_be_timed_once():
     measurer = Unsteady()
     measurer.failing = 10**6
     session = TuningSession(
-        RunPlan(tasks(1), toolbox=FakeToolbox(), measurer=measurer, trials=60, options=TuneOptions(batch=6))
+        RunPlan(tasks(1), context=FakeContext(), measurer=measurer, trials=60, options=TuneOptions(batch=6))
     )
     session.start().wait(60)
     assert session.snapshot().rows[0].latency_ms < 2.0
@@ -189,7 +189,7 @@ def test_what_a_hand_has_written_into_a_log_is_no_share_of_random_proposals(tmp_
         writer.append(Command(name="start", args={"trials": 5, "epsilon": 7.0, "confirm": "yes", "space": 3}))
         writer.append(Command(name="epsilon", args={"value": -2.0}))
     session, _ = make(log)
-    assert session._loop.standing.epsilon == 0.08
+    assert session._loop.run_state.epsilon == 0.08
     assert session.start().wait(60)
 
 
@@ -217,7 +217,7 @@ def test_of_several_pins_those_hold_that_the_space_still_has(tmp_path):
         for args in said:
             writer.append(Command(name="pin", args=args))
     session, told = make(log, only_tasks=[0])
-    search_of = session._plan.toolbox.search
+    search_of = session._plan.context.search
 
     def search(task, space, seed):
         made = search_of(task, space, seed)
@@ -231,7 +231,7 @@ def test_of_several_pins_those_hold_that_the_space_still_has(tmp_path):
         made.restrict = restrict
         return made
 
-    session._plan.toolbox.search = search
+    session._plan.context.search = search
     session.start().wait(30)
     assert [r.row["x"] for r in session.records if r.row] == [7]
     assert len([text for text in told if "does not hold" in text and "'gone'" in text]) == 1

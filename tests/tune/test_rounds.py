@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import ClassVar
 
-from tune.fakes import FakeMeasurer, FakeSchedule, FakeSearch, FakeSpace, FakeToolbox, tasks
+from tune.fakes import FakeContext, FakeMeasurer, FakeSchedule, FakeSearch, FakeSpace, tasks
 
 from workbench.errors import ScheduleError
 from workbench.runtime.measuring.contest import BRIEF, ContestRules
@@ -33,7 +33,7 @@ class Listening(FakeSearch):
         self.heard += [(candidate.row["x"], done.status) for candidate, done in results]
 
 
-class ListeningToolbox(FakeToolbox):
+class ListeningToolbox(FakeContext):
     def search(self, task, space, seed):
         return Listening(seed, self.size)
 
@@ -60,10 +60,10 @@ class Lazy(FakeMeasurer):
         return super().compare(task, schedules, rules)
 
 
-def run(measurer, toolbox=None, trials=60):
+def run(measurer, context=None, trials=60):
     session = TuningSession(
         RunPlan(
-            tasks(2), toolbox=toolbox or FakeToolbox(), measurer=measurer, trials=trials, options=TuneOptions(batch=8)
+            tasks(2), context=context or FakeContext(), measurer=measurer, trials=trials, options=TuneOptions(batch=8)
         )
     )
     session.start().wait(60)
@@ -118,7 +118,7 @@ def test_only_challengers_near_the_fastest_one_take_part(monkeypatch):
     measurer = Lazy()
     state = SimpleNamespace(pending={3: 1.0, 5: 1.04, 7: 1.2}, champion=0)
     state.challengers = lambda most: sorted(state.pending, key=state.pending.get)[:most]
-    session = TuningSession(RunPlan(tasks(1), toolbox=FakeToolbox(), measurer=measurer, trials=4))
+    session = TuningSession(RunPlan(tasks(1), context=FakeContext(), measurer=measurer, trials=4))
     rounds, asked = session._loop.rounds, []
     monkeypatch.setattr(rounds, "_scheduler", SimpleNamespace(states=[state]))
     monkeypatch.setattr(rounds, "_contest", lambda index, trials, reason, rules: asked.append((trials, rules)))

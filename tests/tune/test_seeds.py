@@ -23,7 +23,7 @@ from workbench.space.space import Variant, make_space, space_from_schedule
 from workbench.space.trace_alignment import alike, unify, wanted
 from workbench.target import Target
 from workbench.tune.options import TuneOptions
-from workbench.tune.plan.tune_context import Toolbox
+from workbench.tune.plan.tune_context import TuneContext
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 HERE = f"{platform.node()} {platform.machine()}"
@@ -415,5 +415,5 @@ def test_a_session_with_seeds_starts_with_what_they_measured(space):
         for k, row in enumerate(rows)
     ]
     task = SimpleNamespace(key="m", name="matmul 64", func=MATMUL, flops=10**6)
-    assert Toolbox(TARGET, TuneOptions(model="xgboost"), seeds=records).search(task, space, 0).model.trained
-    assert not Toolbox(TARGET, TuneOptions(model="xgboost")).search(task, space, 0).model.trained
+    assert TuneContext(TARGET, TuneOptions(model="xgboost"), seeds=records).search(task, space, 0).model.trained
+    assert not TuneContext(TARGET, TuneOptions(model="xgboost")).search(task, space, 0).model.trained

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pandas
 import pytest
-from tune.fakes import Clock, FakeMeasurer, FakeToolbox, measurement, tasks
+from tune.fakes import Clock, FakeContext, FakeMeasurer, measurement, tasks
 from waiting import until
 
 from workbench.errors import LogError, TuneError, UsageError
@@ -21,7 +21,7 @@ from workbench.tune.run.session import TuningSession
 def make(log=None, n=3, measurer=None, size=1000, **kwargs):
     kwargs.setdefault("trials", 40)
     return TuningSession(
-        RunPlan(tasks(n), toolbox=FakeToolbox(size), measurer=measurer or FakeMeasurer(), log=log, **kwargs)
+        RunPlan(tasks(n), context=FakeContext(size), measurer=measurer or FakeMeasurer(), log=log, **kwargs)
     )
 
 
@@ -48,12 +48,12 @@ def test_a_run_spends_its_budget_and_every_trial_is_in_the_log(tmp_path):
 def test_what_the_cost_model_needs_is_loaded_once_and_not_before_the_first_trial():
     known, loaded = [], threading.Event()
 
-    class Toolbox(FakeToolbox):
+    class TuneContext(FakeContext):
         def prepare(self):
             known.append(len(session.records))
             loaded.set()
 
-    session = TuningSession(RunPlan(tasks(1), toolbox=Toolbox(), measurer=FakeMeasurer(), trials=6, ahead=True))
+    session = TuningSession(RunPlan(tasks(1), context=TuneContext(), measurer=FakeMeasurer(), trials=6, ahead=True))
     session.start()
     assert session.wait(60)
     assert loaded.wait(60)
@@ -62,12 +62,12 @@ def test_what_the_cost_model_needs_is_loaded_once_and_not_before_the_first_trial
 
 
 def test_what_the_cost_model_needs_is_not_loaded_beside_kernels_that_use_all_cores():
-    class Toolbox(FakeToolbox):
+    class TuneContext(FakeContext):
         def prepare(self):
             raise AssertionError
 
     before = threading.active_count()
-    session = TuningSession(RunPlan(tasks(1), toolbox=Toolbox(), measurer=FakeMeasurer(), trials=6))
+    session = TuningSession(RunPlan(tasks(1), context=TuneContext(), measurer=FakeMeasurer(), trials=6))
     assert session.start().wait(60)
     assert not session._prepared
     assert threading.active_count() <= before + 1
@@ -76,7 +76,7 @@ def test_what_the_cost_model_needs_is_not_loaded_beside_kernels_that_use_all_cor
 def test_numbers_of_numpy_are_a_budget(tmp_path):
     log = tmp_path / "a.jsonl"
     session = TuningSession(RunPlan(
-        tasks(1), toolbox=FakeToolbox(), measurer=FakeMeasurer(), trials=np.int64(6), seconds=np.float32(60), log=log,
+        tasks(1), context=FakeContext(), measurer=FakeMeasurer(), trials=np.int64(6), seconds=np.float32(60), log=log,
         options=TuneOptions(epsilon=np.float32(0.25)),
     ))  # fmt: skip
     assert session.start().wait(60)
@@ -86,10 +86,10 @@ def test_numbers_of_numpy_are_a_budget(tmp_path):
 
 
 def test_a_start_that_was_refused_starts_nothing():
-    session = TuningSession(RunPlan(tasks(1), toolbox=FakeToolbox(), measurer=FakeMeasurer(), trials=6))
+    session = TuningSession(RunPlan(tasks(1), context=FakeContext(), measurer=FakeMeasurer(), trials=6))
     with pytest.raises(UsageError):
         session.steer("start", confirm=False)
-    assert session._loop.standing.budget.trials == 6
+    assert session._loop.run_state.budget.trials == 6
     assert session._loop.scheduler.confirm is True
     assert session.start().wait(60)
     assert len(session.records) == 6

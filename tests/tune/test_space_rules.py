@@ -29,7 +29,7 @@ from workbench.space.sketch.rule_table import Rule, in_order
 from workbench.space.space import join_spaces, make_space, space_from_schedule
 from workbench.target import Target
 from workbench.tune.options import TuneOptions
-from workbench.tune.plan.tune_context import Toolbox
+from workbench.tune.plan.tune_context import TuneContext
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 
@@ -327,11 +327,11 @@ def test_a_rule_that_fails_is_told_in_a_warning_and_by_a_session():
         with pytest.warns(RuntimeWarning, match="the sketch rule 'mine' fails: KeyError: 'wide'") as seen:
             make_space(func, TARGET)
         assert seen[0].filename == __file__
-        toolbox = Toolbox(TARGET, TuneOptions(model="random"))
+        context = TuneContext(TARGET, TuneOptions(model="random"))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert toolbox.space(task).variants
-        assert toolbox.remark(task) == "the sketch rule 'mine' fails: KeyError: 'wide'"
+            assert context.space(task).variants
+        assert context.remark(task) == "the sketch rule 'mine' fails: KeyError: 'wide'"
     finally:
         rule.forget()
 

@@ -6,7 +6,7 @@ import contextlib
 import random
 
 import pytest
-from tune.fakes import FakeMeasurer, FakeToolbox, latency, tasks
+from tune.fakes import FakeContext, FakeMeasurer, latency, tasks
 from tune.states import state_of
 
 from workbench.errors import UsageError
@@ -16,7 +16,7 @@ from workbench.log.record import Record
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession
-from workbench.tune.state.log_recorder import Journal
+from workbench.tune.state.log_recorder import LogRecorder
 
 
 def steer_at_random(session, rng):
@@ -38,11 +38,11 @@ def steer_at_random(session, rng):
 def test_a_resumed_run_stands_where_the_living_one_stood(tmp_path, monkeypatch, seed):
     rng = random.Random(seed)
     living = []
-    write = Journal.write
+    write = LogRecorder.write
 
     def noted(self, line):
         answer = write(self, line)
-        living.append(state_of(self._standing))
+        living.append(state_of(self._run_state))
         return answer
 
     options = TuneOptions(early_stop=rng.choice([None, 2]), confirm=seed != 3, batch=5)
@@ -51,9 +51,9 @@ def test_a_resumed_run_stands_where_the_living_one_stood(tmp_path, monkeypatch, 
         fail=lambda task, x: "run_error" if (x * 31) % 7 == 0 else "ok", bias=lambda x: 1 + (x * 13 % 50) / 100
     )
     with monkeypatch.context() as patch:
-        patch.setattr(Journal, "write", noted)
+        patch.setattr(LogRecorder, "write", noted)
         session = TuningSession(
-            RunPlan(tasks(3), toolbox=FakeToolbox(), measurer=measurer, log=log, trials=100, seed=seed, options=options)
+            RunPlan(tasks(3), context=FakeContext(), measurer=measurer, log=log, trials=100, seed=seed, options=options)
         )
         due = lambda event: event.kind == "trial" and not rng.randrange(6)  # noqa: E731
         session.events.subscribe(lambda event: steer_at_random(session, rng) if due(event) else None)
@@ -67,10 +67,10 @@ def test_a_resumed_run_stands_where_the_living_one_stood(tmp_path, monkeypatch, 
         torn = raw[cut][: rng.randrange(1, len(raw[cut]) - 1)] if cut < len(raw) else b""  # more than its newline lacks
         part.write_bytes(b"".join(raw[:cut]) + torn)
         again = TuningSession(RunPlan(
-            tasks(3), toolbox=FakeToolbox(), measurer=measurer, log=part, trials=100, seed=seed, options=options,
+            tasks(3), context=FakeContext(), measurer=measurer, log=part, trials=100, seed=seed, options=options,
             resume=True,
         ))  # fmt: skip
-        expected, found = living[cut - 2], state_of(again._loop.standing)
+        expected, found = living[cut - 2], state_of(again._loop.run_state)
         expected = {**expected, "lines": (*expected["lines"][:3], expected["lines"][3] + 1)}  # its own start
         assert found == expected
         again.cancel()
@@ -83,7 +83,7 @@ def run(n=1, **kwargs):
     measurer = kwargs.pop("measurer", None) or FakeMeasurer()
     events = []
     kwargs.setdefault("trials", 60)
-    session = TuningSession(RunPlan(tasks(n), toolbox=FakeToolbox(), measurer=measurer, **kwargs))
+    session = TuningSession(RunPlan(tasks(n), context=FakeContext(), measurer=measurer, **kwargs))
     session.events.subscribe(events.append)
     session.start().wait(60)
     return session, events, measurer
@@ -153,7 +153,7 @@ def test_a_play_off_ends_a_task_once():
 
 def test_a_stopped_run_has_no_play_off():
     measurer = FakeMeasurer(delay=0.002)
-    session = TuningSession(RunPlan(tasks(1), toolbox=FakeToolbox(), measurer=measurer, trials=100_000))
+    session = TuningSession(RunPlan(tasks(1), context=FakeContext(), measurer=measurer, trials=100_000))
     session.events.subscribe(lambda e: session.stop() if e.kind == "round" else None)
     session.start().wait(60)
     assert not [c for c in session.comparisons if c.reason == "play-off"]

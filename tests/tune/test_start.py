@@ -16,7 +16,7 @@ from workbench.space.default_schedule import default_schedule
 from workbench.space.space import make_space
 from workbench.space.template import TEMPLATES
 from workbench.tune.options import TuneOptions
-from workbench.tune.plan.tune_context import Toolbox
+from workbench.tune.plan.tune_context import TuneContext
 
 TARGET = Target.host(threads=1)
 
@@ -138,11 +138,11 @@ def test_a_pattern_that_fails_is_told_where_its_template_was_asked_for():
         with pytest.raises(WorkbenchError, match="ZeroDivisionError: division by zero") as caught:
             wb.tune([matmul()], trials=4, target=TARGET, template="broken")
         assert caught.value.code == "template.failed"
-        toolbox = Toolbox(TARGET, TuneOptions(space="template", template="broken", model="analytic"))
+        context = TuneContext(TARGET, TuneOptions(space="template", template="broken", model="analytic"))
         with pytest.raises(WorkbenchError) as caught:
-            toolbox.space(matmul())
+            context.space(matmul())
         assert caught.value.code == "template.failed"
-        usual = Toolbox(TARGET, TuneOptions(space="template", model="analytic"))
+        usual = TuneContext(TARGET, TuneOptions(space="template", model="analytic"))
         assert usual.space(matmul()).id == make_space(matmul(), TARGET, template="matmul").id
     finally:
         del TEMPLATES["broken"]

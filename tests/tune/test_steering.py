@@ -8,7 +8,7 @@ import sys
 import threading
 
 import pytest
-from tune.fakes import FakeMeasurer, FakeSchedule, FakeToolbox, tasks
+from tune.fakes import FakeContext, FakeMeasurer, FakeSchedule, tasks
 from waiting import until
 
 from workbench.errors import TuneError, UsageError, WorkbenchError
@@ -16,7 +16,7 @@ from workbench.log.reader import load_log
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession
-from workbench.tune.steer.commands import ORDERS, documentation, read_order
+from workbench.tune.steer.commands import STEERING_COMMANDS, documentation, read_command
 from workbench.tune.steer.control_file import LINE_LIMIT, Mailbox, control_path, send
 
 
@@ -24,7 +24,7 @@ def make(log=None, *, delay=0.002, n=3, **kwargs):
     """A run that ends by itself after 3000 trials: `delay` says how soon."""
     kwargs.setdefault("trials", 400)
     measurer = kwargs.pop("measurer", None) or FakeMeasurer(delay=delay)
-    return TuningSession(RunPlan(tasks(n), toolbox=FakeToolbox(), measurer=measurer, log=log, **kwargs))
+    return TuningSession(RunPlan(tasks(n), context=FakeContext(), measurer=measurer, log=log, **kwargs))
 
 
 # ---- the commands ----
@@ -41,8 +41,8 @@ def test_every_command_is_documented_and_reads_what_it_writes():
         assert all(a["doc"] and a["values"] for a in command["arguments"])
         args = {"task": "0", "hole": "x", "value": 3, "values": [1, 2], "row": {"x": 1}, "variant": 0, "more": 4}
         given = {a["name"]: args[a["name"]] for a in command["arguments"] if a["name"] in args}
-        order = read_order(name, given)
-        assert ORDERS[name].read(order.to_json()) == order
+        order = read_command(name, given)
+        assert STEERING_COMMANDS[name].read(order.to_json()) == order
         assert json.loads(json.dumps(order.to_json())) == order.to_json()
 
 
@@ -55,7 +55,7 @@ def test_a_pin_holds_for_what_is_proposed_later_and_can_be_released():
     assert by_task["key0"] == [7]
     assert by_task["key1"]
     assert min(by_task["key1"]) >= 990
-    assert session._loop.standing.wishes["key0"].pins == {"x": 7}
+    assert session._loop.run_state.requests["key0"].pins == {"x": 7}
 
 
 def test_release_takes_back_one_or_all():
@@ -63,13 +63,13 @@ def test_release_takes_back_one_or_all():
     session.pin(0, "x", 7)
     session.forbid(0, variant=2)
     session.release(0, "x")
-    wishes = session._loop.standing.wishes["key0"]
-    assert (wishes.pins, wishes.variants) == ({}, {2})
+    requests = session._loop.run_state.requests["key0"]
+    assert (requests.pins, requests.variants) == ({}, {2})
     session.forbid(0, "x", 4)
     session.release(0)
-    assert wishes.variants == {2}, "whoever reads what was held is not disturbed"
-    wishes = session._loop.standing.wishes["key0"]
-    assert (wishes.forbids, wishes.variants) == ({}, set())
+    assert requests.variants == {2}, "whoever reads what was held is not disturbed"
+    requests = session._loop.run_state.requests["key0"]
+    assert (requests.forbids, requests.variants) == ({}, set())
     with pytest.raises(WorkbenchError) as caught:
         session.release(0)
     assert caught.value.code == "steer.nothing"
@@ -171,11 +171,11 @@ REFUSALS = [
 def test_what_makes_no_sense_is_refused_and_the_log_says_why(tmp_path, name, args, code):
     log = tmp_path / "a.jsonl"
     session = make(log, only_tasks=[0, 1])
-    before = (session._loop.standing.budget.trials, dict(session._loop.standing.wishes["key0"].pins))
+    before = (session._loop.run_state.budget.trials, dict(session._loop.run_state.requests["key0"].pins))
     with pytest.raises(WorkbenchError) as caught:
         session.steer(name, **args)
     assert caught.value.code == code
-    assert (session._loop.standing.budget.trials, session._loop.standing.wishes["key0"].pins) == before
+    assert (session._loop.run_state.budget.trials, session._loop.run_state.requests["key0"].pins) == before
     session.cancel()
     refused = load_log(log).commands[1]
     assert (refused.accepted, refused.source) == (False, "python")
@@ -187,13 +187,13 @@ def test_a_candidate_is_not_measured_twice():
     session.wait(60)
     taken = next(r for r in session.records if r.row)
     again = make(trials=20)
-    again._loop.standing.take(taken)
+    again._loop.run_state.take(taken)
     index = int(taken.task_key[-1])
     for _ in range(2):
         with pytest.raises(WorkbenchError, match=f"trial {taken.trial}") as caught:
             again.add(index, variant=0, row=taken.row)
         assert caught.value.code == "steer.measured"
-    free = next(x for x in range(1000) if f"x{x}" not in again._loop.standing.measured[taken.task_key])
+    free = next(x for x in range(1000) if f"x{x}" not in again._loop.run_state.measured[taken.task_key])
     again.add(index, variant=0, row={"x": free})
     with pytest.raises(WorkbenchError, match="waits"):
         again.add(index, variant=0, row={"x": free})
@@ -206,7 +206,7 @@ def test_an_unknown_source_is_refused():
         session.steer("epsilon", value=0.1, source="telepathy")
     assert caught.value.code == "steer.source"
     session.steer("epsilon", value=0.1, source="widget")
-    assert session._loop.standing.commands[-1].source == "widget"
+    assert session._loop.run_state.commands[-1].source == "widget"
     session.cancel()
 
 
@@ -219,18 +219,18 @@ def test_commands_hold_after_a_resume_and_a_new_budget_is_the_last_word(tmp_path
     session.epsilon(0.25)
     session.cancel()  # as if it had been killed: nothing was measured
     again = make(log, trials=30, resume=True)
-    standing = again._loop.standing
-    assert standing.wishes["key0"].pins == {"x": 7}
-    assert [a["key"] for a in standing.wishes["key1"].added] == ["x77"]
-    assert (standing.budget.trials, standing.epsilon) == (50, 0.25)
+    run_state = again._loop.run_state
+    assert run_state.requests["key0"].pins == {"x": 7}
+    assert [a["key"] for a in run_state.requests["key1"].added] == ["x77"]
+    assert (run_state.budget.trials, run_state.epsilon) == (50, 0.25)
     assert again.start().wait(60)
     assert len(again.records) == 50
     third = make(log, trials=30, resume=True)
-    assert third._loop.standing.budget.trials == 50
+    assert third._loop.run_state.budget.trials == 50
     third.cancel()
     fourth = make(log, trials=80, resume=True)
-    assert fourth._loop.standing.budget.trials == 80
-    assert fourth._loop.standing.epsilon == 0.25
+    assert fourth._loop.run_state.budget.trials == 80
+    assert fourth._loop.run_state.epsilon == 0.25
     fourth.cancel()
 
 
@@ -238,7 +238,7 @@ def test_a_new_epsilon_is_the_last_word_as_well(tmp_path):
     log = tmp_path / "a.jsonl"
     for options, steered, expected in ((0.3, 0.5, 0.3), (0.3, None, 0.5), (0.4, None, 0.4), (0.4, None, 0.4)):
         session = make(log, options=TuneOptions(epsilon=options), resume=True)
-        assert session._loop.standing.epsilon == expected
+        assert session._loop.run_state.epsilon == expected
         if steered is not None:
             session.epsilon(steered)
         session.cancel()
@@ -253,9 +253,9 @@ def test_a_control_file_is_obeyed_and_answered_in_the_log(tmp_path):
     until(lambda: len(session.records) > 3)
     for value in (1, 2, 3):
         name = send(log, "pin", {"task": "0", "hole": "x", "value": value})
-        until(lambda name=name: session._loop.standing.knows(name))
+        until(lambda name=name: session._loop.run_state.knows(name))
     bad = send(log, "pin", {"task": "0", "hole": "nonsense", "value": 3})
-    until(lambda: session._loop.standing.knows(bad))
+    until(lambda: session._loop.run_state.knows(bad))
     send(log, "stop", {})
     assert session.wait(30)
     answers = {c.id: c for c in load_log(log).commands}
@@ -271,7 +271,7 @@ def test_what_was_in_the_control_file_before_is_stale(tmp_path):
     send(log, "stop", {})
     session = make(log, trials=100_000, delay=0.02).start()
     later = send(log, "epsilon", {"value": 0.5})  # lines are obeyed in their order
-    until(lambda: session._loop.standing.knows(later))
+    until(lambda: session._loop.run_state.knows(later))
     assert session.state == "running"
     send(log, "stop", {})
     assert session.wait(30)
@@ -285,8 +285,8 @@ def test_a_command_that_comes_twice_is_carried_out_once(tmp_path):
     with open(control_path(log), "a") as file:
         file.write(f"{line}\n{line}\n")
     later = send(log, "epsilon", {"value": 0.5})
-    until(lambda: session._loop.standing.knows(later))
-    assert session._loop.standing.budget.trials == 100_010
+    until(lambda: session._loop.run_state.knows(later))
+    assert session._loop.run_state.budget.trials == 100_010
     session.cancel()
 
 
@@ -319,9 +319,9 @@ def test_hostile_lines_harm_nothing(tmp_path):
         for line in HOSTILE:
             file.write(line)
     name = send(log, "epsilon", {"value": 0.75})
-    until(lambda: session._loop.standing.knows(name))
+    until(lambda: session._loop.run_state.knows(name))
     assert session.state == "running"
-    assert session._loop.standing.epsilon == 0.75
+    assert session._loop.run_state.epsilon == 0.75
     session.stop().wait(30)
     answered = {c.id: c for c in load_log(log).commands}
     assert {"h1", "h2", "h3", "h4", "h5", "h6", "h7"} <= set(answered)

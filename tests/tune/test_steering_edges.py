@@ -7,7 +7,7 @@ import threading
 
 import numpy
 import pytest
-from tune.fakes import FakeMeasurer, FakeToolbox, measurement, tasks
+from tune.fakes import FakeContext, FakeMeasurer, measurement, tasks
 from waiting import until
 
 from workbench.errors import TuneError, WorkbenchError
@@ -21,7 +21,7 @@ from workbench.tune.steer.control_file import Mailbox, control_path, distrust, s
 def make(log=None, *, delay=0.01, **kwargs):
     kwargs.setdefault("trials", 400)
     measurer = kwargs.pop("measurer", None) or FakeMeasurer(delay=delay)
-    return TuningSession(RunPlan(tasks(3), toolbox=FakeToolbox(), measurer=measurer, log=log, **kwargs))
+    return TuningSession(RunPlan(tasks(3), context=FakeContext(), measurer=measurer, log=log, **kwargs))
 
 
 # ---- where the control file lies, and what lies there ----
@@ -163,7 +163,7 @@ def test_commands_of_many_threads_all_hold(tmp_path):
     for thread in threads:
         thread.join(100)
     until(lambda: len(session.held(0).forbids["x"]) == 50)
-    assert session._loop.standing.budget.trials == 10**6 + 40
+    assert session._loop.run_state.budget.trials == 10**6 + 40
     session.cancel().join(100)
     again = make(log, trials=10**6, resume=True)
     assert again.held(0).forbids == {"x": {*range(40), *range(100, 110)}}
@@ -194,7 +194,7 @@ def test_a_budget_below_what_is_used_ends_the_run_and_more_is_more_than_that():
     lines = session.records
     again = make(trials=100)
     for line in lines:
-        again._loop.standing.take(line)
+        again._loop.run_state.take(line)
     again.budget(trials=5)
     assert again.budget(more=10).args["trials"] == 40
     again.budget(trials=5)

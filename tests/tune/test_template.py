@@ -25,7 +25,7 @@ from workbench.space.space import join_spaces, make_space
 from workbench.space.template import TEMPLATES, Config, template
 from workbench.target import Target
 from workbench.tune.options import TuneOptions
-from workbench.tune.plan.tune_context import Toolbox
+from workbench.tune.plan.tune_context import TuneContext
 
 AVX512 = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2"
 AVX2 = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v3 -l1=32K -l2=1M -l3=32M -threads=1"
@@ -316,15 +316,15 @@ def test_tasks_that_a_template_makes_nothing_of_get_the_sketch_rules():
     template("broken", matches="matmul")(broken)
     try:
         ten, twelve = (Task.of_func(workloads.dense(4, 16, k), Target(AVX512)) for k in (10, 12))
-        toolbox = Toolbox(Target(AVX512), TuneOptions(space="template", template="picky", model="random"))
-        assert [v.origin for v in toolbox.space(ten).variants] == ["template"]
-        assert toolbox.remark(ten) == ""
-        assert {v.origin for v in toolbox.space(twelve).variants} == {"sketch"}
-        assert "5 does not divide the extent 12" in toolbox.remark(twelve)
-        assert "sketch rules" in toolbox.remark(twelve)
-        toolbox = Toolbox(Target(AVX512), TuneOptions(space="both", template="broken", model="random"))
+        context = TuneContext(Target(AVX512), TuneOptions(space="template", template="picky", model="random"))
+        assert [v.origin for v in context.space(ten).variants] == ["template"]
+        assert context.remark(ten) == ""
+        assert {v.origin for v in context.space(twelve).variants} == {"sketch"}
+        assert "5 does not divide the extent 12" in context.remark(twelve)
+        assert "sketch rules" in context.remark(twelve)
+        context = TuneContext(Target(AVX512), TuneOptions(space="both", template="broken", model="random"))
         with pytest.raises(TemplateError, match="no axis 'rows'"):
-            toolbox.space(ten)
+            context.space(ten)
     finally:
         del TEMPLATES["picky"]
         del TEMPLATES["broken"]

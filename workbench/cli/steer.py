@@ -21,7 +21,7 @@ _POLL_S = 0.05
 
 def steer(options: Namespace, output: Output) -> int:
     """Run the command."""
-    from workbench.tune.steer.commands import documentation, read_order
+    from workbench.tune.steer.commands import documentation, read_command
     from workbench.tune.steer.control_file import send
 
     if options.list:
@@ -32,7 +32,7 @@ def steer(options: Namespace, output: Output) -> int:
         hint = "workbench steer LOG NAME [ARGUMENT=VALUE ...]; 'workbench steer --list' lists the commands"
         raise UsageError("usage.arguments", "Say which log and which command", (), hint)
     args = arguments(options.name, options.arguments)
-    read_order(options.name, args)  # what cannot be a command is told without asking the session
+    read_command(options.name, args)  # what cannot be a command is told without asking the session
     log = Path(options.log)
     _require_session(log)
     begin = log.stat().st_size

@@ -23,7 +23,7 @@ from workbench.space.default_schedule import default_schedule
 from workbench.space.program_keys import program_key
 from workbench.target import Target
 from workbench.tune.options import TuneOptions
-from workbench.tune.plan.tune_context import Given
+from workbench.tune.plan.tune_context import GivenCandidate
 from workbench.tune.state.log_recorder import Stamp, trial_line
 
 if TYPE_CHECKING:
@@ -108,9 +108,9 @@ class ManualTrials:
             return
         usual = self._default(task)
         if usual is not None and usual.to_json() == schedule.to_json():
-            given = Given(f"default:{task.key}", "default", schedule=schedule)
+            given = GivenCandidate(f"default:{task.key}", "default", schedule=schedule)
         else:
-            given = Given(program_key(schedule.func), "manual", schedule=schedule)
+            given = GivenCandidate(program_key(schedule.func), "manual", schedule=schedule)
         record = trial_line(task, given, schedule, measurement, self._stamp, trial=-1)
         with self._list:
             self._waiting.append((key, record))

@@ -15,8 +15,8 @@ from workbench.tune.run.rounds import verdict
 from workbench.tune.run.session import TuningSession
 from workbench.tune.state.events import FINAL, TaskRow
 from workbench.tune.state.events import Snapshot as TuningSnapshot
-from workbench.tune.state.run_state import START, Wishes
-from workbench.tune.steer.commands import ORDERS
+from workbench.tune.state.run_state import START, TaskRequests
+from workbench.tune.steer.commands import STEERING_COMMANDS
 
 if TYPE_CHECKING:
     from workbench.session.state.history import View
@@ -42,7 +42,7 @@ def forms() -> list[dict[str, Any]]:
     variant), and `of` which field its values belong to.
     """
     out = []
-    for order in ORDERS.values():
+    for order in STEERING_COMMANDS.values():
         shown = [f for f in order.fields() if not f.kind.hidden]
         if any(not f.kind.widget for f in shown):  # nobody writes a row into a form, so its variant is not asked
             shown = [f for f in shown if f.kind.widget and f.kind.names != "variant"]
@@ -192,7 +192,7 @@ def _comparison(line: Comparison) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _held(wishes: Wishes, key: str, name: str) -> list[dict[str, Any]]:
+def _held(wishes: TaskRequests, key: str, name: str) -> list[dict[str, Any]]:
     """Return what is pinned and forbidden, each with the arguments that release it."""
     said: list[tuple[str, dict[str, Any]]]
     said = [(f"{hole} = {value}", {"hole": hole}) for hole, value in wishes.pins.items()]

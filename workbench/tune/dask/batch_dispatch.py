@@ -22,7 +22,7 @@ from workbench.runtime.measuring.results import Measurement
 
 if TYPE_CHECKING:
     from workbench.runtime.workers.batch import Batch, MeasureInput
-    from workbench.tune.dask.cluster_workers import Member, Roster
+    from workbench.tune.dask.cluster_workers import ClusterWorker, ClusterWorkers
 
 #: Candidates of one piece of work at most: a worker builds the next one while it measures, but what a lost worker had
 #: is measured again.
@@ -42,22 +42,22 @@ TELL_S = 2.0
 
 
 @dataclass(slots=True, eq=False)
-class Piece:
+class WorkItem:
     """What a worker gets at once: some candidates, or the participants of a contest."""
 
     items: list[tuple[int, MeasureInput]]
     losses: int = 0
     failures: int = 0
-    member: Member | None = None
+    member: ClusterWorker | None = None
     future: Any = None
 
 
-class Shift:
+class BatchDispatch:
     """Gives the candidates of one batch out and takes the results in.
 
     Parameters
     ----------
-    roster : Roster
+    roster : ClusterWorkers
         Who measures.
     batch : Batch
         What is to be measured. A contest's one result is (0, Contest).
@@ -73,9 +73,9 @@ class Shift:
 
     def __init__(
         self,
-        roster: Roster,
+        roster: ClusterWorkers,
         batch: Batch,
-        send: Callable[[Piece], Any],
+        send: Callable[[WorkItem], Any],
         *,
         cancelled: Callable[[], bool],
         held: Callable[[], bool],
@@ -84,9 +84,9 @@ class Shift:
     ) -> None:
         self._roster, self._batch, self._send = roster, batch, send
         self._cancelled, self._held, self._events, self._patience_s = cancelled, held, events, patience_s
-        self._again: deque[Piece] = deque()
-        self._suspects: deque[Piece] = deque()
-        self.flying: list[Piece] = []  # in the order in which they were given out
+        self._again: deque[WorkItem] = deque()
+        self._suspects: deque[WorkItem] = deque()
+        self.flying: list[WorkItem] = []  # in the order in which they were given out
         self._idle_since: float | None = None
         self._told = False
         self._trouble: WorkbenchError | None = None  # why a worker was sent home
@@ -117,7 +117,7 @@ class Shift:
 
     # ---- giving out ----
 
-    def _give_out(self, crew: Sequence[Member]) -> None:
+    def _give_out(self, crew: Sequence[ClusterWorker]) -> None:
         waiting = True
         while waiting:
             waiting = False
@@ -128,12 +128,12 @@ class Shift:
                         self._give(piece, member)
                         waiting = True
 
-    def _load(self, member: Member) -> int:
+    def _load(self, member: ClusterWorker) -> int:
         """Return how many pieces a worker has; it has no room beside one that may take it along."""
         mine = [piece for piece in self.flying if piece.member == member]
         return AHEAD * member.devices if any(piece.losses for piece in mine) else len(mine)
 
-    def _next(self, member: Member, members: int) -> Piece | None:
+    def _next(self, member: ClusterWorker, members: int) -> WorkItem | None:
         """Return what a worker gets next; fewer candidates at a time where there are many to measure them."""
         if self._again:
             return self._again.popleft()
@@ -147,11 +147,11 @@ class Shift:
             else:
                 items.append(item)
         if items:
-            return Piece(items)
+            return WorkItem(items)
         # Who is suspected comes last, and alone: then others are not lost with it, nor blamed for it.
         return self._suspects.popleft() if self._suspects and not self._load(member) else None
 
-    def _give(self, piece: Piece, member: Member) -> None:
+    def _give(self, piece: WorkItem, member: ClusterWorker) -> None:
         piece.member = member
         try:
             piece.future = self._send(piece)
@@ -164,7 +164,7 @@ class Shift:
         self.flying.append(piece)
         piece.future.add_done_callback(self._events.put)
 
-    def _be_patient(self, crew: Sequence[Member]) -> None:
+    def _be_patient(self, crew: Sequence[ClusterWorker]) -> None:
         """Raise when nobody has come for too long who could go on."""
         if crew or self.flying or self._held():
             self._idle_since, self._told = None, False
@@ -199,7 +199,7 @@ class Shift:
                 self._lost(piece)
             self._again.extend(lost[busy:])
 
-    def drop(self, pieces: Sequence[Piece]) -> None:
+    def drop(self, pieces: Sequence[WorkItem]) -> None:
         """Throw away what is on its way."""
         self.flying = [piece for piece in self.flying if piece not in pieces]
         if pieces and self._roster.connected:
@@ -208,7 +208,7 @@ class Shift:
             except (Exception, asyncio.CancelledError):  # the scheduler has gone, and with it what is to be dropped
                 return
 
-    def _lost(self, piece: Piece) -> None:
+    def _lost(self, piece: WorkItem) -> None:
         """A worker was lost over it: its candidates are suspected, or guilty."""
         piece.losses += 1
         if piece.losses >= LOSSES:
@@ -217,7 +217,7 @@ class Shift:
         else:
             self._suspects.extend(self._parts(piece))
 
-    def _failed(self, piece: Piece, text: str) -> None:
+    def _failed(self, piece: WorkItem, text: str) -> None:
         """It came back without a result, though the worker is there."""
         piece.failures += 1
         if piece.failures >= FAILURES:
@@ -225,12 +225,12 @@ class Shift:
         else:
             self._once_more(*self._parts(piece))
 
-    def _parts(self, piece: Piece) -> list[Piece]:
+    def _parts(self, piece: WorkItem) -> list[WorkItem]:
         if self._batch.rules is not None:
             return [piece]
         return [replace(piece, items=[item]) for item in piece.items]
 
-    def _blame(self, piece: Piece, text: str) -> None:
+    def _blame(self, piece: WorkItem, text: str) -> None:
         lost = Measurement(status="run_error", error=text)
         if self._batch.rules is not None:
             self._put(0, Contest(measurements=tuple(lost for _ in piece.items)))
@@ -265,19 +265,19 @@ class Shift:
             else:
                 self._report(piece, result)
 
-    def _interrupted(self, piece: Piece, text: str) -> None:
+    def _interrupted(self, piece: WorkItem, text: str) -> None:
         """Somebody has cancelled it; or the connection was lost, and everything with it."""
         if self._roster.connected:
             self._failed(piece, text)
         else:
             self._once_more(piece)
 
-    def _once_more(self, *pieces: Piece) -> None:
+    def _once_more(self, *pieces: WorkItem) -> None:
         """Give them out again; who is suspected keeps its place at the end, alone."""
         for piece in pieces:
             (self._suspects if piece.losses else self._again).append(piece)
 
-    def _report(self, piece: Piece, result: Any) -> None:
+    def _report(self, piece: WorkItem, result: Any) -> None:
         self._idle_since = self._trouble = None  # somebody can measure
         if self._batch.rules is not None:
             if result.status == "cancelled":

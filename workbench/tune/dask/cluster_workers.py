@@ -28,7 +28,7 @@ FIRST_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ClusterWorker:
     """A worker process that measures; another process at the same address is another member.
 
     Attributes
@@ -46,7 +46,7 @@ class Member:
     devices: int
 
 
-class Roster:
+class ClusterWorkers:
     """The workers of a cluster; shared by all runners of one connection, and for use in any thread.
 
     Parameters
@@ -68,18 +68,18 @@ class Roster:
         self.client, self.target, self.resource = client, target, resource
         self.refused: dict[str, str] = {}
         self._lock = threading.Lock()
-        self._members: dict[Member, dict[str, Any]] = {}  # those that measure: what they said of themselves
-        self._asked: dict[Member, bool] = {}  # those that are there, and whether they wait to be judged
-        self._present: set[Member] = set()
-        self._leaving: set[Member] = set()
-        self._answers: queue.SimpleQueue[tuple[Member, Any]] = queue.SimpleQueue()
+        self._members: dict[ClusterWorker, dict[str, Any]] = {}  # those that measure: what they said of themselves
+        self._asked: dict[ClusterWorker, bool] = {}  # those that are there, and whether they wait to be judged
+        self._present: set[ClusterWorker] = set()
+        self._leaving: set[ClusterWorker] = set()
+        self._answers: queue.SimpleQueue[tuple[ClusterWorker, Any]] = queue.SimpleQueue()
         self._news: deque[str] = deque()
         self._machine: str | None = None
         self._looked = -float("inf")
 
     # ---- looking ----
 
-    def look(self, wait_s: float = 0.0) -> tuple[Member, ...]:
+    def look(self, wait_s: float = 0.0) -> tuple[ClusterWorker, ...]:
         """Return who measures now. The cluster is asked now and then, so this may be called as often as one likes.
 
         Parameters
@@ -103,11 +103,11 @@ class Roster:
         self._tell()
         return found
 
-    def here(self, member: Member) -> bool:
+    def here(self, member: ClusterWorker) -> bool:
         """Whether a worker was there when the cluster was asked last."""
         return member in self._present
 
-    def left(self, member: Member) -> bool:
+    def left(self, member: ClusterWorker) -> bool:
         """Whether a worker was about to leave in good order when it was last seen."""
         return member in self._leaving
 
@@ -117,7 +117,7 @@ class Roster:
         return why | {member.address: "it takes no work now" for member in self._leaving & self._present} | self.refused
 
     @property
-    def members(self) -> tuple[Member, ...]:
+    def members(self) -> tuple[ClusterWorker, ...]:
         """Those that measured when the cluster was asked last."""
         return tuple(self._members)
 
@@ -131,7 +131,7 @@ class Roster:
         message = "The connection to the dask scheduler is lost"
         return RunError("run.dask_lost", message, (), "go on with resume=True when it is there again")
 
-    def refuse(self, member: Member, reason: str) -> None:
+    def refuse(self, member: ClusterWorker, reason: str) -> None:
         """Use a worker no more, and say why."""
         with self._lock:
             self._members.pop(member, None)
@@ -146,7 +146,9 @@ class Roster:
         now = {}
         for address, worker in there.items():
             devices = min(int((worker.get("resources") or {}).get(self.resource, 0)), int(worker.get("nthreads", 1)))
-            now[Member(address, str(worker.get("local_directory", "")), devices)] = str(worker.get("status", "running"))
+            now[ClusterWorker(address, str(worker.get("local_directory", "")), devices)] = str(
+                worker.get("status", "running")
+            )
         # Those that were leaving are remembered: they are not lost over what they were doing.
         self._leaving = {m for m in self._leaving if m not in now} if len(self._leaving) < 1000 else set()
         self._leaving |= {m for m, status in now.items() if status != "running"}
@@ -182,9 +184,9 @@ class Roster:
 
     # ---- judging ----
 
-    def _heard(self, deadline: float) -> dict[Member, Any]:
+    def _heard(self, deadline: float) -> dict[ClusterWorker, Any]:
         """Return the answers that have come in, and by the deadline those that are still to come."""
-        found: dict[Member, Any] = {}
+        found: dict[ClusterWorker, Any] = {}
         while True:
             missing = any(waits for m, waits in self._asked.items() if m not in found)
             left = deadline - time.monotonic()
@@ -194,7 +196,7 @@ class Roster:
                 return found
             found[member] = told
 
-    def _judge(self, answers: dict[Member, Any]) -> None:
+    def _judge(self, answers: dict[ClusterWorker, Any]) -> None:
         """Take workers in, or say why not."""
         fit = {}
         for member, told in answers.items():
@@ -218,7 +220,7 @@ class Roster:
                 apart = differences(told["machine"], self._machine or "")
                 self._refuse(member, f"{told['host']} is another kind of machine: {apart}")
 
-    def _problem(self, member: Member, told: Any) -> str:
+    def _problem(self, member: ClusterWorker, told: Any) -> str:
         """Say why a worker cannot measure for the target; empty when it can."""
         if isinstance(told, ImportError):
             return f"this package cannot be imported there: {told}"
@@ -240,7 +242,7 @@ class Roster:
                 return machine
         return Counter(sorted(machines)).most_common(1)[0][0]
 
-    def _refuse(self, member: Member, reason: str) -> None:
+    def _refuse(self, member: ClusterWorker, reason: str) -> None:
         self.refused[member.address] = reason
         self._news.append(f"the worker {member.address} is not used: {reason}")
 
@@ -259,10 +261,10 @@ class Roster:
 
     # ---- calling ----
 
-    def _ask(self, member: Member, function: Any, *args: Any) -> None:
+    def _ask(self, member: ClusterWorker, function: Any, *args: Any) -> None:
         self._answers.put((member, self._call(member, function, args)))
 
-    def _call(self, member: Member, function: Any, args: tuple[Any, ...]) -> Any:
+    def _call(self, member: ClusterWorker, function: Any, args: tuple[Any, ...]) -> Any:
         """Call a function in the process of a worker, at once, whatever it is doing; errors come as values."""
         try:
             found = self.client.run(function, *args, workers=[member.address], on_error="return")
@@ -270,7 +272,7 @@ class Roster:
             return error
         return found.get(member.address, OSError("it is gone"))
 
-    def call(self, members: Iterable[Member], function: Any, *args: Any, wait_s: float) -> None:
+    def call(self, members: Iterable[ClusterWorker], function: Any, *args: Any, wait_s: float) -> None:
         """Call a function in the processes of workers; those that do not answer in time are left alone with it."""
         if not self.connected:
             return

@@ -27,12 +27,12 @@ from workbench.runtime.measuring.contest import Contest, ContestRules
 from workbench.runtime.measuring.measure import MeasureInput, Measurement, MeasureOptions
 from workbench.runtime.workers.batch import Batch, Results
 from workbench.tune.dask import worker_process as dask_worker
-from workbench.tune.dask.batch_dispatch import Piece, Shift
-from workbench.tune.dask.cluster_workers import Roster
+from workbench.tune.dask.batch_dispatch import BatchDispatch, WorkItem
+from workbench.tune.dask.cluster_workers import ClusterWorkers
 
 if TYPE_CHECKING:
     from workbench.target import Target
-    from workbench.tune.dask.cluster_workers import Member
+    from workbench.tune.dask.cluster_workers import ClusterWorker
 
 #: Seconds that workers have to end the processes of a runner that is closed.
 LET_GO_S = 5.0
@@ -86,7 +86,7 @@ class DaskRunner:
     ) -> None:
         real("patience_s", patience_s, above=0, code="usage.number")
         connection, own = _connected(client, patience_s)
-        self._roster = Roster(connection, _resolved(target), resource)
+        self._roster = ClusterWorkers(connection, _resolved(target), resource)
         self._own_client = own
         self.options, self._builders, self._patience_s = options or MeasureOptions(), builders, patience_s
         self._begin()
@@ -251,10 +251,10 @@ class DaskRunner:
     def _measure(self, batch: Batch, cancelled: Callable[[], bool]) -> None:
         name = uuid.uuid4().hex
 
-        def send(piece: Piece) -> Any:
+        def send(piece: WorkItem) -> Any:
             return self._send(piece, batch, name)
 
-        shift = Shift(
+        shift = BatchDispatch(
             self._roster,
             batch,
             send,
@@ -270,7 +270,7 @@ class DaskRunner:
             shift.drop(list(shift.flying))
             self._roster.call(members, dask_worker.abort, self._name, name, wait_s=0.0)
 
-    def _send(self, piece: Piece, batch: Batch, name: str) -> Any:
+    def _send(self, piece: WorkItem, batch: Batch, name: str) -> Any:
         """Give a piece of work to its worker, and to no other."""
         assert piece.member is not None
         inputs = [item for _, item in piece.items]
@@ -287,9 +287,9 @@ class DaskRunner:
             pure=False,
         )
 
-    def _order(self, member: Member, name: str) -> dask_worker.Order:
+    def _order(self, member: ClusterWorker, name: str) -> dask_worker.DeviceRequest:
         resource = self._roster.resource
-        return dask_worker.Order(self._name, name, str(self.target), self._builders, resource, member.devices)
+        return dask_worker.DeviceRequest(self._name, name, str(self.target), self._builders, resource, member.devices)
 
     def _prepare(self) -> None:
         """Start what is there; whoever is not reached starts with the first candidate, and says then what is wrong."""

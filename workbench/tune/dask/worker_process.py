@@ -31,7 +31,7 @@ REMEMBERED = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class DeviceRequest:
     """Who wants something measured, and where.
 
     Attributes
@@ -56,7 +56,7 @@ class Order:
     devices: int = 1
 
 
-class Bench:
+class DevicePool:
     """The devices of this process: who measures on which, and the processes that stay for the next piece of work.
 
     Parameters
@@ -73,7 +73,7 @@ class Bench:
         self._ended: OrderedDict[str, None] = OrderedDict()
 
     @contextlib.contextmanager
-    def device(self, order: Order) -> Iterator[LocalRunner | None]:
+    def device(self, order: DeviceRequest) -> Iterator[LocalRunner | None]:
         """Take a device, waiting until one is free, and lend its runner; None when the order has been called off."""
         slot = self._take(order)
         if slot is None:
@@ -93,7 +93,7 @@ class Bench:
             for runner in surplus:
                 runner.close()
 
-    def _take(self, order: Order) -> int | None:
+    def _take(self, order: DeviceRequest) -> int | None:
         # The cluster gives out no more work than there are devices, but lets go of what was cancelled while it runs.
         with self._changed:
             while not self._off(order):
@@ -104,10 +104,10 @@ class Bench:
                 self._changed.wait()
         return None
 
-    def _off(self, order: Order) -> bool:
+    def _off(self, order: DeviceRequest) -> bool:
         return order.owner in self._ended or order.batch in self._ended
 
-    def _crew(self, order: Order, slot: int) -> LocalRunner | None:
+    def _crew(self, order: DeviceRequest, slot: int) -> LocalRunner | None:
         key = (order.owner, order.resource, slot)
         with self._changed:
             if self._off(order):
@@ -117,7 +117,7 @@ class Bench:
             self._crews.move_to_end(key)
             return self._crews[key]
 
-    def prepare(self, order: Order) -> None:
+    def prepare(self, order: DeviceRequest) -> None:
         """Start an owner's processes on all devices; a device need not be free for that."""
         for slot in range(order.devices):
             with pinned(share(slot, order.devices)):
@@ -125,7 +125,7 @@ class Bench:
                 if runner is not None:
                     runner.start()
 
-    def off(self, order: Order) -> bool:
+    def off(self, order: DeviceRequest) -> bool:
         """Whether an order has been called off."""
         with self._changed:
             return self._off(order)
@@ -161,7 +161,7 @@ def _hire(target: str, builders: int | None) -> LocalRunner:
     return LocalRunner(Target(target), builders=builders)
 
 
-_bench = Bench(_hire)
+_bench = DevicePool(_hire)
 
 
 # ---- what runners call ----
@@ -190,12 +190,12 @@ def introduce(target: str) -> dict[str, Any]:
     return {"version": __version__, "host": host_name(), "machine": machine, "cores": cores, "problem": problem}
 
 
-async def prepare(order: Order) -> None:
+async def prepare(order: DeviceRequest) -> None:
     """Start the processes of all devices, without waiting for them."""
     await asyncio.to_thread(_bench.prepare, order)
 
 
-def measure(order: Order, inputs: Sequence[MeasureInput], options: MeasureOptions) -> list[Measurement]:
+def measure(order: DeviceRequest, inputs: Sequence[MeasureInput], options: MeasureOptions) -> list[Measurement]:
     """Measure some candidates, one after the other; ``cancelled`` where `abort` came first."""
     found = [Measurement(status="cancelled") for _ in inputs]
     with _bench.device(order) as runner:
@@ -206,7 +206,7 @@ def measure(order: Order, inputs: Sequence[MeasureInput], options: MeasureOption
     return found
 
 
-def contest(order: Order, inputs: Sequence[MeasureInput], options: MeasureOptions, rules: Any) -> Contest:
+def contest(order: DeviceRequest, inputs: Sequence[MeasureInput], options: MeasureOptions, rules: Any) -> Contest:
     """Time candidates of one task in alternating blocks."""
     with _bench.device(order) as runner:
         if runner is None:

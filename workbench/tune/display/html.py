@@ -13,24 +13,21 @@ from workbench.tune.state.run_end import end_word
 
 if TYPE_CHECKING:
     from workbench.log.record import Record
-    from workbench.tune.run.session import TuningSession
-    from workbench.tune.state.events import TaskRow
+    from workbench.tune.state.events import Snapshot, TaskRow
 
 
-def session_html(session: TuningSession) -> str:
-    """Return what a notebook shows of a tuning session."""
-    now = session.snapshot()
+def session_html(now: Snapshot, log: str | None, failure: BaseException | None, records: Iterable[Record]) -> str:
+    """Return what a notebook shows of a tuning session: where it stands, its log, why it failed, its trials."""
     done = now.progress
     trials = (
         m.plural(done.trials, "trial") if done.total is None else f"{m.counted(done.trials)} of {done.total} trials"
     )
-    kept = f"log {m.clean(session.log)}" if session.log is not None else ""
+    kept = f"log {m.clean(log)}" if log is not None else ""
     parts: list[object] = [m.heading("Tuning", end_word(now.state, now.end), trials, m.duration(done.elapsed_s), kept)]
-    failure = session.failure
     if failure is not None:
         parts.append(m.line(m.bad(f"{type(failure).__name__}: {failure}", 600)))
     parts.append(m.line(m.bar(done.fraction, 240), " ", m.percent(done.fraction), " of the budget"))
-    rows = rows_of(now.rows, failures_of(session.records))
+    rows = rows_of(now.rows, failures_of(records))
     parts += [totals(now.total_ms, now.untuned_ms), task_table(rows)]
     return m.page(*parts)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.tune.plan.measurer import Measurer
     from workbench.tune.plan.network_timer import NetworkTimer
-    from workbench.tune.plan.tune_context import Toolbox
+    from workbench.tune.plan.tune_context import TuneContext
 
 _TRIALS_PER_S = 12
 """What is hoped for when only a time limit says how many trials there will be."""
@@ -43,7 +43,7 @@ class RunPlan:
     ----------
     tasks : sequence of Task
         All tasks of the model, in table order.
-    toolbox : Toolbox
+    context : TuneContext
         Makes spaces, searches and schedules.
     measurer : Measurer
         Builds and times candidates.
@@ -78,7 +78,7 @@ class RunPlan:
     """
 
     tasks: Sequence[Task]
-    toolbox: Toolbox
+    context: TuneContext
     measurer: Measurer
     network: NetworkTimer | None = None
     options: TuneOptions = field(default_factory=TuneOptions)

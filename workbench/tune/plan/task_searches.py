@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkbenchError
-from workbench.tune.plan.tune_context import Given
+from workbench.tune.plan.tune_context import GivenCandidate
 from workbench.tune.plan.user_code import guarded
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workbench.search import Search
     from workbench.space.space import Space
     from workbench.tune.plan.run_plan import RunPlan
-    from workbench.tune.state.run_state import Standing, Wishes
+    from workbench.tune.state.run_state import RunState, TaskRequests
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class TaskSearch:
     Attributes
     ----------
     version : int
-        Which wishes the search knows.
+        Which requests the search knows.
     ahead : list of Candidate
         Proposals that were asked for before the task was chosen.
     schedules : dict of int to Schedule
@@ -62,13 +62,13 @@ class TaskSearches:
 
     Attributes
     ----------
-    toolbox : Toolbox
+    context : TuneContext
         That of the plan; what a user's code raises in it is the fault of its task.
     """
 
-    def __init__(self, plan: RunPlan, standing: Standing, say: Callable[..., None]) -> None:
-        self._tasks, self._seed, self._standing, self._say = plan.tasks, plan.seed, standing, say
-        self.toolbox = guarded(plan.toolbox)
+    def __init__(self, plan: RunPlan, run_state: RunState, say: Callable[..., None]) -> None:
+        self._tasks, self._seed, self._run_state, self._say = plan.tasks, plan.seed, run_state, say
+        self.context = guarded(plan.context)
         self._made: dict[int, TaskSearch] = {}
         self._spaces: dict[int, Space] = {}
         self._lock = threading.RLock()
@@ -78,7 +78,7 @@ class TaskSearches:
         """Return the space of a task."""
         with self._lock:
             if index not in self._spaces:
-                self._spaces[index] = self.toolbox.space(self._tasks[index])
+                self._spaces[index] = self.context.space(self._tasks[index])
             return self._spaces[index]
 
     def of(self, index: int) -> TaskSearch:
@@ -86,12 +86,12 @@ class TaskSearches:
         if index not in self._made:
             task = self._tasks[index]
             space = self.space(index)
-            search = self.toolbox.search(task, space, (self._seed * 1_000_003 + index) & 0x7FFFFFFF)
+            search = self.context.search(task, space, (self._seed * 1_000_003 + index) & 0x7FFFFFFF)
             shop = TaskSearch(space, search)
-            known = [r for r in self._standing.records if r.task_key == task.key]
+            known = [r for r in self._run_state.records if r.task_key == task.key]
             if known:  # those of other spaces too: the same program may be a row of this one
                 search.restore(known)
-            for line in self._standing.comparisons:
+            for line in self._run_state.comparisons:
                 if line.task_key == task.key:
                     self._compared(search, line)
             self._plant(task, shop)
@@ -99,10 +99,10 @@ class TaskSearches:
         return self._made[index]
 
     def _plant(self, task: Task, shop: TaskSearch) -> None:
-        if remark := self.toolbox.remark(task):
+        if remark := self.context.remark(task):
             self._say("warning", remark, task.name)
         try:
-            seeds = self.toolbox.seeds(task, shop.space)
+            seeds = self.context.seeds(task, shop.space)
         except WorkbenchError as error:
             self._say("warning", f"no seeds for this task: {error.message}", task.name)
             return
@@ -155,7 +155,7 @@ class TaskSearches:
 
     def take_back(self, index: int, candidates: Sequence[Any]) -> None:
         """Tell the search of those that it proposed and that were never tried."""
-        untried = [(c, _Cancelled()) for c in candidates if not isinstance(c, Given)]
+        untried = [(c, _Cancelled()) for c in candidates if not isinstance(c, GivenCandidate)]
         if untried:
             self.tell(index, untried)  # type: ignore[arg-type]
 
@@ -165,36 +165,36 @@ class TaskSearches:
         self._compared(self.of(index).search, line)
 
     def _compared(self, search: Search, line: Comparison) -> None:
-        found = {n: r.key for n in line.trials if (r := self._standing.trial(n)) is not None}
+        found = {n: r.key for n in line.trials if (r := self._run_state.trial(n)) is not None}
         if line.winner in found:
             search.compared(found[line.winner], [key for n, key in found.items() if n != line.winner])
 
     def _obey(self, index: int, shop: TaskSearch) -> None:
         """Tell the search what has been pinned and forbidden since it was last asked."""
         task = self._tasks[index]
-        if shop.search.epsilon != self._standing.epsilon:
-            shop.search.epsilon = self._standing.epsilon
-        wishes = self._standing.wishes[task.key]
-        if wishes.version == shop.version:
+        if shop.search.epsilon != self._run_state.epsilon:
+            shop.search.epsilon = self._run_state.epsilon
+        requests = self._run_state.requests[task.key]
+        if requests.version == shop.version:
             return
-        shop.version = wishes.version
-        dropped = [c for c in shop.ahead if not wishes.allow(c.variant, c.row)]
-        shop.ahead = [c for c in shop.ahead if wishes.allow(c.variant, c.row)]
+        shop.version = requests.version
+        dropped = [c for c in shop.ahead if not requests.allow(c.variant, c.row)]
+        shop.ahead = [c for c in shop.ahead if requests.allow(c.variant, c.row)]
         if dropped:
             shop.search.tell([(c, _Cancelled()) for c in dropped])
         try:
-            shop.search.restrict(*restriction(wishes))
+            shop.search.restrict(*restriction(requests))
         except WorkbenchError:  # a log of another version, with another space
-            for error in _hold_what_holds(shop.search, wishes):
+            for error in _hold_what_holds(shop.search, requests):
                 self._say("warning", f"what was pinned or forbidden does not hold: {error.message}", task.name)
 
 
-def _hold_what_holds(search: Search, wishes: Wishes) -> list[WorkbenchError]:
-    """Hold a search to as many of the wishes as its space can meet, one after the other; return why not to the rest."""
-    held: Wishes = replace(wishes, pins={}, forbids={}, variants=set())
-    steps = [("pins", hole, value) for hole, value in wishes.pins.items()]
-    steps += [("forbids", hole, value) for hole, values in wishes.forbids.items() for value in sorted(values)]
-    steps += [("variants", "", variant) for variant in sorted(wishes.variants)]
+def _hold_what_holds(search: Search, requests: TaskRequests) -> list[WorkbenchError]:
+    """Hold a search to as many requests as its space can meet, one after the other; return why not to the rest."""
+    held: TaskRequests = replace(requests, pins={}, forbids={}, variants=set())
+    steps = [("pins", hole, value) for hole, value in requests.pins.items()]
+    steps += [("forbids", hole, value) for hole, values in requests.forbids.items() for value in sorted(values)]
+    steps += [("variants", "", variant) for variant in sorted(requests.variants)]
     problems: list[WorkbenchError] = []
     for kind, hole, value in steps:
         more = held.copy()
@@ -213,6 +213,6 @@ def _hold_what_holds(search: Search, wishes: Wishes) -> list[WorkbenchError]:
     return problems
 
 
-def restriction(wishes: Wishes) -> tuple[Mapping[str, int], Mapping[str, set[int]], set[int]]:
+def restriction(requests: TaskRequests) -> tuple[Mapping[str, int], Mapping[str, set[int]], set[int]]:
     """Return what a search's `restrict` takes, as copies."""
-    return dict(wishes.pins), {h: set(v) for h, v in wishes.forbids.items()}, set(wishes.variants)
+    return dict(requests.pins), {h: set(v) for h, v in requests.forbids.items()}, set(requests.variants)

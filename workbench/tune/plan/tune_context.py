@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from workbench.search.seeds import Seed
     from workbench.space.space import Space
     from workbench.target import Target
-    from workbench.tune.state.run_state import Wishes
+    from workbench.tune.state.run_state import TaskRequests
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenCandidate:
     """A candidate that no search proposed: the default schedule, or one that a person has given.
 
     Attributes
@@ -50,7 +50,7 @@ class Given:
     model: str | None = None
 
 
-class Toolbox:
+class TuneContext:
     """Makes the parts of one run; the cost model is shared by all tasks.
 
     Parameters
@@ -137,11 +137,11 @@ class Toolbox:
         """Return what is to be said about a task's space; empty when there is nothing."""
         return self._remarks.get(task.key, "")
 
-    def check_wishes(self, space: Space, wishes: Wishes) -> None:
+    def check_requests(self, space: Space, requests: TaskRequests) -> None:
         """Raise ``steer.*`` when no candidate of the space meets what was pinned and forbidden."""
         from workbench.search.restriction import Restriction, restricted
 
-        restricted(space.variants, Restriction.of(wishes.pins, wishes.forbids, wishes.variants))
+        restricted(space.variants, Restriction.of(requests.pins, requests.forbids, requests.variants))
 
     # ---- searches ----
 
@@ -221,7 +221,9 @@ class Toolbox:
 
         return schedule_of(task, record)
 
-    def given(self, task: Task, space: Space, variant: int, row: Mapping[str, int], trace: Sequence[Any]) -> Given:
+    def given(
+        self, task: Task, space: Space, variant: int, row: Mapping[str, int], trace: Sequence[Any]
+    ) -> GivenCandidate:
         """Return the candidate that a person has given as a row of a variant or as a trace."""
         return _by_trace(task, trace) if variant < 0 and trace else _by_row(space, variant, row)
 
@@ -250,7 +252,7 @@ def _is_of(source: Any, task: Task) -> bool:
     return bool((Task.of_schedule(source).key if key is None else key) == task.key)
 
 
-def _by_row(space: Space, variant: int, row: Mapping[str, int]) -> Given:
+def _by_row(space: Space, variant: int, row: Mapping[str, int]) -> GivenCandidate:
     import numpy as np
 
     variants = space.variants
@@ -269,7 +271,7 @@ def _by_row(space: Space, variant: int, row: Mapping[str, int]) -> Given:
         limits = [c.label for c in sampler.domain.constraints if not _holds(c, row)]
         raise UsageError("steer.row", "The row breaks a limit of the space", limits)
     key = f"{int(variants[variant].keys(np.asarray(picks)[None])[0]):016x}"
-    return Given(key, "manual", variant, dict(row))
+    return GivenCandidate(key, "manual", variant, dict(row))
 
 
 def _holds(constraint: Any, row: Mapping[str, int]) -> bool:
@@ -278,7 +280,7 @@ def _holds(constraint: Any, row: Mapping[str, int]) -> bool:
     return bool(evaluate(constraint.expr, dict(row), {}) >= 0)
 
 
-def _by_trace(task: Task, trace: Sequence[Any]) -> Given:
+def _by_trace(task: Task, trace: Sequence[Any]) -> GivenCandidate:
     from workbench.schedule import Schedule
     from workbench.space.program_keys import program_key
 
@@ -291,4 +293,4 @@ def _by_trace(task: Task, trace: Sequence[Any]) -> Given:
         raise UsageError(
             "steer.trace", "The schedule has open holes", [h.name for h in schedule.holes], "fill them first"
         )
-    return Given(program_key(schedule.func), "manual", schedule=schedule)
+    return GivenCandidate(program_key(schedule.func), "manual", schedule=schedule)

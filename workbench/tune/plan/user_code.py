@@ -1,7 +1,7 @@
 """What a user has written and hands to a run (a sketch rule, a template, a search, a cost model) may raise anything.
 
 That is the fault of one task: it is told with its place, tried again, and in the end the task is given up, while the
-others go on. So every call from the loop into the toolbox and its searches goes through here.
+others go on. So every call from the loop into the context and its searches goes through here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from workbench.errors import TuneError, WorkbenchError
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
-    from workbench.tune.plan.tune_context import Toolbox
+    from workbench.tune.plan.tune_context import TuneContext
 
 
 class TaskFault(TuneError):
@@ -65,19 +65,19 @@ _PARTS: dict[str, tuple[Callable[[Any, str], AbstractContextManager[None]], str]
     "schedule": (told_of, "schedule of a trial"),
     "predicted": (told_of, "cost model"),
 }
-"""Methods of a toolbox that a user's code may run in: what becomes of what it raises, and the name of the part."""
+"""Methods of a context that a user's code may run in: what becomes of what it raises, and the name of the part."""
 
 _MISSING = object()
 
 
-def guarded(toolbox: Toolbox) -> Toolbox:
-    """Return a toolbox whose parts raise nothing but `WorkbenchError`."""
-    return cast("Toolbox", _GuardedToolbox(toolbox))
+def guarded(context: TuneContext) -> TuneContext:
+    """Return a context whose parts raise nothing but `WorkbenchError`."""
+    return cast("TuneContext", _GuardedContext(context))
 
 
-class _GuardedToolbox:
-    def __init__(self, toolbox: Toolbox) -> None:
-        self._inner = toolbox
+class _GuardedContext:
+    def __init__(self, context: TuneContext) -> None:
+        self._inner = context
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._inner, name)

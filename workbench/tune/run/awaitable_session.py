@@ -9,13 +9,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from workbench.errors import TuneError, UsageError, WorkbenchError
-from workbench.tune.steer.session_methods import Steered
+from workbench.tune.steer.session_methods import SessionMethods
 
 LOOK_S = 0.05
 """How often a coroutine looks whether a session has ended."""
 
 
-class Waiting(Steered):
+class AwaitableSession(SessionMethods):
     """What `TuningSession` offers to those who want it to be over."""
 
     log: str | None

@@ -15,14 +15,14 @@ from workbench.tune.plan.task_searches import TaskSearches
 from workbench.tune.plan.user_code import TaskFault
 from workbench.tune.run.rounds import FINALISTS, Rounds
 from workbench.tune.state.events import Event
-from workbench.tune.state.log_recorder import Journal
+from workbench.tune.state.log_recorder import LogRecorder
 from workbench.tune.state.run_end import End, end_text
-from workbench.tune.state.run_state import Budget, Standing
+from workbench.tune.state.run_state import Budget, RunState
 from workbench.tune.state.task_scheduler import SCHEDULERS, TaskScheduler
 
 if TYPE_CHECKING:
     from workbench.log.writer import LogWriter
-    from workbench.tune.steer.control_file import SessionControl
+    from workbench.tune.state.session_control import SessionControl
 
 T = TypeVar("T")
 
@@ -64,15 +64,15 @@ class TuningLoop:
             self.tasks, plan.active, objective=options.objective, early_stop=options.early_stop, confirm=None,
         )  # fmt: skip
         budget = Budget(plan.trials, plan.seconds)
-        self.standing = Standing(self.tasks, self.scheduler, budget, options.epsilon, self._stamp.own)
+        self.run_state = RunState(self.tasks, self.scheduler, budget, options.epsilon, self._stamp.own)
         for line in writer.lines if writer else ():
-            self.standing.take(line)
-        self._restored = len(self.standing.records)
-        self.elapsed_before = self.standing.elapsed_s
-        self.journal = Journal(self.standing, writer, publish, lambda: self.elapsed)
-        self.searches = TaskSearches(plan, self.standing, self.journal.tell)
+            self.run_state.take(line)
+        self._restored = len(self.run_state.records)
+        self.elapsed_before = self.run_state.elapsed_s
+        self.recorder = LogRecorder(self.run_state, writer, publish, lambda: self.elapsed)
+        self.searches = TaskSearches(plan, self.run_state, self.recorder.tell)
         self.rounds = Rounds(
-            plan, self.standing, self.journal, self.searches, control,
+            plan, self.run_state, self.recorder, self.searches, control,
             going_on=lambda: not control.cancelled and control.proceed() and self.budget_left() > 0,
         )  # fmt: skip
 
@@ -89,7 +89,7 @@ class TuningLoop:
     @property
     def new_trials(self) -> int:
         """Trials of this run."""
-        return len(self.standing.records) - self._restored
+        return len(self.run_state.records) - self._restored
 
     @property
     def untimed(self) -> str:
@@ -98,12 +98,12 @@ class TuningLoop:
 
     def seconds_left(self) -> float:
         """Return the rest of the time limit, infinite without one."""
-        seconds = self.standing.budget.seconds
+        seconds = self.run_state.budget.seconds
         return float("inf") if seconds is None else seconds - (self.elapsed - self.elapsed_before)
 
     def budget_left(self) -> int:
         """Return how many trials may still be made, 0 when trials or time are used up."""
-        budget = self.standing.budget
+        budget = self.run_state.budget
         kept = 0.0
         if self.plan.options.confirm and budget.seconds is not None:
             kept = min(_PLAY_OFF_SHARE * budget.seconds, _PLAY_OFF_S * len(self.scheduler.active))
@@ -111,7 +111,7 @@ class TuningLoop:
                 kept += min(_NETWORK_SHARE * budget.seconds, self._network.cost_s)
         if self.seconds_left() <= kept:
             return 0
-        return budget.trials - len(self.standing.records) if budget.trials is not None else self.plan.batch
+        return budget.trials - len(self.run_state.records) if budget.trials is not None else self.plan.batch
 
     # ---- steps ----
 
@@ -142,7 +142,7 @@ class TuningLoop:
     def pick(self) -> int | None:
         """Return the task to go on with: what was given by hand goes first, even when all tasks rest."""
         possible = [i for i in self.scheduler.active if i not in self.scheduler.faults]
-        added = [i for i in possible if self.standing.wishes[self.tasks[i].key].added]
+        added = [i for i in possible if self.run_state.requests[self.tasks[i].key].added]
         if added:
             return added[0]
         return None if self.plan.options.early_end and self.scheduler.all_rest else self.scheduler.next()
@@ -157,21 +157,21 @@ class TuningLoop:
         self._tell_problem()
         if index is None:
             self.end = self.nothing_next()
-            self.journal.tell("warning", end_text(self.end, given_up=bool(self.scheduler.faults)))
+            self.recorder.tell("warning", end_text(self.end, given_up=bool(self.scheduler.faults)))
         return index
 
     def _tell_left_out(self) -> None:
         """Tell what of the log does not hold for this run."""
-        foreign = self.standing.foreign
+        foreign = self.run_state.foreign
         if foreign:
             ways = list(dict.fromkeys(self._stamp.unlike(record) for record in foreign))
             told = "; ".join(ways[:3])
             text = f"{len(foreign)} trials of the log were measured {told}; they stay in it, and do not count here"
-            self.journal.tell("warning", text)
+            self.recorder.tell("warning", text)
         for task in self.tasks:
-            if task.key in self.standing.outdated:
+            if task.key in self.run_state.outdated:
                 text = "what was pinned, forbidden or added as a row was said about another space: it holds no longer"
-                self.journal.tell("warning", text, task.name)
+                self.recorder.tell("warning", text, task.name)
 
     def _tell_problem(self) -> None:
         """Tell once what is wrong with the user's objective."""
@@ -179,11 +179,11 @@ class TuningLoop:
         if problem is not None and problem.message != self._told:
             self._told = problem.message
             instead = "the sum of weight times latency stands in for it"
-            self.journal.tell("warning", f"{problem.message}; {instead} [{problem.code}]")
+            self.recorder.tell("warning", f"{problem.message}; {instead} [{problem.code}]")
 
     def _restore(self) -> None:
         """Give every search back what the log knows about its task."""
-        known = {record.task_key for record in self.standing.records}
+        known = {record.task_key for record in self.run_state.records}
         for index in self.scheduler.active:
             if self.tasks[index].key in known:
                 with self._tolerated(index):
@@ -218,12 +218,12 @@ class TuningLoop:
             self._faults[index] = self._faults.get(index, 0) + 1
             told = f"{fault.message} [{fault.code}]"
             if self._faults[index] < FAULTS:
-                self.journal.tell("warning", f"{told}; it is tried again", self.tasks[index].name)
+                self.recorder.tell("warning", f"{told}; it is tried again", self.tasks[index].name)
                 return
             self.scheduler.faults[index] = told
             if all(i in self.scheduler.faults for i in self.scheduler.active):
                 raise
-            self.journal.tell("warning", f"this task is given up: {told}", self.tasks[index].name)
+            self.recorder.tell("warning", f"this task is given up: {told}", self.tasks[index].name)
 
     def _time_network(self, last: bool = False) -> None:
         """Measure the network where it is time, or, at the end, where anything has become faster."""
@@ -235,7 +235,7 @@ class TuningLoop:
             return
         self.current = None
         times = {t.key: s.best_ms for t, s in zip(self.tasks, states, strict=True) if s.champion >= 0}
-        records, comparisons = self.standing.records, self.standing.comparisons
+        records, comparisons = self.run_state.records, self.run_state.comparisons
         found = self._in_network(
             lambda: network.measure(records, comparisons, active_ms), "end to end stays a sum of kernels"
         )
@@ -248,8 +248,8 @@ class TuningLoop:
             target=self._stamp.target, caches=self._stamp.caches, host=self._stamp.host, elapsed_s=self.elapsed,
             timestamp=time.time(),
         )  # fmt: skip
-        self.journal.write(line)
-        self.journal.tell("network", f"{line.measured_ms:.4g} ms end to end, {line.untuned_ms:.4g} ms untuned")
+        self.recorder.write(line)
+        self.recorder.tell("network", f"{line.measured_ms:.4g} ms end to end, {line.untuned_ms:.4g} ms untuned")
 
     def _in_network(self, work: Callable[[], dict[str, T]], instead: str) -> dict[str, T]:
         """Do something with the whole network, once more after a pause that has stopped it; empty where the run is to
@@ -260,7 +260,7 @@ class TuningLoop:
             while not found and self._control.proceed():
                 found = work()
         except WorkbenchError as error:
-            self.journal.tell("warning", f"{error.message}; {instead} [{error.code}]")
+            self.recorder.tell("warning", f"{error.message}; {instead} [{error.code}]")
         return found
 
     # ---- the end ----
@@ -301,7 +301,7 @@ class TuningLoop:
         champions = {t.key: s.champion for t, s in zip(self.tasks, states, strict=True) if s.champion >= 0}
         asked = {self.tasks[i].key: trials for i, trials in finalists.items()}
         contests = self._in_network(
-            lambda: network.compare(asked, champions, self.standing.records),
+            lambda: network.compare(asked, champions, self.run_state.records),
             "the last candidates are not timed inside the network",
         )
         for index, trials in finalists.items() if contests else ():

@@ -15,9 +15,9 @@ from workbench.runtime.measuring.comparison_words import SURE, as_fast, how_sure
 from workbench.runtime.measuring.contest import BRIEF, Contest, ContestRules
 from workbench.runtime.measuring.results import Measurement
 from workbench.tune.plan.task_searches import TaskSearches
-from workbench.tune.plan.tune_context import Given
-from workbench.tune.state.log_recorder import Journal, comparison_line, trial_line
-from workbench.tune.state.run_state import Standing
+from workbench.tune.plan.tune_context import GivenCandidate
+from workbench.tune.state.log_recorder import LogRecorder, comparison_line, trial_line
+from workbench.tune.state.run_state import RunState
 from workbench.tune.state.task_scheduler import Terms
 from workbench.tune.state.task_state import PLAY_OFF
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
     from workbench.tune.plan.run_plan import RunPlan
-    from workbench.tune.steer.control_file import SessionControl
+    from workbench.tune.state.session_control import SessionControl
 
 CHALLENGERS = 3
 """Trials of a round that are compared with the best so far."""
@@ -52,15 +52,15 @@ class Rounds:
     def __init__(
         self,
         plan: RunPlan,
-        standing: Standing,
-        journal: Journal,
+        run_state: RunState,
+        recorder: LogRecorder,
         searches: TaskSearches,
         control: SessionControl,
         going_on: Callable[[], bool],
     ) -> None:
         self._plan, self._tasks, self._measurer, self._stamp = plan, plan.tasks, plan.measurer, plan.stamp
-        self._standing, self._scheduler, self._journal = standing, standing.scheduler, journal
-        self._searches, self._toolbox = searches, searches.toolbox
+        self._run_state, self._scheduler, self._recorder = run_state, run_state.scheduler, recorder
+        self._searches, self._context = searches, searches.context
         self._control, self._going_on = control, going_on
         self._number = 0
         self._silent = 0
@@ -78,7 +78,7 @@ class Rounds:
         bool
             False when nothing was measured: the space is exhausted, the time is up, or the session was cancelled.
         """
-        self._number = self._standing.next_round
+        self._number = self._run_state.next_round
         terms = self._scheduler.terms(index)
         terms = replace(terms, reason=self._scheduler.why(index))
         self._confirm(index)  # what was left undecided when the run was killed, or a comparison failed
@@ -92,20 +92,20 @@ class Rounds:
         if not self._going_on():
             self._searches.take_back(index, batch)
             return False
-        before = self._standing.next_trial
+        before = self._run_state.next_trial
         results = self._measure(index, batch, ahead)
         if results is None:
             return False
         tried = {candidate.key for candidate, _ in results}
         self._searches.take_back(index, [c for c in batch if c.key not in tried])
-        if not self._heard(self._standing.next_trial - before):
+        if not self._heard(self._run_state.next_trial - before):
             return False
         self._confirm(index)
         measured = time.monotonic()
         if results:
             self._searches.tell(index, results)
         spent = (asked - began, measured - asked, time.monotonic() - measured)
-        self._close(index, terms, self._standing.next_trial - before, spent)
+        self._close(index, terms, self._run_state.next_trial - before, spent)
         return True
 
     def _heard(self, trials: int) -> bool:
@@ -121,11 +121,11 @@ class Rounds:
     def _candidates(self, index: int, count: int) -> list[Any]:
         """Return new candidates: the default schedule first, then what was given by hand, then proposals."""
         task = self._tasks[index]
-        seen = self._standing.measured[task.key]
+        seen = self._run_state.measured[task.key]
         batch: list[Any] = []
         key = f"default:{task.key}"
         if self._plan.baseline and key not in seen and self._untried(task):
-            batch.append(Given(key, "default"))
+            batch.append(GivenCandidate(key, "default"))
         batch += self._by_hand(index)
         batch = batch[: max(1, count)]
         attempts = 0
@@ -140,23 +140,23 @@ class Rounds:
 
     def _untried(self, task: Task) -> bool:
         """Whether no run has tried anything of a task, whatever a person may have measured."""
-        return all(r.origin == "manual" for r in self._standing.records if r.task_key == task.key)
+        return all(r.origin == "manual" for r in self._run_state.records if r.task_key == task.key)
 
     def _by_hand(self, index: int) -> list[Any]:
         task = self._tasks[index]
         found: list[Any] = []
-        wishes = self._standing.wishes[task.key]
-        for added in list(wishes.added):
+        requests = self._run_state.requests[task.key]
+        for added in list(requests.added):
             space = self._searches.space(index)
             try:
                 args = (added.get("variant", -1), added.get("row", {}), added.get("trace", ()))
-                given = self._toolbox.given(task, space, *args)
+                given = self._context.given(task, space, *args)
             except WorkbenchError as error:  # the log of another version
-                self._journal.tell("warning", f"a candidate by hand cannot be measured: {error.message}", task.name)
-                self._journal.drop(task.key, added)
+                self._recorder.tell("warning", f"a candidate by hand cannot be measured: {error.message}", task.name)
+                self._recorder.drop(task.key, added)
                 continue
-            if given.key in self._standing.measured[task.key]:  # when it was given, its key was another one
-                self._journal.drop(task.key, added)
+            if given.key in self._run_state.measured[task.key]:  # when it was given, its key was another one
+                self._recorder.drop(task.key, added)
             else:
                 found.append(given)
         return found
@@ -166,7 +166,7 @@ class Rounds:
         if schedule is not None:
             return schedule
         if candidate.variant < 0:
-            return self._toolbox.default(self._tasks[index])
+            return self._context.default(self._tasks[index])
         return self._searches.space(index).schedule(candidate)
 
     # ---- measuring ----
@@ -190,7 +190,7 @@ class Rounds:
                 if measurement.status == "cancelled":  # the runner gave up; what it has measured counts
                     break
                 self._add(index, candidate, schedule, measurement)
-                if not isinstance(candidate, Given):
+                if not isinstance(candidate, GivenCandidate):
                     results.append((candidate, measurement))
                 if not self._going_on():
                     break
@@ -200,7 +200,7 @@ class Rounds:
                 close()
         for candidate, text in broken:
             self._add(index, candidate, None, None, text)
-            if not isinstance(candidate, Given):
+            if not isinstance(candidate, GivenCandidate):
                 results.append((candidate, Measurement(status="build_error", error=text)))
         return results
 
@@ -220,8 +220,8 @@ class Rounds:
     def _add(
         self, index: int, candidate: Any, schedule: Schedule | None, measurement: Measurement | None, error: str = ""
     ) -> None:
-        task, number = self._tasks[index], self._standing.next_trial
-        if isinstance(candidate, Given) and schedule is not None:
+        task, number = self._tasks[index], self._run_state.next_trial
+        if isinstance(candidate, GivenCandidate) and schedule is not None:
             candidate = self._judged(task, candidate, schedule)
         record = trial_line(
             task,
@@ -234,31 +234,31 @@ class Rounds:
             round=self._number,
             space=self._searches.space(index).id if candidate.variant >= 0 else "",
             model=candidate.model,
-            elapsed_s=round(self._journal.elapsed(), 4),
+            elapsed_s=round(self._recorder.elapsed(), 4),
         )
-        claimed = self._journal.write(record)
+        claimed = self._recorder.write(record)
         if schedule is not None and record.ok:
             self._searches.of(index).schedules[number] = schedule
-        self._journal.tell("trial", "", task.name, record=record)
+        self._recorder.tell("trial", "", task.name, record=record)
         if claimed:
             self._tell_best(index)
-        if isinstance(candidate, Given) and candidate.origin != "default":
+        if isinstance(candidate, GivenCandidate) and candidate.origin != "default":
             self._searches.learn(index, record)
 
-    def _judged(self, task: Task, given: Given, schedule: Schedule) -> Given:
+    def _judged(self, task: Task, given: GivenCandidate, schedule: Schedule) -> GivenCandidate:
         """Let the model say what it thinks of a candidate that no search has proposed, before it learns from it."""
         try:
-            version = self._toolbox.model_version()
-            score = self._toolbox.predicted(task, schedule)
+            version = self._context.model_version()
+            score = self._context.predicted(task, schedule)
         except WorkbenchError as error:
-            self._journal.tell("warning", f"no prediction for a candidate by hand: {error.message}", task.name)
+            self._recorder.tell("warning", f"no prediction for a candidate by hand: {error.message}", task.name)
             return given
         return given if score is None else replace(given, predicted=score, model=version)
 
     def _tell_best(self, index: int) -> None:
         state = self._scheduler.states[index]
-        record = self._standing.trial(state.champion)
-        self._journal.tell("best", f"{state.best_ms:.4f} ms", self._tasks[index].name, record=record)
+        record = self._run_state.trial(state.champion)
+        self._recorder.tell("best", f"{state.best_ms:.4f} ms", self._tasks[index].name, record=record)
 
     # ---- comparing ----
 
@@ -279,7 +279,7 @@ class Rounds:
         pending = state.challengers(FINALISTS - 1)
         rivals = [*pending, *(t for t in state.rivals(FINALISTS - 1) if t not in pending)][: FINALISTS - 1]
         if rivals:
-            self._number = max(0, self._standing.next_round - 1)
+            self._number = max(0, self._run_state.next_round - 1)
             self._contest(index, rivals, PLAY_OFF, ContestRules())
 
     def _contest(self, index: int, challengers: Sequence[int], reason: str, rules: ContestRules) -> None:
@@ -289,7 +289,7 @@ class Rounds:
             schedules = [self._schedule_of(index, trial) for trial in trials]
             contest = self._measurer.compare(task, schedules, rules)
         except WorkbenchError as error:
-            self._journal.tell("warning", f"no comparison: {error.message} [{error.code}]", task.name)
+            self._recorder.tell("warning", f"no comparison: {error.message} [{error.code}]", task.name)
             return
         if contest.status == "cancelled" or self._control.cancelled:
             return
@@ -297,27 +297,27 @@ class Rounds:
 
     def inside(self, index: int, trials: Sequence[int], contest: Contest) -> None:
         """Take in which of the task's last candidates is the fastest inside the network."""
-        self._number = max(0, self._standing.next_round - 1)
+        self._number = max(0, self._run_state.next_round - 1)
         self._conclude(index, trials, contest, INSIDE)
 
     def _conclude(self, index: int, trials: Sequence[int], contest: Contest, reason: str) -> None:
-        task, elapsed = self._tasks[index], round(self._journal.elapsed(), 4)
+        task, elapsed = self._tasks[index], round(self._recorder.elapsed(), 4)
         line = comparison_line(task, trials, contest, reason, self._stamp, round=self._number, elapsed_s=elapsed)
         if line is None:
-            self._journal.tell("warning", f"no comparison: {contest.error}", task.name)
+            self._recorder.tell("warning", f"no comparison: {contest.error}", task.name)
             return
-        claimed = self._journal.write(line)
+        claimed = self._recorder.write(line)
         self._searches.compared(index, line)
-        self._journal.tell("compare", verdict(line), task.name, record=self._standing.trial(line.winner), line=line)
+        self._recorder.tell("compare", verdict(line), task.name, record=self._run_state.trial(line.winner), line=line)
         if claimed:
             self._tell_best(index)
 
     def _schedule_of(self, index: int, trial: int) -> Schedule:
         shop = self._searches.of(index)
         if trial not in shop.schedules:
-            record = self._standing.trial(trial)
+            record = self._run_state.trial(trial)
             assert record is not None
-            shop.schedules[trial] = self._toolbox.schedule(self._tasks[index], record)
+            shop.schedules[trial] = self._context.schedule(self._tasks[index], record)
         return shop.schedules[trial]
 
     # ---- the round's own line ----
@@ -336,18 +336,18 @@ class Rounds:
             backward=finite(terms.backward),
             optimism=finite(terms.optimism),
             similarity=finite(terms.similarity),
-            epsilon=self._standing.epsilon,
+            epsilon=self._run_state.epsilon,
             tau=getattr(quality, "tau", None),
             spearman=getattr(quality, "spearman", None),
-            model=self._toolbox.model_version(),
+            model=self._context.model_version(),
             ask_s=round(spent[0], 4),
             measure_s=round(spent[1], 4),
             tell_s=round(spent[2], 4),
-            elapsed_s=round(self._journal.elapsed(), 4),
+            elapsed_s=round(self._recorder.elapsed(), 4),
             timestamp=time.time(),
         )
-        self._journal.write(line)
-        self._journal.tell("round", f"{trials} trials: {terms.reason}", task.name, line=line)
+        self._recorder.write(line)
+        self._recorder.tell("round", f"{trials} trials: {terms.reason}", task.name, line=line)
 
     def _quality(self, index: int) -> Any:
         return getattr(self._searches.of(index).search, "quality", None)

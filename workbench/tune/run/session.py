@@ -16,16 +16,17 @@ from workbench.log.reader import to_frame
 from workbench.log.record import Record
 from workbench.log.writer import LogWriter
 from workbench.runtime.machine.quiet import quiet
+from workbench.tune.display.html import session_html
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.plan.task_selection import as_named, position
 from workbench.tune.run import session_report
-from workbench.tune.run.awaitable_session import Waiting
+from workbench.tune.run.awaitable_session import AwaitableSession
 from workbench.tune.run.loop import TuningLoop
 from workbench.tune.state.events import Event, EventBus, Progress, Snapshot, State
 from workbench.tune.state.run_end import end_word
+from workbench.tune.state.session_control import SessionControl
 from workbench.tune.state.trial_forecast import forecast
 from workbench.tune.steer.command_queue import CommandQueue
-from workbench.tune.steer.control_file import SessionControl
 
 if TYPE_CHECKING:
     import pandas
@@ -33,13 +34,13 @@ if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
     from workbench.space.space import Space
-    from workbench.tune.state.run_state import Wishes
+    from workbench.tune.state.run_state import TaskRequests
     from workbench.tune.state.task_scheduler import Terms
 
 __all__ = ["SessionControl", "TuningSession"]
 
 
-class TuningSession(Waiting):
+class TuningSession(AwaitableSession):
     """Tunes in the background; made by `workbench.tune`.
 
     All methods may be called from any thread, in any state, any number of times. Used as a context manager, it stops
@@ -71,7 +72,10 @@ class TuningSession(Waiting):
             self._plan, self.tasks = plan, tuple(plan.tasks)
             self.log = None if plan.log is None else os.fspath(plan.log)
             self._loop = TuningLoop(plan, writer, self._control, self._publish)
-            self._queue = CommandQueue(self._loop, self._move, lambda: self.state)
+            loop = self._loop
+            self._queue = CommandQueue(
+                plan, loop.run_state, loop.searches, loop.recorder, self._move, lambda: self.state
+            )
             self._queue.begin()
         except BaseException:
             if writer is not None:
@@ -117,7 +121,7 @@ class TuningSession(Waiting):
 
     def _prepare(self) -> None:
         with contextlib.suppress(Exception):  # what cannot be loaded is told where it is needed
-            self._plan.toolbox.prepare()
+            self._plan.context.prepare()
 
     # ---- the thread ----
 
@@ -140,7 +144,7 @@ class TuningSession(Waiting):
         with contextlib.ExitStack() as steps:  # whatever one of them raises, all are taken
             for step in (self.events.close, self._ended.set, lambda: _LIVE.discard(self)):
                 steps.callback(step)
-            for step in (self._loop.journal.close, self._queue.close, self._plan.measurer.close):
+            for step in (self._loop.recorder.close, self._queue.close, self._plan.measurer.close):
                 steps.callback(step)
             if self.state == "cancelled":
                 self._plan.measurer.kill()
@@ -164,33 +168,33 @@ class TuningSession(Waiting):
     @property
     def lines(self) -> tuple[Record | Comparison | NetworkTime, ...]:
         """The trials of `records`, the comparisons and the measurements of the network, in the order of the log."""
-        return tuple(self._loop.standing.lines)
+        return tuple(self._loop.run_state.lines)
 
     @property
     def records(self) -> tuple[Record, ...]:
         """All trials of the log so far, those of earlier runs included; not those for another target or with other
         caches.
         """
-        return tuple(self._loop.standing.records)
+        return tuple(self._loop.run_state.records)
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """All comparisons of the log so far."""
-        return tuple(self._loop.standing.comparisons)
+        return tuple(self._loop.run_state.comparisons)
 
     @property
     def rounds(self) -> tuple[Round, ...]:
         """All rounds of the log so far."""
-        return tuple(self._loop.standing.rounds)
+        return tuple(self._loop.run_state.rounds)
 
     @property
     def steered(self) -> tuple[Command, ...]:
         """All commands of the log so far, refused ones included."""
-        return tuple(self._loop.standing.commands)
+        return tuple(self._loop.run_state.commands)
 
-    def held(self, task: Task | int | str | None = None) -> Wishes:
+    def held(self, task: Task | int | str | None = None) -> TaskRequests:
         """Return what is pinned and forbidden for a task, and what waits to be measured because somebody added it."""
-        return self._loop.standing.wishes[self.tasks[self._position(task)].key].copy()
+        return self._loop.run_state.requests[self.tasks[self._position(task)].key].copy()
 
     def terms(self, task: Task | int | str | None = None) -> Terms:
         """Return what the task scheduler expects of a task, and why."""
@@ -203,7 +207,7 @@ class TuningSession(Waiting):
     @property
     def random_share(self) -> float:
         """Share of candidates that are drawn at random, as the start of the run or the latest command has set it."""
-        return self._loop.standing.epsilon
+        return self._loop.run_state.epsilon
 
     @property
     def failure(self) -> BaseException | None:
@@ -218,11 +222,11 @@ class TuningSession(Waiting):
     @property
     def progress(self) -> Progress:
         """Trials done and allowed, time used and expected."""
-        return session_report.progress(self._loop, *self._control.standing)
+        return session_report.progress(self._loop, *self._control.state_and_end)
 
     def snapshot(self) -> Snapshot:
         """Return everything that a display shows, as one value."""
-        return session_report.snapshot(self._loop, *self._control.standing)
+        return session_report.snapshot(self._loop, *self._control.state_and_end)
 
     def table(self) -> pandas.DataFrame:
         """Return the task table: one row per task, with what decides about its next trials."""
@@ -244,11 +248,11 @@ class TuningSession(Waiting):
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
         """Write the cost model as it is now; ``TuneOptions(model=path)`` lets another run start from it."""
-        self._plan.toolbox.save_model(path)
+        self._plan.context.save_model(path)
 
     def frame(self) -> pandas.DataFrame:
         """Return all trials in the form of `read_log`."""
-        return to_frame(self._loop.standing.lines)
+        return to_frame(self._loop.run_state.lines)
 
     def _position(self, task: Task | int | str | None) -> int:
         if task is None and len(self.tasks) > 1:
@@ -274,18 +278,16 @@ class TuningSession(Waiting):
         if best is None:
             hint = "let the session measure some trials first, or read the errors in frame()"
             raise UsageError("usage.nothing_measured", "No trial of this task was valid so far", [found.name], hint)
-        return self._plan.toolbox.schedule(found, best.record)
+        return self._plan.context.schedule(found, best.record)
 
     def __repr__(self) -> str:
         tasks = f"{len(self.tasks)} task{'s' if len(self.tasks) != 1 else ''}"
-        done, total = len(self._loop.standing.records), self._loop.standing.budget.trials
+        done, total = len(self._loop.run_state.records), self._loop.run_state.budget.trials
         many = f"{done}{f' of {total}' if total is not None else ''} trials"
-        return f"<TuningSession {end_word(*self._control.standing)}: {tasks}, {many}>"
+        return f"<TuningSession {end_word(*self._control.state_and_end)}: {tasks}, {many}>"
 
     def _repr_html_(self) -> str:
-        from workbench.tune.display.html import session_html
-
-        return session_html(self)
+        return session_html(self.snapshot(), self.log, self.failure, self.records)
 
 
 _LIVE: weakref.WeakSet[TuningSession] = weakref.WeakSet()

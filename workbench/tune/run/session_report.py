@@ -23,7 +23,7 @@ LAST = 5
 
 def progress(loop: TuningLoop, state: State, end: End) -> Progress:
     """Return trials done and allowed, time used and expected."""
-    done, elapsed, budget = len(loop.standing.records), loop.elapsed, loop.standing.budget
+    done, elapsed, budget = len(loop.run_state.records), loop.elapsed, loop.run_state.budget
     here = max(1e-9, elapsed - loop.elapsed_before)
     rate = loop.new_trials / here
     shares: list[float] = []
@@ -47,7 +47,7 @@ def snapshot(loop: TuningLoop, state: State, end: End) -> Snapshot:
     next_id = None if state in FINAL else loop.current
     untuned = total([(r.weight, r.untuned_ms) for r in shown])
     tuned = total([(r.weight, r.latency_ms) for r in shown])
-    waiting = sum(len(loop.standing.wishes[loop.tasks[i].key].added) for i in loop.scheduler.active)
+    waiting = sum(len(loop.run_state.requests[loop.tasks[i].key].added) for i in loop.scheduler.active)
     network = loop.scheduler.whole.last
     return Snapshot(
         state, rows, progress(loop, state, end), tuned, untuned, next_id, end, waiting, network, loop.untimed
@@ -55,11 +55,11 @@ def snapshot(loop: TuningLoop, state: State, end: End) -> Snapshot:
 
 
 def _row(loop: TuningLoop, session: State, index: int) -> TaskRow:
-    task, scheduler, standing = loop.tasks[index], loop.scheduler, loop.standing
+    task, scheduler, run_state = loop.tasks[index], loop.scheduler, loop.run_state
     state = scheduler.states[index]
     best = state.ledger.best
     latency = None if best is None else best.ms
-    quality = standing.quality.get(task.key)
+    quality = run_state.quality.get(task.key)
     return TaskRow(
         index,
         task.key,
@@ -148,7 +148,7 @@ def why(loop: TuningLoop) -> str:
 
 def explain(loop: TuningLoop, index: int) -> str:
     """Return what is known about one task."""
-    task, state, standing = loop.tasks[index], loop.scheduler.states[index], loop.standing
+    task, state, run_state = loop.tasks[index], loop.scheduler.states[index], loop.run_state
     lines = [f"task {index} {task.name}: {state.trials} trials in {state.rounds} rounds, {state.failed} failed"]
     best = state.ledger.best
     if best is None:
@@ -160,18 +160,18 @@ def explain(loop: TuningLoop, index: int) -> str:
         lines += [f"  {step.reason}" for step in state.ledger.course[-LAST:] if step.reason]
     if state.pending:
         lines.append(f"  still to be compared with it: trials {', '.join(map(str, sorted(state.pending)))}")
-    compared = [c for c in standing.comparisons if c.task_key == task.key]
+    compared = [c for c in run_state.comparisons if c.task_key == task.key]
     lines += [f"  {c.reason}: {verdict(c)}" for c in compared[-LAST:]]
-    known = standing.quality.get(task.key)
+    known = run_state.quality.get(task.key)
     if known is not None and known.spearman is not None:
         lines.append(f"  model {known.model}: rank correlation {known.spearman:.2f} with what came after")
-    wishes = standing.wishes[task.key]
-    held = [f"{hole} = {value}" for hole, value in wishes.pins.items()]
-    held += [f"{hole} ≠ {', '.join(map(str, sorted(values)))}" for hole, values in wishes.forbids.items()]
-    held += [f"not sketch {v}" for v in sorted(wishes.variants)]
+    requests = run_state.requests[task.key]
+    held = [f"{hole} = {value}" for hole, value in requests.pins.items()]
+    held += [f"{hole} ≠ {', '.join(map(str, sorted(values)))}" for hole, values in requests.forbids.items()]
+    held += [f"not sketch {v}" for v in sorted(requests.variants)]
     if held:
         lines.append(f"  held: {'; '.join(held)}")
-    if wishes.added:
-        lines.append(f"  by hand, to be measured next: {len(wishes.added)}")
+    if requests.added:
+        lines.append(f"  by hand, to be measured next: {len(requests.added)}")
     lines.append(f"  why it is where it is: {loop.scheduler.why(index)}")
     return legible("\n".join(lines))

@@ -15,7 +15,7 @@ from workbench.log.similar_tasks import differences
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.measurer import LocalMeasurer, constants_of
 from workbench.tune.plan.run_plan import RunPlan
-from workbench.tune.plan.tune_context import Toolbox, check_seeds
+from workbench.tune.plan.tune_context import TuneContext, check_seeds
 from workbench.tune.run.session import TuningSession
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def tune(
         planned["trials"] = TRIALS_PER_TASK * len(tasks)
     plan = RunPlan(
         tasks,
-        toolbox=Toolbox(resolved, options, seed, space_of, check_seeds(seeds)),
+        context=TuneContext(resolved, options, seed, space_of, check_seeds(seeds)),
         measurer=LocalMeasurer(resolved, options, seed, options.runner),
         network=_network(what, resolved, options),
         options=options,

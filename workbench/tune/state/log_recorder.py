@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from workbench.runtime.measuring.contest import Contest
     from workbench.runtime.measuring.results import Measurement
     from workbench.schedule import Schedule
-    from workbench.tune.state.run_state import Standing
+    from workbench.tune.state.run_state import RunState
 
 
-class Journal:
-    """The one way by which lines get into the log and the standing, from any thread.
+class LogRecorder:
+    """The one way by which lines get into the log and the run_state, from any thread.
 
     Parameters
     ----------
@@ -40,12 +40,12 @@ class Journal:
 
     def __init__(
         self,
-        standing: Standing,
+        run_state: RunState,
         writer: LogWriter | None,
         publish: Callable[[Event], None],
         elapsed: Callable[[], float],
     ) -> None:
-        self._standing, self._writer, self._publish, self.elapsed = standing, writer, publish, elapsed
+        self._run_state, self._writer, self._publish, self.elapsed = run_state, writer, publish, elapsed
         self._lock = threading.RLock()
         self._closed = False
 
@@ -57,19 +57,19 @@ class Journal:
             if self._writer is not None:
                 self._writer.append(line)
             before = self._champion(line)
-            self._standing.take(line)
+            self._run_state.take(line)
             return self._champion(line) != before
 
     def _champion(self, line: Any) -> tuple[int, ...]:
-        scheduler = self._standing.scheduler
+        scheduler = self._run_state.scheduler
         states = zip(scheduler.tasks, scheduler.states, strict=True)
         return tuple(s.champion for t, s in states if t.key == getattr(line, "task_key", None))
 
     def drop(self, task_key: str, added: Mapping[str, Any]) -> None:
         """Give up a candidate by hand that cannot be measured; commands that add others come from any thread."""
         with self._lock:
-            wishes = self._standing.wishes[task_key]
-            wishes.added = [a for a in wishes.added if a is not added]
+            requests = self._run_state.requests[task_key]
+            requests.added = [a for a in requests.added if a is not added]
 
     def tell(self, kind: EventKind, message: str = "", task: str | None = None, **more: Any) -> None:
         """Publish an event."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.log.lines import AnyLine, Command, Comparison, NetworkTime, Round
 from workbench.log.record import Record
+from workbench.provided import Provided
 from workbench.tune.options import is_epsilon
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ START = "start"
 
 
 @dataclass(slots=True)
-class Wishes:
+class TaskRequests:
     """What a person has ruled out for one task, and added to it.
 
     Attributes
@@ -42,16 +43,16 @@ class Wishes:
     added: list[Mapping[str, Any]] = field(default_factory=list)
     version: int = 0
 
-    def copy(self) -> Wishes:
+    def copy(self) -> TaskRequests:
         """Return a copy that nobody else changes."""
         forbids = {hole: set(values) for hole, values in self.forbids.items()}
         held = replace(self, pins=dict(self.pins), forbids=forbids, variants=set(self.variants))
         held.added = list(self.added)
         return held
 
-    def without_rows(self) -> Wishes:
+    def without_rows(self) -> TaskRequests:
         """Return what is left of them in another space: the schedules by hand."""
-        return Wishes(added=[a for a in self.added if a.get("variant") is None], version=self.version + 1)
+        return TaskRequests(added=[a for a in self.added if a.get("variant") is None], version=self.version + 1)
 
     def allow(self, variant: int, row: Mapping[str, int]) -> bool:
         """Whether a row may be tried."""
@@ -70,7 +71,7 @@ class Budget:
     seconds: float | None = None
 
 
-class Standing:
+class RunState:
     """The run's state.
 
     Parameters
@@ -99,7 +100,7 @@ class Standing:
         Task key -> keys of the candidates that were tried.
     quality : dict of str to Round
         Task key -> its last round that knew how good the model is.
-    wishes : dict of str to Wishes
+    requests : dict of str to TaskRequests
     next_trial, next_round : int
     elapsed_s : float
         Tuning time of the log.
@@ -123,7 +124,7 @@ class Standing:
         self.commands: list[Command] = []
         self.measured: dict[str, set[str]] = {task.key: set() for task in tasks}
         self.quality: dict[str, Round] = {}
-        self.wishes: dict[str, Wishes] = {task.key: Wishes() for task in tasks}
+        self.requests: dict[str, TaskRequests] = {task.key: TaskRequests() for task in tasks}
         self.next_trial = 0
         self.next_round = 0
         self.elapsed_s = 0.0
@@ -169,13 +170,11 @@ class Standing:
         key = record.task_key
         if key in self.measured and record.key:
             self.measured[key].add(record.key)
-            wishes = self.wishes[key]
-            if wishes.added:
-                wishes.added = [a for a in wishes.added if a.get("key") != record.key]
+            requests = self.requests[key]
+            if requests.added:
+                requests.added = [a for a in requests.added if a.get("key") != record.key]
 
     def _command(self, line: Command) -> None:
-        from workbench.tune.steer.commands import parse_order
-
         self.commands.append(line)
         if line.id:
             self._ids.add(line.id)
@@ -183,9 +182,8 @@ class Standing:
             if line.accepted:  # nobody can give it as a command, but somebody may try
                 self._begin(line.args)
             return
-        order = parse_order(line.name, line.args) if line.accepted else None
-        if order is not None:
-            order.apply(self)
+        if line.accepted:
+            apply_command(self, line)
 
     def _begin(self, args: Mapping[str, Any]) -> None:
         """Take in with what a run was started: what differs from the start before it is newer than all commands."""
@@ -202,12 +200,12 @@ class Standing:
 
     def _drop_rows(self) -> tuple[str, ...]:
         """Forget what was said about holes and variants of another space; return the tasks that it was said of."""
-        left = {key: wishes.without_rows() for key, wishes in self.wishes.items()}
+        left = {key: requests.without_rows() for key, requests in self.requests.items()}
         dropped = tuple(
-            key for key, wishes in self.wishes.items() if replace(left[key], version=wishes.version) != wishes
+            key for key, requests in self.requests.items() if replace(left[key], version=requests.version) != requests
         )
         for key in dropped:
-            self.wishes[key] = left[key]
+            self.requests[key] = left[key]
             self.scheduler.reopen(key)
         return dropped
 
@@ -220,3 +218,7 @@ class Standing:
     def knows(self, command: str) -> bool:
         """Whether a command with this identifier was carried out or refused before."""
         return command in self._ids
+
+
+apply_command: Provided[[RunState, Command], None] = Provided("steering commands")
+"""Changes what follows from an accepted command of a log; one that this version does not know changes nothing."""

@@ -1,7 +1,7 @@
-"""How commands to a running session are declared and read, whoever sends them; `steering` has the commands.
+"""How commands to a running session are declared and read, whoever sends them; `commands` has them.
 
-A command is a frozen dataclass under `@order(name)` and a form (`workbench.forms`), so that it reads the same in
-Python, in a control file, on the command line and in the log. `settle` checks it against the session and returns it as
+A command is a frozen dataclass under `@steering_command(name)` and a form (`workbench.forms`), so that it reads the same
+in Python, in a control file, on the command line and in the log. `settle` checks it against the session and returns it as
 it is written down; `apply` changes what follows from the log (so it happens again on resume); `act` does what concerns
 the running process only. Nothing that is sent is ever executed.
 """
@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from workbench.arguments import index
 from workbench.errors import WorkbenchError
 from workbench.forms import Form, Kind, Text
+from workbench.log.lines import Command
 from workbench.registry import Registry
+from workbench.tune.state.run_state import RunState, apply_command
 
 if TYPE_CHECKING:
-    from workbench.tune.state.run_state import Standing
     from workbench.tune.steer.command_queue import CommandQueue
 
 
@@ -27,7 +28,7 @@ MOST_VALUES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Order(Form):
+class SteeringCommand(Form):
     """Base of all commands."""
 
     argument_code: ClassVar[str] = "steer.argument"
@@ -48,43 +49,46 @@ class Order(Form):
         """Return the arguments that were given, as they stand in the log."""
         return {name: list(v) if isinstance(v, tuple) else v for name, v in self.said().items()}
 
-    def settle(self, queue: CommandQueue) -> Order:
+    def settle(self, queue: CommandQueue) -> SteeringCommand:
         """Return the command as it is to be written down; raise a `WorkbenchError` that says why it is refused."""
         return self
 
-    def apply(self, standing: Standing) -> None:
+    def apply(self, run_state: RunState) -> None:
         """Change what follows from the log."""
 
     def act(self, queue: CommandQueue) -> None:
         """Do what concerns the running process."""
 
 
-_O = TypeVar("_O", bound=type[Order])
-ORDERS: Registry[type[Order]] = Registry("command", "commands", "steer.command")
+_C = TypeVar("_C", bound=type[SteeringCommand])
+STEERING_COMMANDS: Registry[type[SteeringCommand]] = Registry("command", "commands", "steer.command")
 
 
-def order(name: str) -> Callable[[_O], _O]:
+def steering_command(name: str) -> Callable[[_C], _C]:
     """Declare a command; the first line of the class's text says what it does."""
 
-    def register(cls: _O) -> _O:
+    def register(cls: _C) -> _C:
         cls.declare(name)
-        ORDERS[name] = cls
+        STEERING_COMMANDS[name] = cls
         return cls
 
     return register
 
 
-def read_order(name: object, args: Mapping[str, Any]) -> Order:
+def read_command(name: object, args: Mapping[str, Any]) -> SteeringCommand:
     """Return a command; ``steer.command`` or ``steer.argument`` when it is none."""
-    return ORDERS.find(name).read(args)
+    return STEERING_COMMANDS.find(name).read(args)
 
 
-def parse_order(name: str, args: Mapping[str, Any]) -> Order | None:
-    """Return a command of a log, or None for one that this version does not know."""
+def _apply(run_state: RunState, line: Command) -> None:
     try:
-        return read_order(name, args)
-    except WorkbenchError:
-        return None
+        command = read_command(line.name, line.args)
+    except WorkbenchError:  # of another version
+        return
+    command.apply(run_state)
+
+
+apply_command.provide(_apply)
 
 
 def documentation() -> list[dict[str, Any]]:
@@ -99,7 +103,7 @@ def documentation() -> list[dict[str, Any]]:
                 if not f.kind.hidden
             ],
         }
-        for name, cls in ORDERS.items()
+        for name, cls in STEERING_COMMANDS.items()
     ]
 
 

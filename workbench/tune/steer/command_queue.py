@@ -12,15 +12,16 @@ from workbench.errors import TuneError, UsageError, WorkbenchError
 from workbench.log.lines import Command
 from workbench.tune.state.objective import objective_text
 from workbench.tune.state.run_state import START
-from workbench.tune.steer.commands import Order, read_order
+from workbench.tune.steer.commands import SteeringCommand, read_command
 from workbench.tune.steer.control_file import Mailbox, Message
 
 if TYPE_CHECKING:
-    from workbench.graph.tasks import Task
-    from workbench.tune.plan.tune_context import Given
-    from workbench.tune.run.loop import TuningLoop
+    from workbench.tune.plan.run_plan import RunPlan
+    from workbench.tune.plan.task_searches import TaskSearches
+    from workbench.tune.plan.tune_context import GivenCandidate
     from workbench.tune.state.events import State
-    from workbench.tune.state.run_state import Standing, Wishes
+    from workbench.tune.state.log_recorder import LogRecorder
+    from workbench.tune.state.run_state import RunState, TaskRequests
 
 CLOSE_S = 5.0
 """Time that a callback of a command from the control file is waited for at the end, in seconds."""
@@ -40,39 +41,38 @@ class CommandQueue:
         Pauses, resumes, stops or cancels the session.
     state : callable
         Returns the session's state.
+
+    Attributes
+    ----------
+    thread : Thread or None
+        The thread that reads the control file.
     """
 
-    def __init__(self, loop: TuningLoop, move: Callable[[str], None], state: Callable[[], State]) -> None:
-        self._loop, self._toolbox, self._move, self._state = loop, loop.plan.toolbox, move, state
+    def __init__(
+        self,
+        plan: RunPlan,
+        run_state: RunState,
+        searches: TaskSearches,
+        recorder: LogRecorder,
+        move: Callable[[str], None],
+        state: Callable[[], State],
+    ) -> None:
+        self._plan, self.tasks, self.run_state = plan, plan.tasks, run_state
+        self._searches, self._recorder, self.move, self._state = searches, recorder, move, state
         self._lock = threading.RLock()
         self._ended = threading.Event()
         self._mailbox: Mailbox | None = None
-        self._thread: threading.Thread | None = None
-
-    @property
-    def thread(self) -> threading.Thread | None:
-        """The thread that reads the control file."""
-        return self._thread
+        self.thread: threading.Thread | None = None
 
     # ---- what commands need ----
 
-    @property
-    def tasks(self) -> Sequence[Task]:
-        """All tasks of the session."""
-        return self._loop.tasks
-
-    @property
-    def standing(self) -> Standing:
-        """Where the run stands."""
-        return self._loop.standing
-
-    def check_wishes(self, index: int, wishes: Wishes) -> None:
+    def check_requests(self, index: int, requests: TaskRequests) -> None:
         """Raise ``steer.*`` when no candidate of the task's space meets them."""
-        self._toolbox.check_wishes(self._loop.searches.space(index), wishes)
+        self._plan.context.check_requests(self._searches.space(index), requests)
 
-    def given(self, index: int, variant: int, row: Mapping[str, int], trace: Sequence[Any]) -> Given:
+    def given(self, index: int, variant: int, row: Mapping[str, int], trace: Sequence[Any]) -> GivenCandidate:
         """Return the candidate that a person has given."""
-        return self._toolbox.given(self.tasks[index], self._loop.searches.space(index), variant, row, trace)
+        return self._plan.context.given(self.tasks[index], self._searches.space(index), variant, row, trace)
 
     def check_move(self, how: str) -> None:
         """Raise ``steer.state`` where a pause or its end would mean nothing and not be remembered either."""
@@ -81,22 +81,18 @@ class CommandQueue:
             message = "The session was not started yet" if state == "idle" else "The session is about to end"
             raise UsageError("steer.state", f"{message}, so '{how}' would do nothing", [how])
 
-    def move(self, how: str) -> None:
-        """Pause, resume, stop or cancel."""
-        self._move(how)
-
     def begin(self) -> None:
         """Write down with what the run is started, and by whom; commands that come later are for it."""
-        plan, options = self._loop.plan, self._loop.plan.options
+        plan, options = self._plan, self._plan.options
         args: dict[str, Any] = {
             "trials": plan.trials, "seconds": plan.seconds, "epsilon": float(options.epsilon),
-            "confirm": options.confirm, "space": self._toolbox.origin(),
+            "confirm": options.confirm, "space": self._plan.context.origin(),
         }  # fmt: skip
-        if len(active := self.standing.scheduler.active) < len(self.tasks):
+        if len(active := self.run_state.scheduler.active) < len(self.tasks):
             args["tasks"] = [self.tasks[index].key for index in sorted(active)]
         if options.objective is not None:
             args["objective"] = objective_text(options.objective)
-        self._loop.journal.write(self._line(START, args, _source(plan.source), ""))
+        self._recorder.write(self._line(START, args, _source(plan.source), ""))
         if plan.log is not None:
             self._mailbox = Mailbox(plan.log)
 
@@ -123,14 +119,14 @@ class CommandQueue:
                 self._refuse(name, args, source, id, error)
                 raise
             line = self._line(settled.name, settled.to_json(), source, id)
-            self._loop.journal.write(line)
+            self._recorder.write(line)
             self._tell(line)
             settled.act(self)
             return line
 
-    def _settled(self, name: str, args: Mapping[str, Any]) -> Order:
+    def _settled(self, name: str, args: Mapping[str, Any]) -> SteeringCommand:
         try:
-            return read_order(name, args).settle(self)
+            return read_command(name, args).settle(self)
         except WorkbenchError:
             raise
         except Exception as error:  # whatever odd values may cause: a session never ends by a command
@@ -142,11 +138,11 @@ class CommandQueue:
         hint = f" ({error.hint})" if error.hint else ""
         text = f"{error.message}{hint} [{error.code}]"
         line = self._line(str(name)[:40] if isinstance(name, str) else shown(name), small, source, id, text)
-        self._loop.journal.write(line)
+        self._recorder.write(line)
         self._tell(line)
 
     def _line(self, name: str, args: Mapping[str, Any], source: str, id: str, error: str = "") -> Command:
-        elapsed = round(self._loop.elapsed, 4)
+        elapsed = round(self._recorder.elapsed(), 4)
         return Command(
             id=id, name=name, args=args, source=source, accepted=not error, error=error, elapsed_s=elapsed,
             timestamp=time.time(),
@@ -157,15 +153,15 @@ class CommandQueue:
         name = next((task.name for task in self.tasks if task.key == key), None)
         words = " ".join(f"{k}={_short(v)}" for k, v in line.args.items() if k not in ("trace", "key"))
         text = f"{line.name} {words}".strip()
-        self._loop.journal.tell("command", f"{text}: {line.error}" if line.error else text, name, line=line)
+        self._recorder.tell("command", f"{text}: {line.error}" if line.error else text, name, line=line)
 
     # ---- the control file ----
 
     def start(self) -> None:
         """Begin to read the control file, if there is a log that it lies beside."""
-        if self._mailbox is not None and self._thread is None:
-            self._thread = threading.Thread(target=self._read, name="workbench-control", daemon=True)
-            self._thread.start()
+        if self._mailbox is not None and self.thread is None:
+            self.thread = threading.Thread(target=self._read, name="workbench-control", daemon=True)
+            self.thread.start()
 
     def _read(self) -> None:
         assert self._mailbox is not None
@@ -177,13 +173,13 @@ class CommandQueue:
                     self._take(message)
                 except Exception as error:  # the next command is to be heard all the same
                     text = f"control file: {type(error).__name__}: {shown(str(error))} [steer.failed]"
-                    self._loop.journal.tell("warning", text)
+                    self._recorder.tell("warning", text)
 
     def _take(self, message: Message) -> None:
         if message.problem and not message.id:
-            self._loop.journal.tell("warning", f"control file: {message.problem} [{message.code}]")
+            self._recorder.tell("warning", f"control file: {message.problem} [{message.code}]")
             return
-        if self.standing.knows(message.id):
+        if self.run_state.knows(message.id):
             return
         try:
             if message.problem:
@@ -197,8 +193,8 @@ class CommandQueue:
     def close(self) -> None:
         """Take no more commands."""
         self._ended.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(CLOSE_S)
+        if self.thread is not None and self.thread is not threading.current_thread():
+            self.thread.join(CLOSE_S)
         if self._mailbox is not None:
             self._mailbox.discard()
 

@@ -1,6 +1,6 @@
 """What a running session can be told: pause, resume, stop, cancel, pin, forbid, release, add, budget, epsilon.
 
-Each command is one declaration, see `orders`.
+Each command is one declaration, see `command_forms`.
 """
 
 from __future__ import annotations
@@ -14,26 +14,25 @@ from workbench.forms import Many, Real, Table, Text, Whole
 from workbench.tune.options import check_epsilon, is_epsilon
 from workbench.tune.plan.task_selection import position
 from workbench.tune.steer.command_forms import (
-    ORDERS,
-    Order,
+    STEERING_COMMANDS,
+    SteeringCommand,
     TaskRef,
     documentation,
-    order,
-    parse_order,
-    read_order,
+    read_command,
+    steering_command,
 )
 
 if TYPE_CHECKING:
-    from workbench.tune.state.run_state import Standing, Wishes
+    from workbench.tune.state.run_state import RunState, TaskRequests
     from workbench.tune.steer.command_queue import CommandQueue
 
-__all__ = ["ORDERS", "Order", "documentation", "parse_order", "read_order"]
+__all__ = ["STEERING_COMMANDS", "SteeringCommand", "documentation", "read_command"]
 
 
-class _Move(Order):
+class _Move(SteeringCommand):
     __slots__ = ()
 
-    def settle(self, queue: CommandQueue) -> Order:
+    def settle(self, queue: CommandQueue) -> SteeringCommand:
         """Refuse what would mean nothing now."""
         queue.check_move(self.name)
         return self
@@ -43,35 +42,35 @@ class _Move(Order):
         queue.move(self.name)
 
 
-@order("pause")
+@steering_command("pause")
 @dataclass(frozen=True, slots=True)
 class Pause(_Move):
     """Hold after the trial in flight."""
 
 
-@order("resume")
+@steering_command("resume")
 @dataclass(frozen=True, slots=True)
 class Resume(_Move):
     """Go on after `pause`."""
 
 
-@order("stop")
+@steering_command("stop")
 @dataclass(frozen=True, slots=True)
 class Stop(_Move):
     """End after the trial in flight and keep everything."""
 
 
-@order("cancel")
+@steering_command("cancel")
 @dataclass(frozen=True, slots=True)
 class Cancel(_Move):
     """End now; the trial in flight is thrown away."""
 
 
 def _require_active(queue: CommandQueue, index: int) -> None:
-    if index not in queue.standing.scheduler.active:
+    if index not in queue.run_state.scheduler.active:
         message = "This task is not tuned in this run"
         raise UsageError("steer.task", message, [queue.tasks[index].name], "start a run that tunes it")
-    fault = queue.standing.scheduler.faults.get(index)
+    fault = queue.run_state.scheduler.faults.get(index)
     if fault is not None:
         raise UsageError(
             "steer.task", f"This task was given up: {fault}", [queue.tasks[index].name], "the next run tries it again"
@@ -79,7 +78,7 @@ def _require_active(queue: CommandQueue, index: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _OfTask(Order):
+class _OfTask(SteeringCommand):
     task: Annotated[str, TaskRef("the task: its number, key or name")]
 
     def _index(self, queue: CommandQueue) -> int:
@@ -91,26 +90,26 @@ class _OfTask(Order):
     def _checked(self, queue: CommandQueue) -> Any:
         """Try it on a copy of what is ruled out so far."""
         settled = self._settled(queue)
-        wishes = queue.standing.wishes[settled.task].copy()
-        settled.change(wishes)
-        queue.check_wishes(self._index(queue), wishes)
+        requests = queue.run_state.requests[settled.task].copy()
+        settled.change(requests)
+        queue.check_requests(self._index(queue), requests)
         return settled
 
-    def apply(self, standing: Standing) -> None:
+    def apply(self, run_state: RunState) -> None:
         """Change what is ruled out for the task."""
-        wishes = standing.wishes.get(self.task)
-        if wishes is not None:
-            changed = wishes.copy()  # the loop may be reading what there is
+        requests = run_state.requests.get(self.task)
+        if requests is not None:
+            changed = requests.copy()  # the loop may be reading what there is
             self.change(changed)
             changed.version += 1
-            standing.wishes[self.task] = changed
-            standing.scheduler.reopen(self.task)
+            run_state.requests[self.task] = changed
+            run_state.scheduler.reopen(self.task)
 
-    def change(self, wishes: Wishes) -> None:
+    def change(self, requests: TaskRequests) -> None:
         """Change what is ruled out."""
 
 
-@order("pin")
+@steering_command("pin")
 @dataclass(frozen=True, slots=True)
 class Pin(_OfTask):
     """Hold a hole, a number that the tuner chooses, at one value in all candidates that are proposed from now on."""
@@ -118,17 +117,17 @@ class Pin(_OfTask):
     hole: Annotated[str, Text("the hole, by its name in the schedule", names="hole")]
     value: Annotated[int, Whole("the value", of="hole")]
 
-    def settle(self, queue: CommandQueue) -> Order:
+    def settle(self, queue: CommandQueue) -> SteeringCommand:
         """Refuse what no candidate can meet."""
-        checked: Order = self._checked(queue)
+        checked: SteeringCommand = self._checked(queue)
         return checked
 
-    def change(self, wishes: Wishes) -> None:
+    def change(self, requests: TaskRequests) -> None:
         """Pin it."""
-        wishes.pins[self.hole] = self.value
+        requests.pins[self.hole] = self.value
 
 
-@order("forbid")
+@steering_command("forbid")
 @dataclass(frozen=True, slots=True)
 class Forbid(_OfTask):
     """Propose no more candidates with certain values of a hole, or of one sketch of the task."""
@@ -139,22 +138,22 @@ class Forbid(_OfTask):
         int | None, Whole("the sketch, by its number: a loop nest whose sizes are holes", names="variant")
     ] = None
 
-    def settle(self, queue: CommandQueue) -> Order:
+    def settle(self, queue: CommandQueue) -> SteeringCommand:
         """Refuse what would leave no candidate."""
         if bool(self.hole) != bool(self.values) or not (self.hole or self.variant is not None):
             raise UsageError("steer.argument", "'forbid' needs a hole and its values, or a variant", [self.name])
-        checked: Order = self._checked(queue)
+        checked: SteeringCommand = self._checked(queue)
         return checked
 
-    def change(self, wishes: Wishes) -> None:
+    def change(self, requests: TaskRequests) -> None:
         """Forbid it."""
         if self.hole:
-            wishes.forbids.setdefault(self.hole, set()).update(self.values)
+            requests.forbids.setdefault(self.hole, set()).update(self.values)
         if self.variant is not None:
-            wishes.variants.add(self.variant)
+            requests.variants.add(self.variant)
 
 
-@order("release")
+@steering_command("release")
 @dataclass(frozen=True, slots=True)
 class Release(_OfTask):
     """Take back what was pinned or forbidden: of a hole, of a sketch, or of the whole task."""
@@ -162,32 +161,32 @@ class Release(_OfTask):
     hole: Annotated[str, Text("only this hole", names="hole")] = ""
     variant: Annotated[int | None, Whole("only this sketch", names="variant")] = None
 
-    def settle(self, queue: CommandQueue) -> Order:
+    def settle(self, queue: CommandQueue) -> SteeringCommand:
         """Refuse when there is nothing to take back."""
         settled: Release = self._settled(queue)
-        wishes = queue.standing.wishes[settled.task]
-        changed = wishes.copy()
+        requests = queue.run_state.requests[settled.task]
+        changed = requests.copy()
         settled.change(changed)
-        if changed == wishes:
-            held = [*wishes.pins, *wishes.forbids, *(f"sketch {v}" for v in sorted(wishes.variants))]
+        if changed == requests:
+            held = [*requests.pins, *requests.forbids, *(f"sketch {v}" for v in sorted(requests.variants))]
             hint = f"held are: {', '.join(held)}" if held else "nothing is pinned or forbidden for this task"
             raise UsageError("steer.nothing", "There is nothing to release", [self.task], hint)
         return settled
 
-    def change(self, wishes: Wishes) -> None:
+    def change(self, requests: TaskRequests) -> None:
         """Take it back."""
         everything = not self.hole and self.variant is None
-        for table in (wishes.pins, wishes.forbids):
+        for table in (requests.pins, requests.forbids):
             for hole in list(table):
                 if everything or hole == self.hole:
                     del table[hole]
         if everything:
-            wishes.variants.clear()
+            requests.variants.clear()
         elif self.variant is not None:
-            wishes.variants.discard(self.variant)
+            requests.variants.discard(self.variant)
 
 
-@order("add")
+@steering_command("add")
 @dataclass(frozen=True, slots=True)
 class Add(_OfTask):
     """Measure a candidate next: a whole schedule as its trace, or a sketch with a value for every hole."""
@@ -197,7 +196,7 @@ class Add(_OfTask):
     trace: Annotated[tuple[Mapping[str, Any], ...], Many("the schedule: what `Schedule.to_json` returns", Table())] = ()
     key: Annotated[str, Text("structural key of the candidate", hidden=True)] = ""
 
-    def settle(self, queue: CommandQueue) -> Order:
+    def settle(self, queue: CommandQueue) -> SteeringCommand:
         """Refuse what is no candidate of the task, or was measured already."""
         if bool(self.trace) == (self.variant is not None):
             raise UsageError("steer.argument", "'add' needs either a variant and a row, or a trace", [self.name])
@@ -207,25 +206,25 @@ class Add(_OfTask):
         # As the schedule itself writes it: what else stood in the trace has no meaning, and may be anything.
         trace = tuple(given.schedule.to_json()) if self.trace and given.schedule is not None else self.trace
         settled: Add = self._settled(queue, key=given.key, trace=trace)
-        standing = queue.standing
-        if given.key in standing.measured[settled.task]:
-            found = next(r for r in standing.records if r.task_key == settled.task and r.key == given.key)
+        run_state = queue.run_state
+        if given.key in run_state.measured[settled.task]:
+            found = next(r for r in run_state.records if r.task_key == settled.task and r.key == given.key)
             message = f"This candidate has been measured: it was trial {found.trial}"
             raise UsageError("steer.measured", message, [queue.tasks[index].name])
-        if any(a["key"] == given.key for a in standing.wishes[settled.task].added):
+        if any(a["key"] == given.key for a in run_state.requests[settled.task].added):
             raise UsageError("steer.measured", "This candidate waits to be measured", [queue.tasks[index].name])
         return settled
 
-    def apply(self, standing: Standing) -> None:
+    def apply(self, run_state: RunState) -> None:
         """Put it among those that are measured next."""
-        wishes = standing.wishes.get(self.task)
-        if wishes is not None and self.key and self.key not in standing.measured[self.task]:
-            wishes.added.append(self.to_json())
+        requests = run_state.requests.get(self.task)
+        if requests is not None and self.key and self.key not in run_state.measured[self.task]:
+            requests.added.append(self.to_json())
 
 
-@order("budget")
+@steering_command("budget")
 @dataclass(frozen=True, slots=True)
-class SetBudget(Order):
+class SetBudget(SteeringCommand):
     """Change how much may be tried in all, or give one task more trials, which it gets before all others."""
 
     trials: Annotated[int | None, Whole("trials in all, those in the log included")] = None
@@ -234,7 +233,7 @@ class SetBudget(Order):
     more: Annotated[int | None, Whole("so many more trials: for the task, if one is named")] = None
     until: Annotated[int, Whole("trials of the task up to which it goes before all others", hidden=True)] = 0
 
-    def settle(self, queue: CommandQueue) -> Order:
+    def settle(self, queue: CommandQueue) -> SteeringCommand:
         """Work out the new limits."""
         for name, value in (("trials", self.trials), ("seconds", self.seconds), ("more", self.more)):
             if value is not None and not value > 0:
@@ -247,42 +246,42 @@ class SetBudget(Order):
             return self
         if self.trials is not None:
             raise UsageError("steer.argument", "'budget' takes either trials or more, not both", [self.name])
-        standing = queue.standing
-        limit = standing.budget.trials
+        run_state = queue.run_state
+        limit = run_state.budget.trials
         # A limit that was lowered below what is used up would swallow the new ones.
-        trials = None if limit is None else max(limit, len(standing.records)) + self.more
+        trials = None if limit is None else max(limit, len(run_state.records)) + self.more
         if self.task is None:
             if trials is None:
                 message, hint = "This run has no limit in trials that could be raised", "give seconds, or a task"
                 raise UsageError("steer.argument", message, [self.name], hint)
             return replace(self, trials=trials)
         index = position(queue.tasks, self.task)
-        scheduler = standing.scheduler
+        scheduler = run_state.scheduler
         _require_active(queue, index)
         until = scheduler.states[index].trials + scheduler.owed(index) + self.more
         return replace(self, task=queue.tasks[index].key, trials=trials, until=until)
 
-    def apply(self, standing: Standing) -> None:
+    def apply(self, run_state: RunState) -> None:
         """Set the new limits; those in seconds belong to one run and do not come back with the log."""
         if self.trials is not None:
-            standing.budget.trials = self.trials
+            run_state.budget.trials = self.trials
         if self.task is not None and self.until:
-            standing.scheduler.promise(self.task, self.until)
+            run_state.scheduler.promise(self.task, self.until)
 
     def act(self, queue: CommandQueue) -> None:
         """Set the time limit."""
         if self.seconds is not None:
-            queue.standing.budget.seconds = self.seconds
+            queue.run_state.budget.seconds = self.seconds
 
 
-@order("epsilon")
+@steering_command("epsilon")
 @dataclass(frozen=True, slots=True)
-class SetEpsilon(Order):
+class SetEpsilon(SteeringCommand):
     """Change the share of candidates that are drawn at random, whatever the model expects of them."""
 
     value: Annotated[float, Real("the share, 0 to 1")]
 
-    def settle(self, queue: CommandQueue) -> Order:
+    def settle(self, queue: CommandQueue) -> SteeringCommand:
         """Refuse what is no share."""
         try:
             check_epsilon(self.value)
@@ -290,7 +289,7 @@ class SetEpsilon(Order):
             raise UsageError("steer.argument", error.message, [self.name]) from None
         return self
 
-    def apply(self, standing: Standing) -> None:
+    def apply(self, run_state: RunState) -> None:
         """Set it; a log that was changed by hand may hold anything."""
         if is_epsilon(self.value):
-            standing.epsilon = self.value
+            run_state.epsilon = self.value

@@ -1,6 +1,6 @@
-"""Steering from outside: the session's state machine, and the control file by which other processes reach it.
+"""The control file, by which other processes steer a session.
 
-A control file lies beside the log (``LOG.control``). Every line is a JSON object: ``id``, ``name``, ``args`` and
+It lies beside the log (``LOG.control``). Every line is a JSON object: ``id``, ``name``, ``args`` and
 ``source``. It is only ever appended to, so several processes may write at once. The session reads what was written
 since it took the log, and answers in the log, with a `Command` line of the same ``id``.
 
@@ -14,22 +14,14 @@ from __future__ import annotations
 import json
 import os
 import stat
-import threading
-import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.errors import TuneError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from workbench.tune.state.events import State
-    from workbench.tune.state.run_end import End
 
 LINE_LIMIT = 1 << 20
 """Bytes of the longest line that is read; what is longer is passed over."""
@@ -38,76 +30,6 @@ ROOT = 0
 """Number of the user who may do everything anyway."""
 
 _SOURCES = ("control file", "command line")
-
-
-class SessionControl:
-    """The session's state machine; the loop asks `proceed` between trials."""
-
-    def __init__(self, changed: Callable[[State], None]) -> None:
-        self.state: State = "idle"
-        self.end: End = ""
-        self._condition = threading.Condition()
-        self._changed = changed
-        self._paused_s = 0.0
-        self._paused_at: float | None = None
-
-    def move(self, state: State, *, only_from: tuple[State, ...], end: End = "") -> bool:
-        """Change the state if it is one of `only_from`; return whether it was changed.
-
-        Parameters
-        ----------
-        end : str
-            Why a run is done that nobody has stopped.
-        """
-        with self._condition:
-            if self.state not in only_from:
-                return False
-            if self._paused_at is not None:
-                self._paused_s += time.monotonic() - self._paused_at
-                self._paused_at = None
-            if state == "paused":
-                self._paused_at = time.monotonic()
-            if state == "done":
-                self.end = "stopped" if self.state in ("idle", "stopping") else end
-            elif state in ("cancelled", "failed"):
-                self.end = state
-            self.state = state
-            self._condition.notify_all()
-        self._changed(state)
-        return True
-
-    @property
-    def running(self) -> bool:
-        """Whether work goes on now: nobody has paused or ended it."""
-        return self.state == "running"
-
-    @property
-    def standing(self) -> tuple[State, End]:
-        """State and end as of one moment."""
-        with self._condition:
-            return self.state, self.end
-
-    def proceed(self) -> bool:
-        """Wait while paused; False once the session is to end."""
-        with self._condition:
-            while self.state == "paused":
-                self._condition.wait()
-            return self.state == "running"
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether the trial in flight is to be thrown away."""
-        return self.state == "cancelled"
-
-    @property
-    def paused_s(self) -> float:
-        """Seconds spent paused so far."""
-        with self._condition:
-            now = time.monotonic() - self._paused_at if self._paused_at is not None else 0.0
-            return self._paused_s + now
-
-
-# --------------------------------------------------------------------------------------------------- the control file
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Self
 from workbench import forms
 from workbench.errors import TuneError, WorkbenchError
 from workbench.tune.state.events import FINAL, State
-from workbench.tune.steer.commands import ORDERS, Order, documentation
+from workbench.tune.steer.commands import STEERING_COMMANDS, SteeringCommand, documentation
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.log.lines import Command
     from workbench.schedule import Schedule
     from workbench.tune.plan.run_plan import RunPlan
+    from workbench.tune.state.session_control import SessionControl
     from workbench.tune.steer.command_queue import CommandQueue
-    from workbench.tune.steer.control_file import SessionControl
 
 
-class Steered:
+class SessionMethods:
     """What `TuningSession` can be told. All methods may be called from any thread."""
 
     _plan: RunPlan
@@ -154,16 +154,16 @@ class Steered:
             """Methods of the commands, which `_method_of` makes: pin, forbid, release, budget, epsilon."""
 
 
-def _method_of(cls: type[Order]) -> Callable[..., Any]:
+def _method_of(cls: type[SteeringCommand]) -> Callable[..., Any]:
     """Return the method of a session that gives a command."""
 
-    def method(self: Steered, /, *args: Any, **kwargs: Any) -> Command:
+    def method(self: SessionMethods, /, *args: Any, **kwargs: Any) -> Command:
         return self.steer(cls.name, **cls.bound(*args, **kwargs))
 
     doc = [cls.summary(), *forms.parameters(cls), "", "Returns", "-------", "Command", "    The line in the log."]
     return forms.method_of(cls, "TuningSession", method, "\n".join(doc))
 
 
-for _name, _order in ORDERS.items():
-    if not hasattr(Steered, _name):
-        setattr(Steered, _name, _method_of(_order))
+for _name, _order in STEERING_COMMANDS.items():
+    if not hasattr(SessionMethods, _name):
+        setattr(SessionMethods, _name, _method_of(_order))
