@@ -1,8 +1,8 @@
 """How commands to a running session are declared and read, whoever sends them; `commands` has them.
 
 A command is a frozen dataclass under `@steering_command(name)` and a form (`workbench.forms`), so that it reads the
-same in Python, in a control file, on the command line and in the log. `settle` checks it against the session and returns
-it as it is written down; `apply` changes what follows from the log (so it happens again on resume); `act` does what
+same in Python, in a control file, on the command line and in the log. `settle` checks it against the session and
+returns it as it is written down; `apply` changes what follows from the log (so it happens again on resume); `act` does what
 concerns the running process only. Nothing that is sent is ever executed.
 """
 
