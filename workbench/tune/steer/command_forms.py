@@ -2,8 +2,8 @@
 
 A command is a frozen dataclass under `@steering_command(name)` and a form (`workbench.forms`), so that it reads the
 same in Python, in a control file, on the command line and in the log. `settle` checks it against the session and
-returns it as it is written down; `apply` changes what follows from the log (so it happens again on resume); `act` does what
-concerns the running process only. Nothing that is sent is ever executed.
+returns it as it is written down; `apply` changes what follows from the log (so it happens again on resume); `act`
+does what concerns the running process only. Nothing that is sent is ever executed.
 """
 
 from __future__ import annotations
