@@ -19,7 +19,7 @@ from workbench.advice.offer import Offer
 from workbench.analysis import estimate
 from workbench.analysis.loop_nest.time_estimate import evaluated
 from workbench.ir.func import Func
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, MeasureOptions
 from workbench.space.shared_steps.register_tiles import MAX_BODY
 from workbench.turns import giving_way

@@ -15,7 +15,7 @@ from workbench import Schedule, Target, workloads
 from workbench.analysis import Estimate, estimate
 from workbench.errors import UsageError
 from workbench.machine_model.features import COLUMNS, INDEX
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Hole
 from workbench.schedule.primitive import from_json
 from workbench.search.seeds import features_of

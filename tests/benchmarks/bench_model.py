@@ -34,7 +34,7 @@ from workbench.graph import load_onnx
 from workbench.graph.tasks import Task, extract_tasks
 from workbench.machine_model import nest_summary
 from workbench.machine_model.features import INDEX, features
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, MeasureOptions
 from workbench.schedule import Schedule
 from workbench.search import Candidate, EvolutionarySearch

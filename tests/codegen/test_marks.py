@@ -13,7 +13,7 @@ from property import randoms
 
 from workbench import Schedule, Target, workloads
 from workbench.codegen import backend_for, backends
-from workbench.codegen.assembly import instructions
+from workbench.codegen.assembly_listing import instructions
 from workbench.codegen.c.compiler import problem
 from workbench.codegen.lowering import lowered
 from workbench.errors import WorkbenchError

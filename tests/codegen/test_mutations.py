@@ -21,19 +21,19 @@ def _m(module: str, what: str, old: str, new: str) -> Mutation:
 
 
 MUTATIONS = (
-    _m("nest", "the cut iteration is left out", "self._iterations(lp, index(lp.extent - 1), 1)", "pass"),
-    _m("nest", "the rest of an unrolled loop is lost", "self._iterations(lp, index(whole), extent - whole)", "pass"),
+    _m("loops", "the cut iteration is left out", "self._iterations(lp, index(lp.extent - 1), 1)", "pass"),
+    _m("loops", "the rest of an unrolled loop is lost", "self._iterations(lp, index(whole), extent - whole)", "pass"),
     _m("accumulators", "what does not exist is stored", "with self._where(cond):", "with self._where(True):"),
     _m("accumulators", "accumulators are never read", "starts = False if b.resumes else", "starts = True if True else"),
-    _m("access", "guarded loads are not harmless", "if cond is None:\n            return plain", "return plain"),
+    _m("memory_access", "guarded loads are not harmless", "if cond is None:\n            return plain", "return plain"),
     _m("addresses", "no lane is too many", "(hi, \"slt\", most >= hi)", "(hi, \"slt\", False)"),
-    _m("exprs", "a page of zeros for every constant", "if other.value == 0:", "if True:"),
+    _m("expressions", "a page of zeros for every constant", "if other.value == 0:", "if True:"),
     _m("addresses", "a mask begins too late", '(lo, "sge", least < lo)', '(lo, "sgt", least < lo)'),
     _m("vector_pieces", "the rest of a vector is lost", "out.append((at, width, width))", "pass"),
-    _m("exprs", "a page is always long enough", "if size > PAGE_BYTES:", "if False:"),
-    _m("exprs", "a guard on lanes masks nothing", "self.both(self.mask, self._lanes_of(guard))", "self.mask"),
-    _m("lanes", "an odd vector is lost", "parts = pairs + parts[len(pairs) * 2 :]", "parts = pairs"),
-    _m("transpose", "squares are not swapped", "shift = distance if row & distance else 0", "shift = 0"),
+    _m("expressions", "a page is always long enough", "if size > PAGE_BYTES:", "if False:"),
+    _m("expressions", "a guard on lanes masks nothing", "self.both(self.mask, self._lanes_of(guard))", "self.mask"),
+    _m("lane_reduction", "an odd vector is lost", "parts = pairs + parts[len(pairs) * 2 :]", "parts = pairs"),
+    _m("transpose_shuffles", "squares are not swapped", "shift = distance if row & distance else 0", "shift = 0"),
 )  # fmt: skip
 
 

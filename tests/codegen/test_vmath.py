@@ -15,7 +15,7 @@ from codegen.running import TARGET, marked
 
 from workbench import te
 from workbench.codegen import build_func
-from workbench.codegen.vmath import DECLARED, HALF_ULP
+from workbench.codegen.llvm.vmath import DECLARED, HALF_ULP
 from workbench.ir.expr import BINARY_OPS
 from workbench.runtime.kernel import Kernel
 from workbench.target import Target

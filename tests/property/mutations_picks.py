@@ -47,14 +47,14 @@ PICKS: tuple[Mutation, ...] = (
     ),
     _m(
         "vectorize",
-        _G + "llvm.access",
+        _G + "llvm.memory_access",
         "all lanes read by the number of the first",
         "here = [v if v.lanes == 1 else self._lane(v, lane) for v in picks]",
         "here = [v if v.lanes == 1 else self._lane(v, 0) for v in picks]",
     ),
     _m(
         "parallel",
-        _G + "llvm.exprs",
+        _G + "llvm.expressions",
         "what lies outside is read",
         'return self.arith.binary("min", value, literal(last, "int64"))',
         "return value",

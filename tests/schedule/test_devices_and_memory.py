@@ -8,7 +8,7 @@ from schedule import nests
 
 from workbench import workloads
 from workbench.codegen import build_func
-from workbench.codegen.workspace import LOCAL_STACK_BYTES, STACK_BYTES, place
+from workbench.codegen.temporary_storage import LOCAL_STACK_BYTES, STACK_BYTES, place
 from workbench.errors import ScheduleError
 from workbench.ir.compact import compact
 from workbench.ir.interpreter import interp

@@ -10,12 +10,12 @@ from workbench.ir.compact import compact
 from workbench.ir.flops import count_flops
 from workbench.ir.stmt import accesses, blocks
 from workbench.ir.units import drop_unit_loops
+from workbench.machine_model.batched_values import Telling
+from workbench.machine_model.block_counts import nest_facts, vector_pieces
 from workbench.machine_model.features import COLUMNS, INDEX, features
 from workbench.machine_model.footprint import footprint
+from workbench.machine_model.machine_parameters import Machine
 from workbench.machine_model.nest_summary import plan
-from workbench.machine_model.parameters import Machine
-from workbench.machine_model.population import Telling
-from workbench.machine_model.quantities import nest_facts, vector_pieces
 from workbench.schedule import Schedule
 from workbench.space.space import make_space
 from workbench.target import Target

@@ -17,7 +17,7 @@ from workbench.ir.numpy_reference.evaluate import evaluate
 from workbench.ir.text.printer import to_text
 from workbench.ir.units import drop_unit_loops
 from workbench.ir.verify import verify
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Hole, Schedule
 from workbench.space.default_schedule import default_schedule
 from workbench.space.sampling import Sampler, neighbours

@@ -21,7 +21,7 @@ from workbench.ir.poly import hole
 from workbench.ir.stmt import blocks
 from workbench.ir.text.printer import to_text
 from workbench.ir.verify import verify
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Hole, Schedule
 from workbench.search import EvolutionarySearch
 from workbench.space.sketch import RULES, Structure, sketches

@@ -1,6 +1,6 @@
 """Why a schedule takes as long as the model of the machine says: what bounds it, in words, and what would change that.
 
-Every number is one of the estimate's own parts (`workbench.machine_model.roofline`); nothing is measured, nothing is
+Every number is one of the estimate's own parts (`workbench.machine_model.time_estimate`); nothing is measured, nothing is
 guessed. What would change it was tried on a copy (`workbench.advice.speedup_trial`).
 """
 
@@ -20,12 +20,12 @@ from workbench.analysis.loop_nest.memory_accesses import AccessRow, accesses
 from workbench.analysis.loop_nest.time_estimate import evaluated
 from workbench.ir.stmt import blocks
 from workbench.legible import shown_legibly
+from workbench.machine_model.block_counts import STRAIGHT, BlockFacts
 from workbench.machine_model.cache_traffic import LEVELS, OCCUPANCY
 from workbench.machine_model.footprint import WAYS
+from workbench.machine_model.machine_parameters import Machine
 from workbench.machine_model.nest_summary import LoopPlan
-from workbench.machine_model.parameters import Machine
-from workbench.machine_model.quantities import STRAIGHT, BlockFacts
-from workbench.machine_model.roofline import Cycles, body_parts, fitted_for, program_cycles, waiting
+from workbench.machine_model.time_estimate import Cycles, body_parts, fitted_for, program_cycles, waiting
 from workbench.schedule import Schedule
 from workbench.target import Target
 

@@ -11,7 +11,7 @@ from workbench.advice.proposal_trial import cycles_of
 from workbench.advice.speedup_trial import LEAST, Cures
 from workbench.advice.step_text import gain_text
 from workbench.errors import WorkbenchError
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import Primitive
 from workbench.space.default_schedule import default_schedule

@@ -12,7 +12,7 @@ from workbench.advice.proposals import Place
 from workbench.errors import ScheduleError
 from workbench.ir.func import Constraint
 from workbench.ir.stmt import For
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.schedule.holes import Hole
 from workbench.space.default_schedule import favourite

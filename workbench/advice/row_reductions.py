@@ -6,7 +6,7 @@ from workbench.advice.proposals import Place
 from workbench.advice.stage_placement import BODY, vectors
 from workbench.errors import ScheduleError
 from workbench.ir.stmt import Block
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.schedule.holes import divisors
 from workbench.space.shared_steps import placement

@@ -8,7 +8,7 @@ from workbench.advice.proposal_trial import Trial, cycles_of
 from workbench.advice.proposals import ELSE, Case, Proposal, proposals
 from workbench.analysis.loop_nest.time_estimate import evaluated
 from workbench.errors import WorkbenchError
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import Primitive
 from workbench.space.shared_steps.register_tiles import MAX_BODY

@@ -8,7 +8,7 @@ from functools import partial
 
 from workbench.advice.proposals import Place, Recipe
 from workbench.ir.stmt import Block
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.shared_steps.block_queries import consumers, contiguous_loop, is_pointwise, producers, role, suited
 from workbench.space.shared_steps.register_tiles import AT_ONCE, MAX_VECTORS, vector_choices

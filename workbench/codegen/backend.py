@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import ClassVar, TypeVar
 
-from workbench.codegen.assembly import instructions
+from workbench.codegen.assembly_listing import instructions
 from workbench.codegen.code_line import Named
 from workbench.codegen.lowering import ObjectCode, params_of
 from workbench.errors import BuildError, TargetError, WorkbenchError
@@ -117,7 +117,7 @@ def backend(cls: _B) -> _B:
 @once
 def _declared() -> Registry[Backend]:
     """All backends, loaded when somebody asks: they load LLVM."""
-    import_module(f"{__package__}.generators")
+    import_module(f"{__package__}.targets")
     return _registry
 
 

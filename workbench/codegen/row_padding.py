@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from workbench.codegen.workspace import place
+from workbench.codegen.temporary_storage import place
 from workbench.ir.func import Align, Buffer, Func
 from workbench.ir.poly import concrete
 from workbench.ir.stmt import accesses, blocks

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from workbench.cost_model import MODELS
 from workbench.machine_model.features import COLUMNS, VERSION, Column
-from workbench.machine_model.roofline import CONSTANTS, HALVES
+from workbench.machine_model.time_estimate import CONSTANTS, HALVES
 from workbench.registry import summary
 
 _HEAD = f"""# Features and cost models
@@ -63,8 +63,8 @@ Fitted twice: for cores with two multiply-adds of 512 bits per tick, and for cor
 two halves (recognised by a first level of 32 KiB beside bfloat16 instructions). What a single store, turn, chain or
 walk costs was measured alone on the second kind only; on the first it is what is documented. What comes from the second
 and third level is scaled by their reading rates where these were measured on this machine (`measure_pace(target)` in
-`workbench.machine_model.parameters` measures them once and keeps them); the model's version, which is in every record,
-ends with "fitted" or with the scales, and with "halves" on the second kind of core.
+`workbench.machine_model.machine_parameters` measures them once and keeps them); the model's version, which is in every
+record, ends with "fitted" or with the scales, and with "halves" on the second kind of core.
 """
 
 

@@ -24,7 +24,7 @@ from workbench.cost_model.base import MODELS, CostModel
 from workbench.errors import CostModelError
 from workbench.files import is_json_file
 from workbench.machine_model.features import COLUMNS, VERSION
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 
 #: Version of the file format.
 FORMAT = 1

@@ -6,7 +6,7 @@ declares some is found by being here.
 
 from __future__ import annotations
 
-from workbench.intrinsics.base import Emitter, Intrinsic, Machine, Place, registry, require
+from workbench.intrinsics.declaration import Emitter, Intrinsic, Machine, Place, registry, require
 from workbench.intrinsics.match import Match, Mismatch, computes, match
 from workbench.provided import import_modules
 

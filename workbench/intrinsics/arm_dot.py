@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from workbench.intrinsics.base import Emitter, Intrinsic, Place, registry
-from workbench.intrinsics.dots import Dots, description
+from workbench.intrinsics.declaration import Emitter, Intrinsic, Place, registry
+from workbench.intrinsics.dot_products import Dots, description
 
 LANES = 4
 

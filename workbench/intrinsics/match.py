@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from workbench.intrinsics.base import Intrinsic
+from workbench.intrinsics.declaration import Intrinsic
 from workbench.ir.affine import Affine, flat_index
 from workbench.ir.expr import Binary, Cast, Const, Expr, Load, loads
 from workbench.ir.func import Buffer, Func

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from workbench import te
 from workbench.host import TILE_CONFIG
-from workbench.intrinsics.base import Emitter, Intrinsic, Place, registry
+from workbench.intrinsics.declaration import Emitter, Intrinsic, Place, registry
 from workbench.ir.func import Func
 
 TILES = 8

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from workbench.machine_model.batched_values import Array, Level, Levels
 from workbench.machine_model.footprint import LINE, WAYS, Footprint, lowest_bit
+from workbench.machine_model.machine_parameters import Machine
 from workbench.machine_model.nest_summary import BlockPlan
-from workbench.machine_model.parameters import Machine
-from workbench.machine_model.population import Array, Level, Levels
 
 #: Share of a cache that one block may count on.
 OCCUPANCY = 0.8

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from workbench.ir.poly import Dim
+from workbench.machine_model.batched_values import Array, column
 from workbench.machine_model.nest_summary import AccessPlan
-from workbench.machine_model.population import Array, column
 
 Evaluate: TypeAlias = Callable[[Dim], Any]
 LINE = 64.0

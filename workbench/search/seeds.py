@@ -21,7 +21,7 @@ from workbench.log.record import Record
 from workbench.machine_model import features as feature_columns
 from workbench.machine_model import nest_summary
 from workbench.machine_model.features import INDEX
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.schedule.domain import Group
 from workbench.space.program_keys import program_key

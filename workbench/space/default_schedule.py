@@ -8,7 +8,7 @@ import numpy as np
 
 from workbench.ir.func import Func
 from workbench.machine_model.features import INDEX
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.sketch import RULES, sketches
 from workbench.space.space import Variant

@@ -19,7 +19,7 @@ from workbench.ir.func import Constraint, Func
 from workbench.legible import legible, legible_line
 from workbench.machine_model import features as feature_columns
 from workbench.machine_model import nest_summary
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.program_keys import Keys, Outline
 from workbench.space.sampling import Picks, Sampler

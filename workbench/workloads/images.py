@@ -8,7 +8,7 @@ from workbench import te
 from workbench.errors import ExpressionError
 from workbench.ir.func import Func
 from workbench.te.conv_transpose import Phases
-from workbench.workloads.parts import checked, epilogue, out_size, pad
+from workbench.workloads.stages import checked, epilogue, out_size, pad
 
 
 @checked

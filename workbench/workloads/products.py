@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench import te
 from workbench.ir.func import Func
 from workbench.te import Tensor
-from workbench.workloads.parts import checked, epilogue
+from workbench.workloads.stages import checked, epilogue
 
 
 @checked

@@ -12,7 +12,7 @@ from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours
 from workbench.analysis.figures.subplot import Part, alone
 from workbench.analysis.trials.trial_reader import Lines, Trial, read
 from workbench.cost_model.prediction_quality import ranks, spearman
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.target import Target
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from workbench.analysis.figures.label_placement import Room
 from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, log_ticks
 from workbench.analysis.figures.subplot import FOOT, Part, alone, escaped
 from workbench.analysis.loop_nest.time_estimate import estimate
-from workbench.machine_model import parameters
+from workbench.machine_model import machine_parameters as parameters
 from workbench.markup import plural
 from workbench.runtime.machine.roofs import Roofs, all_threads, size_class, stored
 from workbench.schedule import Schedule

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.codegen.c.exprs import ExprPrinter
-from workbench.codegen.c.helpers import MEMORY_TYPE, Helpers
-from workbench.codegen.c.names import Names
-from workbench.codegen.c.nest import NestPrinter, comment
+from workbench.codegen.c.expressions import ExprPrinter
+from workbench.codegen.c.identifiers import Names
+from workbench.codegen.c.loops import NestPrinter, comment
+from workbench.codegen.c.support_functions import MEMORY_TYPE, Helpers
 from workbench.codegen.code_line import Named, named
 from workbench.codegen.lowering import cut, lowered
-from workbench.codegen.workspace import place
+from workbench.codegen.temporary_storage import place
 from workbench.ir.func import Buffer, Func
 from workbench.ir.poly import concrete
 from workbench.ir.stmt import For, Stmt, accesses, blocks, loops, parallel_chain

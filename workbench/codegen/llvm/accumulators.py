@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from workbench.codegen.llvm.addresses import Address, Guard
 from workbench.codegen.llvm.builder import FunctionBuilder, Value, const_of, index
-from workbench.codegen.llvm.exprs import ExprEmitter
+from workbench.codegen.llvm.expressions import ExprEmitter
 from workbench.codegen.lowering import reducing_loops
 from workbench.ir.func import Buffer
 from workbench.ir.poly import concrete

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.codegen.assembly import aligned, instructions
+from workbench.codegen.assembly_listing import aligned, instructions
 from workbench.codegen.backend import Backend
 from workbench.codegen.code_line import Named
 from workbench.codegen.llvm.module import emit_module

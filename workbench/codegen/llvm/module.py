@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.codegen.llvm.access import ZERO_BYTES, ZEROS
 from workbench.codegen.llvm.addresses import mask_bytes
 from workbench.codegen.llvm.builder import FunctionBuilder, Value, index
-from workbench.codegen.llvm.nest import NestEmitter
+from workbench.codegen.llvm.loops import NestEmitter
+from workbench.codegen.llvm.memory_access import ZERO_BYTES, ZEROS
 from workbench.codegen.lowering import cut, lowered
 from workbench.codegen.row_padding import with_slack
-from workbench.codegen.workspace import Placed, place
+from workbench.codegen.temporary_storage import Placed, place
 from workbench.ir.func import Func
 from workbench.ir.poly import concrete
 from workbench.ir.stmt import For, blocks, loops, parallel_chain, touched

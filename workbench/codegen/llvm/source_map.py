@@ -11,8 +11,8 @@ from contextlib import contextmanager
 
 from workbench.codegen.code_line import Line, Named, named
 from workbench.codegen.llvm.builder import FunctionBuilder, Scope, Value
+from workbench.codegen.llvm.loops import NestEmitter
 from workbench.codegen.llvm.module import ModuleEmitter, as_emitted
-from workbench.codegen.llvm.nest import NestEmitter
 from workbench.ir.func import Func
 from workbench.ir.stmt import Block, For, loops
 from workbench.target import Target

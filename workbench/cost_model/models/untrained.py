@@ -11,7 +11,7 @@ import numpy as np
 from workbench.cost_model.base import Flags, Matrix, Rows, Scores, cost_model, seed_of
 from workbench.cost_model.model_file import Saved, damaged, whole_in
 from workbench.machine_model.features import COLUMNS, INDEX, VERSION
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 
 
 class _Untrained(Saved):

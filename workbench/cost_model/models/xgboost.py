@@ -24,7 +24,7 @@ from workbench.cost_model.model_file import (
 )
 from workbench.cost_model.models.untrained import AnalyticModel, analytic_terms, constants_in
 from workbench.machine_model.features import COLUMNS, INDEX, VERSION
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 
 #: Fewer rows teach nothing.
 MINIMUM_ROWS = 8

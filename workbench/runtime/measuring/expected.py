@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from workbench.codegen.vmath import DECLARED, HALF_ULP
+from workbench.codegen.llvm.vmath import DECLARED, HALF_ULP
 from workbench.ir.dtypes import is_float
 from workbench.ir.func import Func
 from workbench.ir.rounding_bounds.bounds import Results, evaluate

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from workbench.ir.func import Func
 from workbench.ir.poly import Dim, product
 from workbench.ir.stmt import Block
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Hole, Schedule
 from workbench.schedule.holes import divisors
 from workbench.schedule.limits import VECTOR_LIMIT

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from workbench.ir.expr import loads
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Hole, Schedule
 from workbench.space.shared_steps.block_queries import epilogue, is_padding, loops_of, producers, role, size_of
 from workbench.space.shared_steps.placement import LEAST, fetch_weights, mark

@@ -11,7 +11,7 @@ from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import Load
 from workbench.ir.poly import normal, product
 from workbench.ir.stmt import Block
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.shared_steps.block_queries import (
     axis_of,

@@ -12,7 +12,7 @@ from workbench.ir.expr import loads, measure
 from workbench.ir.func import Func
 from workbench.ir.poly import product
 from workbench.ir.stmt import Block, For, blocks
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.schedule.holes import divisors
 from workbench.space.shared_steps import placement

@@ -11,7 +11,7 @@ from workbench.ir.expr import loads
 from workbench.ir.func import Func
 from workbench.ir.poly import Dim, normal, product
 from workbench.ir.stmt import Block, blocks
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.schedule.holes import divisors
 from workbench.space.shared_steps.block_queries import driven, loop_of_axis, missing_axes, points, size_of

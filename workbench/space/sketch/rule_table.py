@@ -9,7 +9,7 @@ from typing import TypeAlias, TypeVar
 from workbench.arguments import is_a
 from workbench.errors import ScheduleError, UsageError, did_you_mean
 from workbench.ir.stmt import Block
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.space.shared_steps.block_queries import main_block, whole_loops
 from workbench.space.sketch.draft import Draft, Note, Skip
 from workbench.space.sketch.user_rules import Tell, guarded

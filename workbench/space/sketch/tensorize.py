@@ -10,7 +10,7 @@ from workbench.intrinsics import Intrinsic, Mismatch, computes, registry
 from workbench.ir.expr import Load
 from workbench.ir.poly import product
 from workbench.ir.stmt import Block
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.shared_steps.block_queries import epilogue, role, suited
 from workbench.space.shared_steps.register_tiles import open_factors, parallel_limits

@@ -9,7 +9,7 @@ from workbench.ir.expr import Select, walk
 from workbench.ir.func import Func
 from workbench.ir.poly import product
 from workbench.ir.stmt import Block, For
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.shared_steps import placement, register_tiles
 from workbench.space.shared_steps.block_queries import (

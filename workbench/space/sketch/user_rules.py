@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from workbench.errors import ScheduleError, WorkbenchError
 from workbench.ir.poly import holes_of
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.sketch.draft import Draft
 

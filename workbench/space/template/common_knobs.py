@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.ir.poly import concrete
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.shared_steps import register_tiles
 from workbench.space.shared_steps.block_queries import is_pointwise, suited

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.shared_steps.placement import finish, mark
 from workbench.space.shared_steps.register_tiles import parallel_limits, tile_limits

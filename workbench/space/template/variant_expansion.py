@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import ScheduleError, TemplateError, WorkbenchError, did_you_mean
 from workbench.ir.func import Func
 from workbench.ir.poly import holes_of, substitute
-from workbench.machine_model.parameters import Machine
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.sketch import Draft, Note
 from workbench.space.template.config import Config, LeftOut

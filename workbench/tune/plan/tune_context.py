@@ -185,7 +185,7 @@ class TuneContext:
 
     def predicted(self, task: Task, schedule: Schedule) -> float | None:
         """Return the model's score of a schedule that no search has proposed; None where the search asks no model."""
-        from workbench.machine_model.parameters import Machine
+        from workbench.machine_model.machine_parameters import Machine
         from workbench.search import SEARCHES
         from workbench.search.seeds import features_of
 
@@ -202,7 +202,7 @@ class TuneContext:
         with self._making:  # `prepare` asks for it in a thread of its own, while the first search may do so too
             if self._model is None:
                 from workbench.cost_model import make_model
-                from workbench.machine_model.parameters import Machine
+                from workbench.machine_model.machine_parameters import Machine
 
                 self._model = make_model(self._options.model, self._seed, Machine.of(self._target))
             return self._model

@@ -13,8 +13,8 @@ import math
 from dataclasses import dataclass
 
 from workbench.codegen.llvm.builder import Value
-from workbench.codegen.vmath.declare import function
-from workbench.codegen.vmath.ops import FORMATS, Ops
+from workbench.codegen.llvm.vmath.declarations import function
+from workbench.codegen.llvm.vmath.operations import FORMATS, Ops
 
 LOG2E = math.log2(math.e)
 #: Powers of two by sixteenths, and P of ``exp(f) = 1 + f + f**2 * P(f)`` for ``|f| <= ln(2) / 32``.

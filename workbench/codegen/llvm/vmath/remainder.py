@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from workbench.codegen.llvm.builder import Value
-from workbench.codegen.vmath.declare import function
-from workbench.codegen.vmath.ops import Ops
+from workbench.codegen.llvm.vmath.declarations import function
+from workbench.codegen.llvm.vmath.operations import Ops
 
 _INF = "0x7FF0000000000000"
 _NAN = "0x7FF8000000000000"

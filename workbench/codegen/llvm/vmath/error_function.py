@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from workbench.codegen.llvm.builder import Value
-from workbench.codegen.vmath.declare import function
-from workbench.codegen.vmath.ops import Ops
+from workbench.codegen.llvm.vmath.declarations import function
+from workbench.codegen.llvm.vmath.operations import Ops
 
 #: P and Q of ``erf(x) = x * P(x**2) / Q(x**2)``: own minimax fits of the relative error up to the end below. All
 #: coefficients are positive, so nothing cancels; those of float32 were then moved by single bits, such that the result

@@ -10,13 +10,13 @@ NaN gives NaN and infinities give the limits, everywhere. float16 and bfloat16 c
 from __future__ import annotations
 
 from workbench.codegen.llvm.builder import Value
-from workbench.codegen.vmath import errorfunction, exponential, hyperbolic, logarithm, power, remainder, rounding
-from workbench.codegen.vmath.declare import DECLARED, MathFunction
-from workbench.codegen.vmath.ops import FORMATS, Ops
+from workbench.codegen.llvm.vmath import error_function, exponential, hyperbolic, logarithm, power, remainder, rounding
+from workbench.codegen.llvm.vmath.declarations import DECLARED, MathFunction
+from workbench.codegen.llvm.vmath.operations import FORMATS, Ops
 
 __all__ = ["DECLARED", "FORMATS", "HALF_ULP", "MathFunction", "VectorMath"]
 
-_FAMILIES = (errorfunction, exponential, hyperbolic, logarithm, power, remainder, rounding)
+_FAMILIES = (error_function, exponential, hyperbolic, logarithm, power, remainder, rounding)
 #: Largest error of every declared function in float16 and bfloat16: the rounding, and almost nothing besides.
 HALF_ULP = 0.501
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workbench.codegen.llvm.builder import FunctionBuilder, Value, index
-from workbench.codegen.llvm.exprs import ExprEmitter
+from workbench.codegen.llvm.expressions import ExprEmitter
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Load, walk
 from workbench.ir.poly import concrete

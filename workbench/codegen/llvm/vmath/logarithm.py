@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 from workbench.codegen.llvm.builder import Value
-from workbench.codegen.vmath.declare import function
-from workbench.codegen.vmath.exponential import REDUCTION
-from workbench.codegen.vmath.ops import Ops
+from workbench.codegen.llvm.vmath.declarations import function
+from workbench.codegen.llvm.vmath.exponential import REDUCTION
+from workbench.codegen.llvm.vmath.operations import Ops
 
 #: P of ``log(1 + f) = f - f**2 / 2 + f**3 * P(f)`` for f from -1/4 to 1/2.
 _CUBIC = (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from workbench.codegen.llvm.builder import Value
-from workbench.codegen.vmath.declare import function
-from workbench.codegen.vmath.ops import FORMATS, Ops
+from workbench.codegen.llvm.vmath.declarations import function
+from workbench.codegen.llvm.vmath.operations import FORMATS, Ops
 
 
 @function("abs", float32=0, float64=0)

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.codegen.lowering import task_limit
-from workbench.machine_model.parameters import Machine
-from workbench.machine_model.population import Array
-from workbench.machine_model.quantities import BlockFacts
+from workbench.machine_model.batched_values import Array
+from workbench.machine_model.block_counts import BlockFacts
+from workbench.machine_model.machine_parameters import Machine
 
 
 @dataclass(frozen=True, slots=True)

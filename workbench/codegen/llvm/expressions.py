@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
-from workbench.codegen.llvm.access import ZERO_BYTES, ZEROS, Accesses
 from workbench.codegen.llvm.addresses import Address, Guard, Lanes
-from workbench.codegen.llvm.arith import Arithmetic
+from workbench.codegen.llvm.arithmetic import Arithmetic
 from workbench.codegen.llvm.builder import LLVM_TYPE, FunctionBuilder, Value, literal
+from workbench.codegen.llvm.memory_access import ZERO_BYTES, ZEROS, Accesses
 from workbench.errors import BuildError
 from workbench.ir.affine import Affine
 from workbench.ir.dtypes import itemsize

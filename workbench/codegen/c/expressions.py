@@ -9,8 +9,8 @@ from typing import assert_never
 
 import numpy as np
 
-from workbench.codegen.c.helpers import VALUE_TYPE, Helpers, compute_dtype, math_name
-from workbench.codegen.c.names import Names
+from workbench.codegen.c.identifiers import Names
+from workbench.codegen.c.support_functions import VALUE_TYPE, Helpers, compute_dtype, math_name
 from workbench.errors import BuildError
 from workbench.ir.affine import FREE, Affine, Digit, digit_extent
 from workbench.ir.dtypes import is_float

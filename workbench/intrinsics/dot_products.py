@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench import te
-from workbench.intrinsics.base import Emitter, Place
+from workbench.intrinsics.declaration import Emitter, Place
 from workbench.ir.func import Func
 
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from workbench.codegen.llvm.accumulators import Accumulators, Promotion
 from workbench.codegen.llvm.addresses import ALWAYS, Ahead, Guard
 from workbench.codegen.llvm.builder import FunctionBuilder, Value, index, literal
-from workbench.codegen.llvm.exprs import ExprEmitter, Lanes
-from workbench.codegen.llvm.lanes import across_lanes, conditions, reduced_vectors
-from workbench.codegen.llvm.prefetch import Streams
-from workbench.codegen.llvm.tensor_loops import TensorEmitter, by_intrinsic
+from workbench.codegen.llvm.expressions import ExprEmitter, Lanes
+from workbench.codegen.llvm.intrinsic_loops import TensorEmitter, by_intrinsic
+from workbench.codegen.llvm.lane_reduction import across_lanes, conditions, reduced_vectors
+from workbench.codegen.llvm.panel_prefetch import Streams
 from workbench.codegen.llvm.vector_pieces import Pieces
 from workbench.codegen.lowering import init_nest, reducing_loops
 from workbench.errors import BuildError

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from workbench.codegen.llvm.addresses import Lanes
 from workbench.codegen.llvm.builder import Value, index
-from workbench.codegen.llvm.exprs import ExprEmitter
+from workbench.codegen.llvm.expressions import ExprEmitter
 from workbench.codegen.lowering import reducing_loops
 from workbench.ir.expr import Bound, Load, Select, walk
 from workbench.ir.poly import concrete

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from workbench.codegen.llvm.builder import Value
-from workbench.codegen.vmath.ops import Ops
+from workbench.codegen.llvm.vmath.operations import Ops
 
 Emit = Callable[..., Value]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from workbench.codegen.llvm.builder import Value
-from workbench.codegen.vmath.declare import function
-from workbench.codegen.vmath.exponential import LOG2E, REDUCTION, power_of_two
-from workbench.codegen.vmath.ops import FORMATS, Ops
+from workbench.codegen.llvm.vmath.declarations import function
+from workbench.codegen.llvm.vmath.exponential import LOG2E, REDUCTION, power_of_two
+from workbench.codegen.llvm.vmath.operations import FORMATS, Ops
 
 #: P of ``exp(f) - 1 = f + f**2 * P(f)``, for the error relative to ``exp(f) - 1``; own minimax fits.
 _TAIL = {

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from workbench.codegen.llvm.accumulators import begun
 from workbench.codegen.llvm.builder import FunctionBuilder, Value, const_of, index
-from workbench.codegen.llvm.exprs import ExprEmitter
+from workbench.codegen.llvm.expressions import ExprEmitter
 from workbench.codegen.lowering import reducing_loops
 from workbench.errors import BuildError
 from workbench.intrinsics import Machine, Match, Mismatch, Place, match, registry

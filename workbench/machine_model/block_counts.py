@@ -1,7 +1,7 @@
 """Physical quantities of every block of a nest, for all rows of a population: what a core would issue and move.
 
 These are counts, not times: vector instructions of the straight-line body, loads, accumulators, cache traffic,
-parallel shares. `roofline` turns them into an estimate of time, `features` into columns.
+parallel shares. `time_estimate` turns them into an estimate of time, `features` into columns.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from workbench.codegen.lowering import task_limit
+from workbench.machine_model.batched_values import Array, Level, Levels, Values, column
 from workbench.machine_model.cache_traffic import Traffic, total, traffic
 from workbench.machine_model.footprint import LINE, Evaluate, Footprint, footprint
+from workbench.machine_model.machine_parameters import Machine
 from workbench.machine_model.nest_summary import AccessPlan, BlockPlan, NestPlan
-from workbench.machine_model.parameters import Machine
-from workbench.machine_model.population import Array, Level, Levels, Values, column
 
 #: Cycles that a link of `BlockFacts.chain` stands for: those of a vector multiply-add.
 LATENCY = 4.0

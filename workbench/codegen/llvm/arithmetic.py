@@ -17,7 +17,7 @@ import re
 import numpy as np
 
 from workbench.codegen.llvm.builder import LLVM_TYPE, FunctionBuilder, Value, literal
-from workbench.codegen.vmath import FORMATS, VectorMath
+from workbench.codegen.llvm.vmath import FORMATS, VectorMath
 from workbench.ir.expr import COMPARE_OPS
 
 _TRUTH = {"add": "or", "max": "or", "mul": "and", "min": "and", "sub": "xor", "and": "and", "or": "or"}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from workbench.codegen.assembly import instructions
+from workbench.codegen.assembly_listing import instructions
 from workbench.codegen.backend import Backend, backend
 from workbench.codegen.c.compiler import ARM_FLAGS, X86_FLAGS, assembly_of, compile_c, problem
+from workbench.codegen.c.identifiers import is_taken
 from workbench.codegen.c.module import list_module, print_module
-from workbench.codegen.c.names import is_taken
 from workbench.codegen.code_line import Named
 from workbench.errors import BuildError, WorkbenchError
 from workbench.ir.func import Func

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 
 from workbench.codegen.llvm.builder import Value
-from workbench.codegen.vmath.declare import function
-from workbench.codegen.vmath.exponential import LOG2E, REDUCTION, reduced, times_power
-from workbench.codegen.vmath.ops import FORMATS, Ops
-from workbench.codegen.vmath.rounding import is_whole
+from workbench.codegen.llvm.vmath.declarations import function
+from workbench.codegen.llvm.vmath.exponential import LOG2E, REDUCTION, reduced, times_power
+from workbench.codegen.llvm.vmath.operations import FORMATS, Ops
+from workbench.codegen.llvm.vmath.rounding import is_whole
 
 #: P of ``log(1 + f) = f + f**2 * P(f)`` for f from -1/4 to 1/2, to 2e-11.
 _LOG = (

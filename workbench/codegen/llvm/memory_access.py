@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from workbench.codegen.llvm.addresses import ALWAYS, Address, Guard, Lanes, Places
 from workbench.codegen.llvm.builder import LLVM_TYPE, Value, const_of, index, literal
-from workbench.codegen.llvm.transpose import transposed
+from workbench.codegen.llvm.transpose_shuffles import transposed
 from workbench.ir.affine import FREE, Affine
 from workbench.ir.expr import Load, Pick
 

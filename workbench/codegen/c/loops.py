@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from workbench.codegen.c.exprs import ExprPrinter, Text
-from workbench.codegen.c.helpers import MEMORY_TYPE, VALUE_TYPE
-from workbench.codegen.c.names import Names
+from workbench.codegen.c.expressions import ExprPrinter, Text
+from workbench.codegen.c.identifiers import Names
+from workbench.codegen.c.support_functions import MEMORY_TYPE, VALUE_TYPE
 from workbench.codegen.code_line import Line
 from workbench.codegen.lowering import init_nest, reducing_loops
-from workbench.codegen.workspace import Placed
+from workbench.codegen.temporary_storage import Placed
 from workbench.ir.affine import Affine, Digit
 from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import Bound, Expr
