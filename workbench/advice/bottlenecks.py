@@ -1,7 +1,7 @@
 """Why a schedule takes as long as the model of the machine says: what bounds it, in words, and what would change that.
 
-Every number is one of the estimate's own parts (`workbench.machine_model.time_estimate`); nothing is measured, nothing is
-guessed. What would change it was tried on a copy (`workbench.advice.speedup_trial`).
+Every number is one of the estimate's own parts (`workbench.machine_model.time_estimate`); nothing is measured, nothing
+is guessed. What would change it was tried on a copy (`workbench.advice.speedup_trial`).
 """
 
 from __future__ import annotations
