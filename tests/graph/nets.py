@@ -9,8 +9,8 @@ from workbench.graph.evaluation import evaluate as reference
 from workbench.graph.group import Group
 from workbench.graph.infer import make_call
 from workbench.graph.memory.plan import plan_memory
+from workbench.ir.in_place import overwritable
 from workbench.ir.numpy_reference.evaluate import evaluate
-from workbench.ir.overwrite import overwritable
 
 
 def image(*shape: int) -> TensorType:

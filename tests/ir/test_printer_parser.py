@@ -23,8 +23,8 @@ from workbench.ir.expr import (
     Where,
 )
 from workbench.ir.func import Align, Buffer, Constraint, Func, HoleInfo, LayoutStep, Scope
-from workbench.ir.limits import EXTENT_LIMIT
 from workbench.ir.poly import Relation, hole
+from workbench.ir.size_limits import EXTENT_LIMIT
 from workbench.ir.stmt import Block, For, Iter, LoopKind
 from workbench.ir.text.diff import diff, diff_text
 from workbench.ir.text.parser import parse, read

@@ -3,8 +3,8 @@ from __future__ import annotations
 import gc
 
 from workbench import Schedule, workloads
-from workbench.ir.memo import remembered, remembered_by_value, tables, trial
 from workbench.ir.stmt import Block, accesses, blocks, map_block, walk
+from workbench.memoize import remembered, remembered_by_value, tables, trial
 
 
 def asking(most=1000):

@@ -9,21 +9,21 @@ WEIGHT = (0.1, 0.7)
 MUTATIONS = (
     mutation(
         "blockize",
-        "workbench.schedule.promises",
+        "workbench.schedule.legality.invariants",
         "loops may be put into a unit",
         "if now is not None and list(_skeleton(now)) == list(_skeleton(unit)):",
         "if True:",
     ),
     mutation(
         "blockize",
-        "workbench.schedule.promises",
+        "workbench.schedule.legality.invariants",
         "what is inside may be named",
         "if s.name in wanted:",
         "if False:",
     ),
     mutation(
         "blockize",
-        "workbench.schedule.primitives.unit",
+        "workbench.schedule.primitives.blockize",
         "the mark is on the loops inside",
         "lambda x: (replace(x, notes=notes),)",
         "lambda x: (replace(x, body=tuple(replace(s, notes=notes) for s in x.body)),)",

@@ -18,8 +18,8 @@ from property.randoms import _attempt
 from workbench import te
 from workbench.codegen import build_func
 from workbench.ir.func import Func
+from workbench.ir.in_place import overwritable
 from workbench.ir.interpreter import interp
-from workbench.ir.overwrite import overwritable
 from workbench.runtime.buffers import aligned_empty, pointer_table
 from workbench.runtime.kernel import Kernel
 from workbench.schedule import Schedule

@@ -20,7 +20,7 @@ from workbench.intrinsics import registry
 from workbench.ir.func import Buffer, Func
 from workbench.ir.interpreter import interp
 from workbench.ir.stmt import loops
-from workbench.ir.view import widen
+from workbench.ir.strided_view import widen
 from workbench.runtime.buffers import aligned_empty, pointer_table
 from workbench.runtime.kernel import Kernel
 from workbench.target import Target

@@ -14,7 +14,7 @@ from workbench.ir.expr import Bound
 from workbench.ir.func import Func
 from workbench.ir.text.parser import parse
 from workbench.schedule import Hole, Schedule
-from workbench.schedule.rewrite import replace_block
+from workbench.schedule.nest_rewrites import replace_block
 from workbench.target import Target
 
 

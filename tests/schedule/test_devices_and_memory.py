@@ -14,10 +14,10 @@ from workbench.ir.compact import compact
 from workbench.ir.interpreter import interp
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
-from workbench.ir.units import drop_unit_loops
+from workbench.ir.unit_loops import drop_unit_loops
 from workbench.ir.verify import verify
 from workbench.schedule import Hole, Schedule
-from workbench.schedule.promises import unit_regions
+from workbench.schedule.legality.invariants import unit_regions
 from workbench.target import Target
 
 

@@ -12,7 +12,7 @@ from property.randoms import WEIGHTS, propose, random_schedule
 from workbench import Schedule, workloads
 from workbench.errors import ScheduleError
 from workbench.schedule import registry
-from workbench.schedule.moves import Move, judge
+from workbench.schedule.legal_moves import Move, judge
 
 CALL = re.compile(r"\b([a-z_]+)\(([^()]*)\)")
 #: Codes whose hints show how a call is written, with names that stand for any.

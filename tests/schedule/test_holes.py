@@ -6,7 +6,7 @@ import pytest
 from workbench import workloads
 from workbench.errors import ScheduleError
 from workbench.schedule import Hole, Schedule, drop_unit_loops, fill
-from workbench.schedule.domain import factor_table
+from workbench.schedule.hole_domain import factor_table
 from workbench.schedule.holes import complete_row, divisors
 
 

@@ -13,10 +13,10 @@ from workbench import te
 from workbench.errors import WorkbenchError
 from workbench.ir.verify import verify
 from workbench.schedule import Hole, Schedule, registry
-from workbench.schedule.domain import factor_table, ways
+from workbench.schedule.hole_domain import factor_table, ways
 from workbench.schedule.primitive import COMMON_CODES, Primitive, from_json
 from workbench.schedule.primitives.split import Split
-from workbench.schedule.primitives.storage import SetScope
+from workbench.schedule.primitives.storage_scope import SetScope
 
 HUGE = 10**5000  # more digits than Python prints
 

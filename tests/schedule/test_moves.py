@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from workbench import Schedule, Target, workloads
 from workbench.ir.stmt import loops
-from workbench.schedule.legality import marks
-from workbench.schedule.moves import judge
+from workbench.schedule.legal_moves import judge
+from workbench.schedule.legality import loop_kinds
 from workbench.schedule.primitive import registry
-from workbench.schedule.primitives.annotation import mark
-from workbench.schedule.primitives.binding import Bind
-from workbench.schedule.primitives.loop import Fuse, Reorder
-from workbench.schedule.primitives.padding import Pad
+from workbench.schedule.primitives.bind import Bind
+from workbench.schedule.primitives.fuse_reorder import Fuse, Reorder
+from workbench.schedule.primitives.loop_annotations import mark
+from workbench.schedule.primitives.pad import Pad
 from workbench.schedule.primitives.split import Split, Tile
 from workbench.space.default_schedule import default_schedule
 
@@ -168,8 +168,8 @@ def test_marks_that_plainly_hold_are_marks_that_hold(subject: str) -> None:
             ]:
                 func = mark(func, name, kind)
             nest = next(s for s in func.body if s.name == (path[0] if path else lp).name)
-            plainly = marks._plainly_marked(nest)
+            plainly = loop_kinds._plainly_marked(nest)
             said[plainly] += 1
             if plainly:
-                marks._check_marked(func, nest, "step")
+                loop_kinds._check_marked(func, nest, "step")
     assert min(said.values()) > 0

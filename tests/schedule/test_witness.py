@@ -26,10 +26,10 @@ from workbench.ir.func import Func
 from workbench.ir.interpreter import interp
 from workbench.ir.stmt import Block, For
 from workbench.schedule import Hole, legality
-from workbench.schedule.legality import flow, independence, marks
-from workbench.schedule.legality.forms import evaluate_form
+from workbench.schedule.legality import data_flow, independence, loop_kinds
+from workbench.schedule.legality.affine_forms import evaluate_form
 from workbench.schedule.primitive import Primitive, registry
-from workbench.schedule.primitives import cache, placement, reduction
+from workbench.schedule.primitives import cache_read_write, compute_at, reduction
 from workbench.schedule.refusal import Refusal, Witness
 
 KINDS = {
@@ -92,7 +92,7 @@ def forced(monkeypatch: pytest.MonkeyPatch, step: Primitive, func: Func, code: s
             raise Refusal(found, *args, **kwargs)
 
     with monkeypatch.context() as patch:
-        for module in (flow, independence, marks, placement, reduction, cache):
+        for module in (data_flow, independence, loop_kinds, compute_at, reduction, cache_read_write):
             patch.setattr(module, "refuse", quiet)
         return step.apply(func)[0]
 

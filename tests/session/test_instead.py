@@ -16,7 +16,7 @@ from workbench.advice.offer import replayed
 from workbench.analysis.loop_nest.time_estimate import estimated
 from workbench.errors import UsageError
 from workbench.schedule import Hole
-from workbench.schedule.moves import judge
+from workbench.schedule.legal_moves import judge
 from workbench.schedule.primitive import registry
 
 

@@ -9,7 +9,7 @@ from workbench import workloads
 from workbench.ir.compact import compact
 from workbench.ir.flops import count_flops
 from workbench.ir.stmt import accesses, blocks
-from workbench.ir.units import drop_unit_loops
+from workbench.ir.unit_loops import drop_unit_loops
 from workbench.machine_model.batched_values import Telling
 from workbench.machine_model.block_counts import nest_facts, vector_pieces
 from workbench.machine_model.features import COLUMNS, INDEX, features

@@ -12,7 +12,7 @@ from workbench.ir.expr import measure
 from workbench.ir.stmt import blocks
 from workbench.machine_model.features import INDEX
 from workbench.machine_model.machine_parameters import Machine
-from workbench.schedule.primitives.inline import ComputeInline
+from workbench.schedule.primitives.compute_inline import ComputeInline
 from workbench.space.default_schedule import default_schedule
 from workbench.space.shared_steps.register_tiles import best_rows, best_width, vector_choices
 from workbench.space.sketch.pointwise_stages import MOST_PARTS

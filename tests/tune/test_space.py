@@ -15,7 +15,7 @@ from workbench.ir.compact import compact
 from workbench.ir.interpreter.interp import random_inputs
 from workbench.ir.numpy_reference.evaluate import evaluate
 from workbench.ir.text.printer import to_text
-from workbench.ir.units import drop_unit_loops
+from workbench.ir.unit_loops import drop_unit_loops
 from workbench.ir.verify import verify
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Hole, Schedule

@@ -16,7 +16,7 @@ from workbench.ir.interpreter import interp
 from workbench.ir.numpy_reference.evaluate import evaluate
 from workbench.ir.stmt import loops
 from workbench.ir.text.printer import to_text
-from workbench.ir.units import drop_unit_loops
+from workbench.ir.unit_loops import drop_unit_loops
 from workbench.ir.verify import verify
 from workbench.log.reader import load_log
 from workbench.runtime.kernel import Kernel

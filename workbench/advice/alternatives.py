@@ -16,9 +16,9 @@ from workbench.analysis.loop_nest.working_set import itemsize
 from workbench.ir.compact import compact
 from workbench.ir.func import Func
 from workbench.schedule import Schedule
-from workbench.schedule.moves import Move
+from workbench.schedule.legal_moves import Move
+from workbench.schedule.nest_rewrites import fresh_names
 from workbench.schedule.primitive import Primitive, registry
-from workbench.schedule.rewrite import fresh_names
 from workbench.target import Target
 
 MOST = 3

@@ -14,10 +14,10 @@ from workbench.ir.func import Func
 from workbench.ir.stmt import Block, For, blocks, loops
 from workbench.ir.stmt import touched as buffers_of
 from workbench.schedule import Schedule
-from workbench.schedule.moves import Move, judge
+from workbench.schedule.legal_moves import Move, judge
 from workbench.schedule.primitive import Primitive
-from workbench.schedule.primitives.loop import Reorder
-from workbench.schedule.primitives.placement import ComputeAt, ReverseComputeAt
+from workbench.schedule.primitives.compute_at import ComputeAt, ReverseComputeAt
+from workbench.schedule.primitives.fuse_reorder import Reorder
 
 Place = Literal["before", "after", "on"]
 

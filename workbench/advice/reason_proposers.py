@@ -13,8 +13,8 @@ from workbench.advice.row_reductions import partial_sums, together
 from workbench.advice.stage_placement import recipes
 from workbench.ir.func import Func
 from workbench.ir.stmt import Block, For
+from workbench.schedule.nest_rewrites import fresh_names
 from workbench.schedule.primitive import registry
-from workbench.schedule.rewrite import fresh_names
 from workbench.target import Target
 
 SHORT = 16

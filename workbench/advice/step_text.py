@@ -6,7 +6,7 @@ from typing import Any
 
 from workbench.forms import Field
 from workbench.schedule import Hole
-from workbench.schedule.fields import Number
+from workbench.schedule.field_kinds import Number
 from workbench.schedule.primitive import Primitive
 
 

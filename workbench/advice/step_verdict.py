@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.errors import WorkbenchError
 from workbench.forms import Json
 from workbench.schedule import Schedule
-from workbench.schedule.moves import Move, refused
+from workbench.schedule.legal_moves import Move, refused
 from workbench.schedule.primitive import Primitive, from_json
 
 AT_HAND = (".reduction", ".conflict")

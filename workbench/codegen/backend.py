@@ -49,7 +49,7 @@ class Backend:
     arches : tuple of str or None
         `Target.arch` values that it serves; None for all.
     overlaps : bool
-        Whether the code is right where an output lies over an input and `ir.overwrite` says that the nest allows it.
+        Whether the code is right where an output lies over an input and `ir.in_place` says that the nest allows it.
     isa : mapping of str to str
         Vector extensions it makes use of, as `Target.isa` names them -> as its compiler names them.
     """

@@ -13,7 +13,7 @@ from workbench.ir.expr import Bound
 from workbench.ir.func import Func
 from workbench.ir.poly import concrete
 from workbench.ir.stmt import Block, For, Stmt
-from workbench.ir.units import drop_unit_loops
+from workbench.ir.unit_loops import drop_unit_loops
 
 #: A parallel nest is cut into at most this many tasks per thread; fewer where many threads share it.
 #: Chosen, not measured.

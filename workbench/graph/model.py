@@ -13,7 +13,7 @@ from typing import TypeAlias
 from workbench.errors import InputError, ModelError, did_you_mean, option
 from workbench.graph.dtypes import check_dtype
 from workbench.graph.graph import Array, Graph, Node, TensorType, topological
-from workbench.ir.limits import MOST_DIMENSIONS
+from workbench.ir.size_limits import MOST_DIMENSIONS
 
 Dim: TypeAlias = int | str | None
 """A size, the name of an open one, or nothing known."""

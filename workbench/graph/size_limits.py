@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import ModelError
 from workbench.host import memory_bytes
-from workbench.ir.limits import MOST_DIMENSIONS
+from workbench.ir.size_limits import MOST_DIMENSIONS
 
 if TYPE_CHECKING:
     from workbench.graph.call import Call

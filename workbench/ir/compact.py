@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 
 from workbench.errors import ScheduleError
 from workbench.ir.affine import Affine
+from workbench.ir.buffer_regions import Span, spans_of, union
 from workbench.ir.expr import Load
 from workbench.ir.func import Func
-from workbench.ir.memo import remembered
-from workbench.ir.region import Span, spans_of, union
 from workbench.ir.stmt import (
     BLOCK_KINDS,
     THREAD_KINDS,
@@ -30,6 +29,7 @@ from workbench.ir.stmt import (
     shared_loops,
     touched,
 )
+from workbench.memoize import remembered
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes  # registers the name "bfloat16" with NumPy
 import numpy as np
 
-from workbench.ir.memo import remembered_by_value
+from workbench.memoize import remembered_by_value
 
 #: The upper half of a float32: the same exponent, 8 bits of precision.
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)

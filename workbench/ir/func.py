@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from workbench.errors import ScheduleError, ShapeError, did_you_mean
 from workbench.ir.affine import Affine
-from workbench.ir.memo import remembered
 from workbench.ir.poly import Dim, Relation, product, substitute
 from workbench.ir.stmt import Block, For, Stmt, blocks, loops, map_block, rewrite, walk
 from workbench.ir.winograd_weights import WinogradStep
+from workbench.memoize import remembered
 from workbench.provided import Provided
 
 #: Readable text of a function; `text.printer` provides it.

@@ -14,9 +14,9 @@ from typing import Literal, TypeAlias, TypeVar
 
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Binary, Bound, Expr, Load, all_index_forms, loads, map_affine, map_bounds, map_loads
-from workbench.ir.memo import remembered
 from workbench.ir.poly import Dim
 from workbench.legible import shown_legibly
+from workbench.memoize import remembered
 
 LoopKind: TypeAlias = Literal[
     "serial",
@@ -32,7 +32,7 @@ LoopKind: TypeAlias = Literal[
     "threadIdx.z",
 ]
 IterKind: TypeAlias = Literal["S", "R"]
-#: A remark on a loop or block: (key, value). `workbench.schedule.primitives.annotation` lists the keys with an effect.
+#: A remark on a loop or block: (key, value). `schedule.primitives.loop_annotations` lists the keys with an effect.
 Note: TypeAlias = tuple[str, int | str]
 
 #: Loops over the blocks of a device's grid, and over the threads of one block.

@@ -30,11 +30,11 @@ from workbench.ir.expr import (
     measure,
     walk,
 )
+from workbench.ir.expr_dtypes import dtype_of
 from workbench.ir.func import Buffer, Func, LayoutStep, PadStep, Role, Scope
-from workbench.ir.limits import DEEPEST_EXPRESSION, EXTENT_LIMIT, MOST_LOOPS, MOST_NODES
 from workbench.ir.poly import Dim, equal, holes_of, nonneg
+from workbench.ir.size_limits import DEEPEST_EXPRESSION, EXTENT_LIMIT, MOST_LOOPS, MOST_NODES
 from workbench.ir.stmt import BOUND_KINDS, Block, For, LoopKind, Note, blocks, loops
-from workbench.ir.types import dtype_of
 from workbench.ir.winograd_weights import KERNEL_MATRIX, WinogradStep
 
 

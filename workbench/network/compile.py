@@ -24,8 +24,8 @@ from workbench.graph.size_limits import check_memory, check_total
 from workbench.graph.tasks import partition
 from workbench.ir.bytes_moved import least_traffic, vector_reads
 from workbench.ir.func import Buffer, Func, pack
-from workbench.ir.overwrite import overwritable
-from workbench.ir.view import widen
+from workbench.ir.in_place import overwritable
+from workbench.ir.strided_view import widen
 from workbench.log.database import Database
 from workbench.log.reader import check_model, load_log
 from workbench.log.replay import schedule_of

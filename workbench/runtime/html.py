@@ -9,7 +9,7 @@ from workbench import markup as m
 from workbench.ir.text.printer import to_text
 from workbench.runtime.execution.plan import CallPlan
 from workbench.runtime.measuring.comparison_words import ONCE, outcomes
-from workbench.schedule import hooks
+from workbench.schedule import upper_services
 from workbench.schedule.html import interface, machine, nest_table, operations
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def kernel_html(kernel: Kernel) -> str:
         f"{m.size(kernel.code_bytes)} of code",
         more,
     )
-    nest = nest_table(hooks.nest(func, kernel.target, CALLS), CALLS)
+    nest = nest_table(upper_services.nest(func, kernel.target, CALLS), CALLS)
     target = m.label("target", machine(kernel.target))
     return m.page(head, interface(func), target, nest, m.fold("The nest as text", m.code(to_text(func))))
 

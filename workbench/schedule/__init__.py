@@ -8,10 +8,10 @@
 from __future__ import annotations
 
 from workbench.errors import ScheduleError
-from workbench.ir.units import drop_unit_loops
-from workbench.schedule.domain import Domain
+from workbench.ir.unit_loops import drop_unit_loops
+from workbench.schedule.hole_domain import Domain
 from workbench.schedule.holes import Hole, fill
-from workbench.schedule.moves import Move
+from workbench.schedule.legal_moves import Move
 from workbench.schedule.primitive import Primitive, primitive, registry
 from workbench.schedule.refusal import Witness
 from workbench.schedule.schedule import Schedule

@@ -1,7 +1,7 @@
 """Open numbers of a schedule: what a person writes (`Hole`), and putting numbers in (`fill`).
 
 A schedule with holes describes a whole family of programs. A member is a *row*: one number per hole. Which rows there
-are says `workbench.schedule.domain`.
+are says `workbench.schedule.hole_domain`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from workbench.arguments import elements, is_a, shown
 from workbench.errors import ScheduleError, did_you_mean
 from workbench.ir.func import Func, subst_holes
-from workbench.ir.limits import EXTENT_LIMIT
-from workbench.ir.memo import remembered, remembered_by_value
 from workbench.ir.poly import Dim, hole, holes_of, substitute
+from workbench.ir.size_limits import EXTENT_LIMIT
 from workbench.ir.stmt import Block, walk
-from workbench.schedule.limits import NUMBER_LIMIT
+from workbench.memoize import remembered, remembered_by_value
+from workbench.schedule.size_limits import NUMBER_LIMIT
 
 Row: TypeAlias = Mapping[str, int] | Sequence[int] | NDArray[np.integer[Any]]
 

@@ -9,10 +9,10 @@ from workbench import markup as m
 from workbench.ir.flops import count_flops
 from workbench.ir.func import Buffer, Func
 from workbench.ir.text.printer import dim_text, to_text
-from workbench.schedule import hooks
+from workbench.schedule import upper_services
 
 if TYPE_CHECKING:
-    from workbench.schedule.moves import Move
+    from workbench.schedule.legal_moves import Move
     from workbench.schedule.schedule import Schedule
 
 NEST_ROWS = 60
@@ -33,7 +33,7 @@ _COLUMNS = (
 def schedule_html(schedule: Schedule) -> str:
     """Return what a notebook shows of a schedule."""
     func, trace = schedule.func, schedule.trace
-    nest = hooks.nest(func, schedule.target, NEST_ROWS)
+    nest = upper_services.nest(func, schedule.target, NEST_ROWS)
     undone = f"{m.plural(len(schedule.undone), 'step')} undone" if schedule.undone else ""
     head = m.heading(
         "Schedule", func.name, m.plural(len(trace), "step"), m.plural(nest["loops"], "loop"), operations(func), undone

@@ -29,8 +29,8 @@ from workbench.arguments import shown
 from workbench.errors import ScheduleError, UsageError
 from workbench.forms import Choice, Flag, Form, Json, Kind
 from workbench.ir.func import Func
-from workbench.schedule import legality, limits, promises
-from workbench.schedule.fields import (
+from workbench.schedule import legality, size_limits
+from workbench.schedule.field_kinds import (
     AxisRef,
     BlockRef,
     BlockSize,
@@ -45,6 +45,7 @@ from workbench.schedule.fields import (
     with_numbers,
 )
 from workbench.schedule.holes import Hole
+from workbench.schedule.legality import invariants
 from workbench.schedule.registry import Registry
 
 Applied: TypeAlias = tuple[Func, tuple[str, ...]]
@@ -139,12 +140,12 @@ class Primitive(Form):
             text = f"{self.name} is open in {', '.join(open_)}, and only a closed step can be taken."
             raise UsageError("primitive.argument", text, (self.name, *open_), "take one of its variants()")
         if not self.inside_units:
-            promises.check_named(func, self.name, self._names())
+            invariants.check_named(func, self.name, self._names())
         new, names = self.apply(func)
-        limits.check(func, new, self.name)
+        size_limits.check(func, new, self.name)
         legality.check_affine(new)
         legality.check_marks(new, self.name)
-        promises.check(func, new, self.name)
+        invariants.check(func, new, self.name)
         return new, names
 
     def _names(self) -> Iterator[str]:

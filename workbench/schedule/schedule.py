@@ -10,13 +10,13 @@ from workbench.arguments import is_a, shown
 from workbench.errors import ScheduleError, UsageError, WorkbenchError, did_you_mean
 from workbench.ir.func import Buffer, Func, HoleInfo
 from workbench.ir.stmt import Block, For, blocks, loops
-from workbench.schedule import hooks, primitives
-from workbench.schedule.domain import Domain
+from workbench.schedule import primitives, upper_services
+from workbench.schedule.hole_domain import Domain
 from workbench.schedule.holes import Row, complete_row
-from workbench.schedule.moves import Move, Moves, judge_all, method_of
+from workbench.schedule.legal_moves import Move, Moves, judge_all, method_of
 from workbench.schedule.primitive import Json, Primitive, registry
-from workbench.schedule.states import State, States
 from workbench.schedule.trace import script, trace_from_json, trace_to_json
+from workbench.schedule.undo_redo import State, States
 
 __all__ = ["Move", "Schedule", "primitives"]
 
@@ -327,7 +327,7 @@ class Schedule(States):
         return self._lent("reproduce", target, {"ms": ms, "spread": spread, "disturbed": disturbed, **options})
 
     def _lent(self, service: str, target: Any, options: dict[str, Any]) -> Any:
-        return hooks.call(service, self.func, self._base, self.target if target is None else target, options)
+        return upper_services.call(service, self.func, self._base, self.target if target is None else target, options)
 
     def _need_concrete(self, what: str) -> None:
         if self.func.holes:

@@ -9,11 +9,11 @@ from collections.abc import Hashable
 from typing import Any
 
 from workbench.ir.func import Func
-from workbench.ir.memo import remembered
 from workbench.ir.stmt import For, blocks, cut_axes
-from workbench.schedule import legality, limits, tails
+from workbench.memoize import remembered
+from workbench.schedule import legality, size_limits, split_tails
 from workbench.schedule.holes import Hole
-from workbench.schedule.outline import Outline
+from workbench.schedule.nest_outline import Outline
 
 
 def outline_around(func: Func, loop: str) -> Outline:
@@ -60,7 +60,7 @@ def just_cut(func: Func, loop: str, factors: tuple[Any, ...]) -> Hashable | None
             return None
     if not used_whole(func, loop):
         return None
-    return () if free and outline.depth[0] + 2 <= limits.DEEPEST_NEST else loop
+    return () if free and outline.depth[0] + 2 <= size_limits.DEEPEST_NEST else loop
 
 
 def cut_off(func: Func, loop: str, factors: tuple[Any, ...]) -> bool:
@@ -71,12 +71,12 @@ def cut_off(func: Func, loop: str, factors: tuple[Any, ...]) -> bool:
         case (None, int(f)) if isinstance(lp.extent, int) and 0 < f < lp.extent and lp.extent % f and len(inside) == 1:
             if (
                 not all_plain(func)
-                or Outline.of(func.body).depth[0] >= limits.DEEPEST_NEST
+                or Outline.of(func.body).depth[0] >= size_limits.DEEPEST_NEST
                 or not used_whole(func, loop)
             ):
                 return False
             (block, rest), *_ = inside
-            return tails.part_of(func, block, (*path, lp, *rest), loop) is not None
+            return split_tails.part_of(func, block, (*path, lp, *rest), loop) is not None
     return False
 
 

@@ -23,7 +23,7 @@ from workbench.machine_model import nest_summary
 from workbench.machine_model.features import INDEX
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
-from workbench.schedule.domain import Group
+from workbench.schedule.hole_domain import Group
 from workbench.space.program_keys import program_key
 from workbench.space.sampling import Picks, Sampler
 from workbench.space.trace_alignment import Step, alike, wanted

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.machine_model import features as feature_columns
-from workbench.schedule.limits import NUMBER_LIMIT
+from workbench.schedule.size_limits import NUMBER_LIMIT
 from workbench.space.trace_alignment import unify
 
 if TYPE_CHECKING:

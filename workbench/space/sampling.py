@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from workbench.ir.func import Func
 from workbench.ir.poly import evaluate, holes_of
-from workbench.schedule.domain import Domain, Group
+from workbench.schedule.hole_domain import Domain, Group
 
 Picks: TypeAlias = NDArray[np.int64]
 #: Spaces with at most this many rows are enumerated instead of sampled.

@@ -15,10 +15,10 @@ from workbench.errors import ExpressionError
 from workbench.ir.affine import Affine
 from workbench.ir.dtypes import element_type
 from workbench.ir.expr import Binary, Cast, Expr, Load, Select, Where, measure
+from workbench.ir.expr_dtypes import neutral
 from workbench.ir.func import Buffer, Func
-from workbench.ir.limits import DEEPEST_EXPRESSION, EXTENT_LIMIT, MOST_DIMENSIONS, MOST_NODES
+from workbench.ir.size_limits import DEEPEST_EXPRESSION, EXTENT_LIMIT, MOST_DIMENSIONS, MOST_NODES
 from workbench.ir.stmt import Block, For, Iter, Stmt
-from workbench.ir.types import neutral
 from workbench.te.index import Axis, Cond
 from workbench.te.math import maximum, minimum
 from workbench.te.value import (

@@ -9,8 +9,8 @@ import numpy as np
 from workbench.errors import ExpressionError
 from workbench.ir.affine import Affine, Digit
 from workbench.ir.expr import Bound
-from workbench.ir.limits import EXTENT_LIMIT
 from workbench.ir.poly import concrete
+from workbench.ir.size_limits import EXTENT_LIMIT
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from workbench.ir.func import Buffer, Func
 from workbench.ir.poly import Dim, normal
 from workbench.ir.stmt import Block, For, Stmt, accesses, blocks, loops, parallel_chain
 from workbench.ir.text.printer import dim_text
-from workbench.schedule.promises import unit_regions
+from workbench.schedule.legality.invariants import unit_regions
 from workbench.target import Target
 
 Kind = Literal["loop", "init", "stmt"]

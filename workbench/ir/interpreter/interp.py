@@ -27,12 +27,12 @@ from workbench.errors import InputError
 from workbench.ir.affine import FREE, Affine
 from workbench.ir.dtypes import is_float
 from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
+from workbench.ir.expr_dtypes import dtype_of
 from workbench.ir.func import Buffer, Func
 from workbench.ir.interpreter.memory import counts_of, fresh, given, to_numpy, zeros
 from workbench.ir.interpreter.scalar import HELPERS
 from workbench.ir.poly import concrete
 from workbench.ir.stmt import UNORDERED_KINDS, Block, For, Stmt
-from workbench.ir.types import dtype_of
 
 Array: TypeAlias = NDArray[Any]
 Order: TypeAlias = Literal["program", "reversed", "shuffled"]

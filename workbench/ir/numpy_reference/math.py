@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.ir.dtypes import is_float
-from workbench.ir.memo import remembered_by_value
+from workbench.memoize import remembered_by_value
 
 Array: TypeAlias = NDArray[Any]
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from workbench.ir.dtypes import is_float
 from workbench.ir.expr import Binary, Cast, Const, Expr, Load, Select, Unary, loads, walk
+from workbench.ir.expr_dtypes import dtype_of
 from workbench.ir.func import Func, pack
 from workbench.ir.numpy_reference.evaluate import block_of, factors_of, split_digits
 from workbench.ir.poly import concrete
@@ -24,7 +25,6 @@ from workbench.ir.rounding_bounds.domain import Box, Domain, Memory, boxes
 from workbench.ir.rounding_bounds.sums import PIECE, Sums
 from workbench.ir.rounding_bounds.values import UNIT, Array, Near, Ulps, binary, rounded
 from workbench.ir.stmt import Block
-from workbench.ir.types import dtype_of
 from workbench.ir.winograd_weights import WinogradStep
 
 #: Errors of that many additions add up like steps in random directions: with the root of their number, so many times.

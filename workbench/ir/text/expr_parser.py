@@ -25,8 +25,8 @@ from workbench.ir.expr import (
     tidy,
 )
 from workbench.ir.func import Buffer
-from workbench.ir.limits import EXTENT_LIMIT, MOST_POWER
 from workbench.ir.poly import Dim, hole
+from workbench.ir.size_limits import EXTENT_LIMIT, MOST_POWER
 from workbench.ir.text.lexer import Reader, Token, describe
 from workbench.ir.text.printer import INFIX, SUFFIXES
 

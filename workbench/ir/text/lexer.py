@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
 from workbench.errors import ParseError
-from workbench.ir.limits import MOST_DIGITS
+from workbench.ir.size_limits import MOST_DIGITS
 from workbench.ir.text.printer import NAME
 
 T = TypeVar("T")

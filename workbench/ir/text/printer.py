@@ -46,8 +46,8 @@ from workbench.ir.expr import (
     free_number,
 )
 from workbench.ir.func import Buffer, Func, LayoutStep, PadStep, Role, func_text
-from workbench.ir.limits import EXTENT_LIMIT
 from workbench.ir.poly import Dim, Mono, Poly
+from workbench.ir.size_limits import EXTENT_LIMIT
 from workbench.ir.stmt import Block, For, Note, Stmt
 from workbench.ir.winograd_weights import WinogradStep
 from workbench.legible import escaped

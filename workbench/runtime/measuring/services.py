@@ -1,5 +1,5 @@
 """What the runtime lends to schedules: `build`, `measure` and `reproduce`, called by name from
-`workbench.schedule.hooks`, and the contest of several.
+`workbench.schedule.upper_services`, and the contest of several.
 """
 
 from __future__ import annotations

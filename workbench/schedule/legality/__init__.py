@@ -7,21 +7,23 @@ numbers are not asked here; they become `Constraint` values that are checked per
 
 ==================  ==================================================================================================
 `independence`      `check_independent`, `check_reductions`: iterations of a loop in any order, or at once
-`marks`             `check_parallel`, `check_vector`, `check_marks`: which loops may be marked, and whether marks hold
-`flow`              `check_flow`, `check_sole_writer`: what is read has been written before, by whom
-`forms`             `check_affine`, and what affine forms say: signs, ranges, whether a value tells loops apart
-`nest`              what is asked about: extents, reduction loops, writers and readers
+`loop_kinds`        `check_parallel`, `check_vector`, `check_marks`: which loops may be marked, and whether marks hold
+`data_flow`         `check_flow`, `check_sole_writer`: what is read has been written before, by whom
+`coverage`          every element of a block that runs elsewhere is still made, once
+`invariants`        what earlier steps established stays so: bound loops, scopes of temporaries, units
+`affine_forms`      `check_affine`, and what affine forms say: signs, ranges, whether a value tells loops apart
+`readers_writers`   what is asked about: extents, reduction loops, writers and readers
 `witness`           `conflict`, `twice`, `early`: two iterations that a refused step would bring into conflict
 ==================  ==================================================================================================
 """
 
 from __future__ import annotations
 
-from workbench.schedule.legality.flow import check_flow, check_sole_writer
-from workbench.schedule.legality.forms import check_affine, determines, evaluate_form, form_range, nonneg, tiles
+from workbench.schedule.legality.affine_forms import check_affine, determines, evaluate_form, form_range, nonneg, tiles
+from workbench.schedule.legality.data_flow import check_flow, check_sole_writer
 from workbench.schedule.legality.independence import check_independent, check_reductions, writes_distinct
-from workbench.schedule.legality.marks import check_marks, check_parallel, check_vector
-from workbench.schedule.legality.nest import (
+from workbench.schedule.legality.loop_kinds import check_marks, check_parallel, check_vector
+from workbench.schedule.legality.readers_writers import (
     chain,
     extents_of,
     is_unit,

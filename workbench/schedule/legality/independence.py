@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 from workbench.ir.affine import Digit
 from workbench.ir.func import Func
-from workbench.ir.memo import remembered
 from workbench.ir.stmt import Block, For, blocks, written
-from workbench.schedule.legality.forms import determines, tiles
-from workbench.schedule.legality.nest import chain, extents_of, is_unit, private, reduction_loops
+from workbench.memoize import remembered
+from workbench.schedule.legality.affine_forms import determines, tiles
+from workbench.schedule.legality.readers_writers import chain, extents_of, is_unit, private, reduction_loops
 from workbench.schedule.legality.witness import conflict, twice
 from workbench.schedule.refusal import Search, refuse
 

@@ -18,14 +18,14 @@ from workbench.errors import ScheduleError
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Bound, Expr, Load, Select, children
 from workbench.ir.func import Func
-from workbench.ir.memo import remembered
 from workbench.ir.poly import concrete
 from workbench.ir.stmt import Block, For, accesses, blocks, shared_loops
-from workbench.schedule.domain import Domain
+from workbench.memoize import remembered
+from workbench.schedule.hole_domain import Domain
 from workbench.schedule.holes import fill
-from workbench.schedule.legality.effect import effect_of
-from workbench.schedule.legality.forms import evaluate_form
-from workbench.schedule.legality.nest import chain, reduction_loops
+from workbench.schedule.legality.affine_forms import evaluate_form
+from workbench.schedule.legality.conflict_values import effect_of
+from workbench.schedule.legality.readers_writers import chain, reduction_loops
 from workbench.schedule.refusal import Point, Witness
 
 LIMIT = 4096

@@ -9,14 +9,12 @@ from typing import Annotated
 from workbench.errors import ScheduleError
 from workbench.ir.affine import Affine, bijective
 from workbench.ir.expr import Binary, Load
+from workbench.ir.expr_dtypes import dtype_of, neutral
 from workbench.ir.func import Buffer, Func
 from workbench.ir.poly import Dim, normal
 from workbench.ir.stmt import Block, For, Iter, Stmt, as_marked, blocks, loops
-from workbench.ir.types import dtype_of, neutral
 from workbench.schedule import legality
-from workbench.schedule.primitive import Applied, BlockRef, LoopRef, Number, Primitive, primitive
-from workbench.schedule.refusal import Refusal, Search, Witness, refuse
-from workbench.schedule.rewrite import (
+from workbench.schedule.nest_rewrites import (
     NotRadix,
     axis_names,
     fresh_names,
@@ -26,6 +24,8 @@ from workbench.schedule.rewrite import (
     replace_loop,
     split_axis,
 )
+from workbench.schedule.primitive import Applied, BlockRef, LoopRef, Number, Primitive, primitive
+from workbench.schedule.refusal import Refusal, Search, Witness, refuse
 
 
 @primitive(

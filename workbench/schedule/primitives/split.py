@@ -13,12 +13,12 @@ from workbench.ir.func import Func, HoleInfo, subst_holes
 from workbench.ir.poly import Dim, Relation, divide, equal, hole, holes_of, normal, product, single_hole
 from workbench.ir.stmt import For, accesses, as_marked, blocks, loops
 from workbench.schedule.holes import Hole, hole_names, nearest, resolve_hole, unknown_hole
+from workbench.schedule.nest_rewrites import NotRadix, fresh_names, split_loop
 from workbench.schedule.primitive import Applied, Choice, Factors, LoopRef, Primitive, primitive
-from workbench.schedule.primitives.loop import Reorder
+from workbench.schedule.primitives.fuse_reorder import Reorder
 from workbench.schedule.refusal import Advice, Refusal, refuse
-from workbench.schedule.rewrite import NotRadix, fresh_names, split_loop
 from workbench.schedule.similar_steps import cut_off, just_cut, one_kind
-from workbench.schedule.tails import even_so, split_guarded, split_peeled
+from workbench.schedule.split_tails import even_so, split_guarded, split_peeled
 
 _FACTOR = int | str | Hole | None
 

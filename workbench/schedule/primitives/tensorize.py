@@ -9,9 +9,9 @@ from typing import Annotated
 from workbench.intrinsics import Mismatch, computes, match, registry
 from workbench.ir.func import Func
 from workbench.ir.stmt import For, blocks, loops
+from workbench.schedule.nest_rewrites import replace_loop
 from workbench.schedule.primitive import Applied, Choice, LoopRef, Primitive, primitive
 from workbench.schedule.refusal import refuse
-from workbench.schedule.rewrite import replace_loop
 from workbench.target import Target
 
 

@@ -12,11 +12,11 @@ from workbench.ir.func import Buffer, Func
 from workbench.ir.interval import implies
 from workbench.ir.stmt import Block, For, Iter, Stmt, blocks
 from workbench.ir.winograd_weights import KERNEL_MATRIX, WinogradStep
-from workbench.schedule import limits
-from workbench.schedule.convolution import Conv, axes_of, match_conv
+from workbench.schedule import size_limits
+from workbench.schedule.match_convolution import Conv, axes_of, match_conv
+from workbench.schedule.nest_rewrites import fresh_names, nest, own_nest, remove_block
 from workbench.schedule.primitive import Applied, BlockRef, Number, Primitive, primitive
 from workbench.schedule.refusal import refuse
-from workbench.schedule.rewrite import fresh_names, nest, own_nest, remove_block
 from workbench.schedule.similar_steps import all_plain
 
 
@@ -87,7 +87,7 @@ class Winograd(Primitive):
 
     def alike(self, func: Func) -> Hashable | None:
         # What is transformed has at most 16 / 4 times the elements of the image.
-        known = self.m in KERNEL_MATRIX and all_plain(func) and limits.have_room(func, 16)
+        known = self.m in KERNEL_MATRIX and all_plain(func) and size_limits.have_room(func, 16)
         return self.block if known else None
 
     @classmethod

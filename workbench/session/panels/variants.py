@@ -11,7 +11,7 @@ from workbench.arguments import shown, whole
 from workbench.errors import UsageError
 from workbench.log.record import Record
 from workbench.markup import clean
-from workbench.schedule.fields import decode
+from workbench.schedule.field_kinds import decode
 from workbench.session import registry as declare
 from workbench.session.core.notifications import NO_PROGRAM_HINT
 from workbench.session.measurement import comparisons as contests

@@ -11,9 +11,9 @@ from workbench.analysis.loop_nest.nest_rows import name_of
 from workbench.ir.func import Buffer
 from workbench.ir.text.printer import dim_text
 from workbench.schedule import Schedule
-from workbench.schedule.fields import Factors, Number
+from workbench.schedule.field_kinds import Factors, Number
 from workbench.schedule.holes import divisors
-from workbench.schedule.moves import Move, judge, judge_all
+from workbench.schedule.legal_moves import Move, judge, judge_all
 from workbench.schedule.primitive import Primitive, registry
 
 QUICK = 8

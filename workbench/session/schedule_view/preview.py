@@ -15,7 +15,7 @@ from workbench.analysis.loop_nest.nest_rows import NestRow
 from workbench.analysis.loop_nest.time_estimate import Estimate
 from workbench.errors import ScheduleError
 from workbench.schedule import Schedule
-from workbench.schedule.moves import Move
+from workbench.schedule.legal_moves import Move
 from workbench.schedule.primitive import Primitive
 from workbench.session.core.encoding import lean_row
 from workbench.target import Target

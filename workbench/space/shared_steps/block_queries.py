@@ -9,10 +9,10 @@ from dataclasses import replace
 from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import Binary, Load, Select, Unary, loads, walk
 from workbench.ir.func import Func
-from workbench.ir.memo import remembered
 from workbench.ir.stmt import Block, For, accesses, blocks
 from workbench.machine_model.machine_parameters import Machine
 from workbench.machine_model.nest_summary import OP_COST
+from workbench.memoize import remembered
 
 
 def producers(func: Func, block: Block) -> list[Block]:

@@ -11,7 +11,7 @@ from workbench.ir.stmt import Block
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Hole, Schedule
 from workbench.schedule.holes import divisors
-from workbench.schedule.limits import VECTOR_LIMIT
+from workbench.schedule.size_limits import VECTOR_LIMIT
 from workbench.space.shared_steps.block_queries import (
     axis_of,
     choices_of,

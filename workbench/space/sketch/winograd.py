@@ -8,7 +8,7 @@ from dataclasses import replace
 from workbench.errors import ScheduleError
 from workbench.ir.stmt import Block
 from workbench.machine_model.machine_parameters import Machine
-from workbench.schedule.convolution import match_conv
+from workbench.schedule.match_convolution import match_conv
 from workbench.space.shared_steps.register_tiles import broken_lanes, open_factors, parallel_limits, tile_limits
 from workbench.space.shared_steps.winograd_steps import PRODUCT, TRANSFORM, Winograd, channel_vectors
 from workbench.space.sketch.pointwise_stages import pointwise

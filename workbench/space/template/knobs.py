@@ -15,8 +15,8 @@ from workbench.errors import TemplateError, did_you_mean
 from workbench.ir.poly import Poly
 from workbench.legible import shown_legibly
 from workbench.schedule import Schedule
-from workbench.schedule.domain import factor_table, ways
-from workbench.schedule.limits import MOST_WAYS
+from workbench.schedule.hole_domain import factor_table, ways
+from workbench.schedule.size_limits import MOST_WAYS
 from workbench.space.template.open_numbers import Closed, Condition, Number, Open
 
 if TYPE_CHECKING:

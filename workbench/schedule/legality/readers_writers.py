@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from workbench.ir.func import Func
-from workbench.ir.memo import remembered
 from workbench.ir.poly import Dim, equal
 from workbench.ir.stmt import Block, For, blocks
+from workbench.memoize import remembered
 
 
 def extents_of(path: Iterable[For]) -> dict[str, Dim]:

@@ -11,9 +11,9 @@ from workbench.ir.func import Func
 from workbench.ir.poly import Dim, normal
 from workbench.ir.stmt import For, Stmt, as_marked, blocks, loops, subst_loops
 from workbench.schedule import legality
+from workbench.schedule.nest_rewrites import replace_loop
 from workbench.schedule.primitive import Applied, LoopRefs, Primitive, primitive
 from workbench.schedule.refusal import refuse
-from workbench.schedule.rewrite import replace_loop
 from workbench.schedule.similar_steps import one_kind, outline_around, used_whole
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Load, Select
 from workbench.ir.func import Func
 from workbench.ir.stmt import Block, blocks
-from workbench.schedule.legality.forms import evaluate_form
+from workbench.schedule.legality.affine_forms import evaluate_form
 from workbench.schedule.refusal import Point
 
 DEEPEST = 6

@@ -13,9 +13,9 @@ from workbench.ir.poly import Dim, divide, nonneg, normal, product
 from workbench.ir.stmt import Block, Stmt, blocks, map_block_loads, rewrite, touched
 from workbench.schedule import legality
 from workbench.schedule.holes import nearest, resolve_hole, unknown_hole
+from workbench.schedule.nest_rewrites import NotRadix, axis_names, fresh_names, replace_block, split_axis, split_loop
 from workbench.schedule.primitive import Applied, BlockSize, BufferRef, Choice, Number, Primitive, primitive
 from workbench.schedule.refusal import Refusal, refuse
-from workbench.schedule.rewrite import NotRadix, axis_names, fresh_names, replace_block, split_axis, split_loop
 
 T = TypeVar("T")
 _UNPACKED = "pack along a dimension that one loop moves, and split that loop by the block size"

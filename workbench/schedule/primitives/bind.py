@@ -8,11 +8,11 @@ from typing import Annotated, cast, get_args
 
 from workbench.ir.func import Func
 from workbench.ir.stmt import BLOCK_KINDS, BOUND_KINDS, THREAD_KINDS, LoopKind, loops
-from workbench.schedule import promises
-from workbench.schedule.limits import THREAD_LIMIT
+from workbench.schedule.legality import invariants
 from workbench.schedule.primitive import Applied, Choice, LoopRef, Primitive, primitive
-from workbench.schedule.primitives.annotation import check_unmarked, limit_size, mark, sizes_through
+from workbench.schedule.primitives.loop_annotations import check_unmarked, limit_size, mark, sizes_through
 from workbench.schedule.similar_steps import all_plain
+from workbench.schedule.size_limits import THREAD_LIMIT
 
 _TAGS = tuple(kind for kind in get_args(LoopKind) if kind in BOUND_KINDS)
 
@@ -48,7 +48,7 @@ class Bind(Primitive):
         kind = cast(LoopKind, self.to)
         sizes = sizes_through(func, self.loop, THREAD_KINDS) if kind in THREAD_KINDS else []
         func = mark(func, self.loop, kind)
-        promises.check_bound(func, self.loop)
+        invariants.check_bound(func, self.loop)
         for threads in dict.fromkeys(sizes):
             what = f"make {threads} threads in a block"
             func = limit_size(func, "bind", self.loop, threads, THREAD_LIMIT, what, "split it and bind one part")

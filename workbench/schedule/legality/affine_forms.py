@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from workbench.ir.affine import Affine, Digit, digit_extent
 from workbench.ir.func import Func
-from workbench.ir.memo import remembered, remembered_by_value
 from workbench.ir.poly import Dim, Relation, equal, negative, normal
 from workbench.ir.poly import nonneg as _nonneg
 from workbench.ir.stmt import accesses
-from workbench.schedule.outline import Outline
+from workbench.memoize import remembered, remembered_by_value
+from workbench.schedule.nest_outline import Outline
 
 #: Answers that are kept for the same relations; a long session asks about ever new sizes.
 _MOST_ANSWERS = 1 << 14

@@ -11,13 +11,13 @@ from workbench.ir.func import Constraint, Func
 from workbench.ir.poly import Dim, normal, product
 from workbench.ir.stmt import For, LoopKind, Note, as_marked, blocks, loops
 from workbench.schedule import legality
-from workbench.schedule.fields import NestRef, NoteKey, NoteValue
-from workbench.schedule.limits import UNROLL_LIMIT, VECTOR_LIMIT
-from workbench.schedule.outline import Outline
+from workbench.schedule.field_kinds import NestRef, NoteKey, NoteValue
+from workbench.schedule.nest_outline import Outline
+from workbench.schedule.nest_rewrites import replace_block, replace_loop
 from workbench.schedule.primitive import Applied, LoopRef, LoopRefs, Primitive, primitive
 from workbench.schedule.refusal import refuse
-from workbench.schedule.rewrite import replace_block, replace_loop
 from workbench.schedule.similar_steps import outline_around
+from workbench.schedule.size_limits import UNROLL_LIMIT, VECTOR_LIMIT
 
 
 @dataclass(frozen=True, slots=True)

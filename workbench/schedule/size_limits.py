@@ -9,10 +9,10 @@ from typing import NoReturn
 
 from workbench.ir.expr import Expr, measure
 from workbench.ir.func import Buffer, Func
-from workbench.ir.limits import DEEPEST_EXPRESSION, MOST_NODES
-from workbench.ir.memo import remembered
+from workbench.ir.size_limits import DEEPEST_EXPRESSION, MOST_NODES
 from workbench.ir.stmt import Block
-from workbench.schedule.outline import Outline
+from workbench.memoize import remembered
+from workbench.schedule.nest_outline import Outline
 from workbench.schedule.refusal import refuse
 
 #: Times that a block runs in one call: about a day of one core.

@@ -11,9 +11,9 @@ from workbench.ir.expr import Load
 from workbench.ir.func import Buffer, Func
 from workbench.ir.stmt import Block, Iter, blocks, map_block_loads
 from workbench.schedule import legality
+from workbench.schedule.nest_rewrites import fresh_names, nest, own_nest, replace_block
 from workbench.schedule.primitive import Applied, BlockRef, BufferRef, Primitive, primitive
 from workbench.schedule.refusal import Search, Witness, refuse
-from workbench.schedule.rewrite import fresh_names, nest, own_nest, replace_block
 
 
 @primitive(

@@ -10,16 +10,16 @@ from typing import Annotated
 from workbench.ir.affine import Affine
 from workbench.ir.dtypes import is_float
 from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Load, Select, map_children, walk
+from workbench.ir.expr_dtypes import dtype_of, neutral, zero
 from workbench.ir.func import Func, PadStep
 from workbench.ir.interval import interval, within
 from workbench.ir.poly import Dim
 from workbench.ir.stmt import Block, For, Iter, blocks
-from workbench.ir.types import dtype_of, neutral, zero
-from workbench.schedule import legality, limits
+from workbench.schedule import legality, size_limits
+from workbench.schedule.nest_rewrites import replace_block, replace_loop
 from workbench.schedule.primitive import Applied, AxisRef, BlockRef, Number, Primitive, primitive
-from workbench.schedule.primitives.cache import CacheWrite
+from workbench.schedule.primitives.cache_read_write import CacheWrite
 from workbench.schedule.refusal import Refusal, refuse
-from workbench.schedule.rewrite import replace_block, replace_loop
 from workbench.schedule.similar_steps import all_plain
 
 
@@ -86,7 +86,7 @@ class Pad(Primitive):
         extents = (it.extent for it in func.block(self.block)[0].iters if it.name == self.axis)
         extent = next(extents, None)
         little = isinstance(extent, int) and extent < self.extent < 2 * extent
-        return (self.block, self.axis) if little and all_plain(func) and limits.have_room(func, 16) else None
+        return (self.block, self.axis) if little and all_plain(func) and size_limits.have_room(func, 16) else None
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:

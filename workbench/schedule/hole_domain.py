@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from workbench.arguments import whole
 from workbench.errors import ScheduleError
 from workbench.ir.func import Constraint, Func
-from workbench.ir.limits import EXTENT_LIMIT
-from workbench.ir.memo import remembered_by_value
 from workbench.ir.poly import evaluate
+from workbench.ir.size_limits import EXTENT_LIMIT
+from workbench.memoize import remembered_by_value
 from workbench.schedule.holes import divisors
-from workbench.schedule.limits import MOST_WAYS
+from workbench.schedule.size_limits import MOST_WAYS
 
 
 @remembered_by_value(512)

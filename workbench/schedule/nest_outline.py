@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from workbench.ir.memo import remembered
 from workbench.ir.stmt import BOUND_KINDS, Block, For, Stmt, cut_axes
+from workbench.memoize import remembered
 
 
 @dataclass(slots=True)

@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 from workbench.ir.affine import Affine, digit_extent
 from workbench.ir.func import Func
-from workbench.ir.memo import remembered
 from workbench.ir.poly import Dim
 from workbench.ir.stmt import Block, For, Stmt, as_marked, blocks, parallel_chain, written
-from workbench.schedule.legality.hints import for_innermost, for_parallel, for_sum
+from workbench.memoize import remembered
 from workbench.schedule.legality.independence import check_independent
-from workbench.schedule.legality.nest import reduction_loops
-from workbench.schedule.outline import Outline
+from workbench.schedule.legality.loop_kind_hints import for_innermost, for_parallel, for_sum
+from workbench.schedule.legality.readers_writers import reduction_loops
+from workbench.schedule.nest_outline import Outline
 from workbench.schedule.refusal import Refusal, refuse
 
 

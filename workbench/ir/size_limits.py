@@ -1,7 +1,7 @@
 """How large the parts of a nest may be, whoever made it: a person's text, a model's file or a step of a schedule.
 
 What is larger is refused with a code of its own ("te.*", "parse.*", "verify.*"). What steps of a schedule make is held
-to the narrower limits of `workbench.schedule.limits`.
+to the narrower limits of `workbench.schedule.size_limits`.
 """
 
 from __future__ import annotations

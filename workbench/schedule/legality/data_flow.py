@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from workbench.ir.affine import Affine
+from workbench.ir.buffer_regions import spans_of
 from workbench.ir.func import Func
 from workbench.ir.poly import equal
-from workbench.ir.region import spans_of
 from workbench.ir.stmt import Block, For, accesses, blocks, shared_loops, written
-from workbench.schedule.legality.forms import nonneg
-from workbench.schedule.legality.nest import extents_of, is_unit, readers, reduction_loops, writers
+from workbench.schedule.legality.affine_forms import nonneg
+from workbench.schedule.legality.readers_writers import extents_of, is_unit, readers, reduction_loops, writers
 from workbench.schedule.legality.witness import early
 from workbench.schedule.refusal import Search, refuse
 

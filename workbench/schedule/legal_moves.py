@@ -10,9 +10,9 @@ from typing import Any
 from workbench import forms
 from workbench.errors import WorkbenchError
 from workbench.ir.func import Func
-from workbench.ir.memo import trial
 from workbench.ir.stmt import Block, walk
 from workbench.legible import shown_legibly
+from workbench.memoize import trial
 from workbench.schedule.primitive import Json, Primitive
 from workbench.schedule.refusal import Evidence, Hint, Refusal, Witness, witness_of
 

@@ -11,14 +11,14 @@ from typing import TypeAlias
 
 from workbench.errors import ScheduleError
 from workbench.intrinsics import Mismatch, match, registry
+from workbench.ir.buffer_regions import Span, spans_of, union
 from workbench.ir.compact import shared_by
 from workbench.ir.func import Func
-from workbench.ir.memo import remembered
 from workbench.ir.poly import Dim
-from workbench.ir.region import Span, spans_of, union
 from workbench.ir.stmt import BLOCK_KINDS, Block, For, accesses, blocks, loops, walk
+from workbench.memoize import remembered
 from workbench.schedule import legality
-from workbench.schedule.outline import Outline
+from workbench.schedule.nest_outline import Outline
 from workbench.schedule.refusal import Refusal, refuse
 
 

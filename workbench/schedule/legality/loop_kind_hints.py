@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from workbench.ir.func import Func
 from workbench.ir.stmt import BOUND_KINDS, Block, For, blocks, loops
 from workbench.schedule.legality.independence import writes_distinct
-from workbench.schedule.legality.nest import chain, is_unit, private, reduction_loops, spatial_loops
+from workbench.schedule.legality.readers_writers import chain, is_unit, private, reduction_loops, spatial_loops
 
 OUTWARDS = "bring a loop over the output to the outermost place and mark that"
 DEVICE = "the nest is bound to parts of a device, whose iterations run at once already"

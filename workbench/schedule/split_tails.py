@@ -14,8 +14,8 @@ from workbench.ir.func import Buffer, Func
 from workbench.ir.poly import Dim, equal, nonneg
 from workbench.ir.stmt import Block, For, Iter, Note, Stmt, blocks, loops, map_block, map_block_loads, rewrite
 from workbench.schedule import legality
+from workbench.schedule.nest_rewrites import fresh_names, replace_loop, split_loop
 from workbench.schedule.refusal import refuse
-from workbench.schedule.rewrite import fresh_names, replace_loop, split_loop
 
 
 @dataclass(frozen=True, slots=True)

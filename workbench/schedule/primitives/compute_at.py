@@ -8,16 +8,16 @@ from typing import Annotated, TypeAlias
 
 from workbench.errors import ScheduleError
 from workbench.ir.affine import Affine, split_base
+from workbench.ir.buffer_regions import Span, region
 from workbench.ir.expr import Bound, loads
 from workbench.ir.func import Func
 from workbench.ir.poly import Dim
-from workbench.ir.region import Span, region
 from workbench.ir.stmt import Block, For, blocks, loops, shared_loops
 from workbench.schedule import legality
+from workbench.schedule.legality.coverage import check_identity, uncovered
+from workbench.schedule.nest_rewrites import fresh_names, insert, nest, remove_block
 from workbench.schedule.primitive import Applied, BlockRef, LoopRef, Primitive, primitive
-from workbench.schedule.primitives.cover import check_identity, uncovered
 from workbench.schedule.refusal import Refusal, Search, Witness, refuse
-from workbench.schedule.rewrite import fresh_names, insert, nest, remove_block
 
 
 @primitive(

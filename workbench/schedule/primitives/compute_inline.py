@@ -26,15 +26,15 @@ from workbench.ir.expr import (
     map_picks,
     tidy,
 )
+from workbench.ir.expr_dtypes import neutral
 from workbench.ir.func import Func
 from workbench.ir.poly import equal
 from workbench.ir.stmt import Block, For, Stmt, blocks, map_block_loads, rewrite
-from workbench.ir.types import neutral
-from workbench.schedule import legality, limits
+from workbench.schedule import legality, size_limits
+from workbench.schedule.legality.coverage import check_identity, uncovered
+from workbench.schedule.nest_rewrites import remove_block, replace_block
 from workbench.schedule.primitive import Applied, BlockRef, Primitive, primitive
-from workbench.schedule.primitives.cover import check_identity, uncovered
 from workbench.schedule.refusal import refuse
-from workbench.schedule.rewrite import remove_block, replace_block
 
 
 @primitive(
@@ -66,7 +66,7 @@ class ComputeInline(Primitive):
         block, _ = func.block(self.block)
         self._check(func, block)
         for reader, _ in legality.readers(func, block.buffer):
-            limits.check_inlined(block, block.value, reader, "compute_inline.size")
+            size_limits.check_inlined(block, block.value, reader, "compute_inline.size")
         axes = [x.single_var() for x in block.index]
 
         def value_at(ld: Load) -> Expr:
@@ -155,7 +155,7 @@ class ReverseComputeInline(Primitive):
         producer, path = self._producer(func, block)
         env = self._match(func, block, producer)
         _check_once(func, producer, path)
-        limits.check_inlined(producer, producer.value, block, "reverse_compute_inline.size")
+        size_limits.check_inlined(producer, producer.value, block, "reverse_compute_inline.size")
         value = map_affine(block.value, lambda form: form.subst(env))
         index = tuple(x.subst(env) for x in block.index)
         if producer.is_reduction:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated, cast, get_args
 
 from workbench.ir.func import Align, Buffer, Func, Scope
-from workbench.schedule import promises
-from workbench.schedule.outline import Outline
+from workbench.schedule.legality import invariants
+from workbench.schedule.nest_outline import Outline
 from workbench.schedule.primitive import Applied, BufferRef, Choice, Number, Primitive, primitive
 from workbench.schedule.refusal import refuse
 
@@ -42,7 +42,7 @@ class SetScope(Primitive):
         func = func.with_buffers([replace(buffer, scope=cast(Scope, self.scope))])
         if self.scope in ("local", "shared"):
             hint = "bring all its uses into one iteration with compute_at, or leave it global"
-            promises.check_scope(func, self.buffer, "set_scope.shared", hint)
+            invariants.check_scope(func, self.buffer, "set_scope.shared", hint)
         return func, ()
 
     def alike(self, func: Func) -> Hashable | None:

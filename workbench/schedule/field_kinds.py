@@ -13,10 +13,10 @@ from workbench.arguments import shown
 from workbench.errors import ScheduleError
 from workbench.forms import Json, Kind, Text, as_sequence
 from workbench.ir.func import Func
-from workbench.ir.limits import EXTENT_LIMIT
+from workbench.ir.size_limits import EXTENT_LIMIT
 from workbench.ir.stmt import blocks, loops
 from workbench.schedule.holes import Hole, divisors
-from workbench.schedule.limits import NUMBER_LIMIT
+from workbench.schedule.size_limits import NUMBER_LIMIT
 
 #: Most parts that one step cuts a loop into; an extent below `NUMBER_LIMIT` has fewer prime factors.
 MOST_FACTORS = 32

@@ -8,10 +8,10 @@ from typing import Annotated
 
 from workbench.ir.func import Func
 from workbench.ir.stmt import OWN_KINDS, For, as_marked, blocks, loops
-from workbench.schedule import promises
+from workbench.schedule.legality import invariants
+from workbench.schedule.nest_rewrites import replace_loop
 from workbench.schedule.primitive import Applied, LoopRef, Primitive, primitive
 from workbench.schedule.refusal import refuse
-from workbench.schedule.rewrite import replace_loop
 from workbench.schedule.similar_steps import outline_around
 
 
@@ -41,7 +41,7 @@ class Blockize(Primitive):
         if lp.is_unit:
             refuse(
                 "blockize.unit",
-                f"Loop {self.loop!r} is {promises.unit_name(lp)} already.",
+                f"Loop {self.loop!r} is {invariants.unit_name(lp)} already.",
                 (self.loop,),
                 "name a loop around it",
             )
