@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tune.worlds import rows, taught
 
-from workbench.cost_model import AnalyticModel, XGBoostModel, load, make_model
+from workbench.cost_model import MODELS, AnalyticModel, XGBoostModel, load, make_model
 from workbench.cost_model.boosted_trees import MOST_DEPTH, Trees, checked_trees
 from workbench.cost_model.model_file import _checksum, pack
 from workbench.errors import CostModelError, InputError, UsageError, WorkbenchError
@@ -18,7 +18,7 @@ from workbench.machine_model.features import COLUMNS
 # ---- files
 
 
-@pytest.mark.parametrize("name", ["analytic", "random", "xgboost"])
+@pytest.mark.parametrize("name", MODELS)
 def test_a_model_comes_back_from_its_file_and_goes_on_learning(name, tmp_path):
     model, (x, y) = make_model(name, 3), rows()
     for k in range(0, 300, 100):

@@ -11,9 +11,11 @@ import sys
 from typing import Any
 
 from workbench.log.columns import Line, columns
+from workbench.log.importer import IMPORTERS, Evaluation
 from workbench.log.lines import Command, Comparison, NetworkTime, Round
 from workbench.log.reader import Header
 from workbench.log.record import SCHEMA, STATUSES, Record
+from workbench.registry import summary
 
 _INTRODUCTION = f"""\
 # The tuning log
@@ -36,7 +38,7 @@ line without it is a trial. This is version {SCHEMA} of the format.
 - **Nothing in a log is ever executed**: there is no pickle in it and no expression; a schedule is a list of primitives
   with their numbers, and is checked like one that a user types.
 - **Damage is named.** A complete line that is not what its kind says is an error with its line number (`log.corrupt`).
-  A log of TVM is told from a damaged one (`log.foreign`).
+  A log of another tuner is told from a damaged one (`log.foreign`).
 - Numbers are finite: `NaN` is damage. Where something is not known there is `null`, or the field is missing.
 - Times end with their unit: `_ms` in milliseconds, `_s` in seconds. `elapsed_s` counts the tuning time of the log over
   all runs, pauses left out; `timestamp` is in seconds since 1970 (UTC).
@@ -114,12 +116,25 @@ _EXAMPLES: tuple[tuple[str, type[Line], Line], ...] = (
 )  # fmt: skip
 
 
+_OTHERS = """## Logs of other tuners
+
+`read_log(path)` opens these, too, and tells them by their contents. A row is one configuration, in that tuner's words
+and units: {fields}, and `cost_s`, the value in seconds where it is a time.
+
+| Format | Tuner | What a record says |
+|---|---|---|
+"""
+
+
 def documentation() -> str:
     """Return the description of the log format in Markdown."""
     parts = [_INTRODUCTION]
     for text, cls, example in _EXAMPLES:
         line = json.dumps(_shown(example), ensure_ascii=False)
         parts.append(f"## `{cls.kind}`\n\n{text}\n\n{_table(cls)}\n\n```json\n{line}\n```\n")
+    rows = [f"| `{name}` | {cls.tuner} | {summary(cls)} |" for name, cls in IMPORTERS.items()]
+    fields = [f"`{f.name}`" for f in dataclasses.fields(Evaluation)]
+    parts.append(_OTHERS.format(fields=", ".join(fields)) + "\n".join(rows) + "\n")
     return "\n".join(parts)
 
 

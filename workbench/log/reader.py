@@ -14,7 +14,6 @@ import dataclasses
 import json
 import math
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,7 +23,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 from workbench.arguments import path as as_path
 from workbench.errors import LogError, UsageError, did_you_mean, option
 from workbench.files import replace_file
+from workbench.log import importers  # noqa: F401  # each declares a format
 from workbench.log.columns import Line, column, unknown_fields
+from workbench.log.importer import evaluations_frame, importer_of
 from workbench.log.ledger import Ledger, TaskLedger
 from workbench.log.lines import KINDS, AnyLine, Command, Comparison, Round, Unknown, parse_line
 from workbench.log.record import SCHEMA, Record
@@ -131,8 +132,8 @@ def reason_of(error: OSError | ValueError) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-#: How a log of AutoTVM or of the auto-scheduler begins, after its comments, and how much of a file is looked at for it.
-_TVM, _HEAD = re.compile(rb'(?:#[^\n]*\n|\s)*\{"(?:i": \[\[|input": \[")'), 4096
+_HEAD = 4096
+"""Bytes of a file that are looked at to tell whose log it is. Chosen: comments may come first."""
 
 
 def iter_log(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | str]:
@@ -141,13 +142,14 @@ def iter_log(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | str]:
     Raises
     ------
     LogError
-        ``log.missing``; ``log.foreign`` for a log of TVM; ``log.corrupt`` with the line number when a complete line is
-        not what its kind says.
+        ``log.missing``; ``log.foreign`` for a log of another tuner; ``log.corrupt`` with the line number when a
+        complete line is not what its kind says.
     """
     with open_for_reading(path) as file:
-        if _TVM.match(file.read(_HEAD)):
-            hint = "its schedules are TVM's own; tune the same network here, and compare the times"
-            raise LogError("log.foreign", "This is a log of TVM, which cannot be read here", [str(path)], hint)
+        if (importer := importer_of(file.read(_HEAD))) is not None:
+            hint = "`read_log` returns its records as a table; tune the same network here, and compare the times"
+            message = f"This is a log of {importer.tuner}, which cannot be read here"
+            raise LogError("log.foreign", message, [str(path)], hint)
         file.seek(0)
         for number, raw in enumerate(file, 1):
             if not raw.endswith(b"\n"):
@@ -284,7 +286,8 @@ def read_log(path: str | os.PathLike[str], kind: str = "trial") -> pandas.DataFr
     Parameters
     ----------
     path : path
-        A log written by `tune`, by ``workbench tune`` or by ``workbench log distill`` or ``merge``.
+        A log written by `tune`, by ``workbench tune`` or by ``workbench log distill`` or ``merge``; or one of another
+        tuner, told by its contents (`workbench.log.importer.IMPORTERS`).
     kind : {"trial", "comparison", "round", "command"}
         The lines to read.
 
@@ -297,6 +300,8 @@ def read_log(path: str | os.PathLike[str], kind: str = "trial") -> pandas.DataFr
         programs of the task and target, from 1; `ledger_ms` is what is known of a trial's time, measured again or not;
         `best_ms` is the best of its task after it, and `best_why` says why that is more than before, where it is.
         Of other kinds: one column per field, see ``docs/log-format.md``.
+        Of another tuner's log: one row per `workbench.log.importer.Evaluation`, in that tuner's words and units, and
+        ``cost_s``, its value in seconds where it is a time.
 
     Raises
     ------
@@ -309,6 +314,11 @@ def read_log(path: str | os.PathLike[str], kind: str = "trial") -> pandas.DataFr
         raise UsageError(
             "usage.kind", f"A log has no lines of kind {kind!r}", ("kind",), did_you_mean(str(kind), KINDS)
         )
+    with open_for_reading(path) as file:
+        importer = importer_of(file.read(_HEAD))
+        if importer is not None:
+            file.seek(0)
+            return evaluations_frame(importer.read(file))
     log = load_log(path)
     if kind == Record.kind:
         return to_frame(log.lines)
