@@ -10,6 +10,7 @@ from graph.conftest import light_path
 
 import workbench as wb
 from workbench.analysis import network
+from workbench.session.core.cache import IdentityCache
 from workbench.session.state import model_drawings as drawings
 
 
@@ -60,14 +61,13 @@ def test_two_clicks_lead_from_a_node_to_its_schedule(squeezenet):
 
 def test_a_drawing_is_made_once(squeezenet, monkeypatch):
     made = []
-    real = drawings.Drawings._once
+    real = drawings.Drawings._draw
 
     def once(self, made_of, make):
         return real(self, made_of, lambda: made.append(made_of) or make())
 
-    monkeypatch.setattr(drawings.Drawings, "_once", once)
-    monkeypatch.setattr(drawings, "MOST", 2)
-    squeezenet.state.drawings._kept.clear()
+    monkeypatch.setattr(drawings.Drawings, "_draw", once)
+    squeezenet.state.drawings._drawn = IdentityCache(2)
     for level in ("kernels", "nodes", "kernels", "nodes"):
         value(squeezenet, "graph", level=level)
     assert len(made) == 2

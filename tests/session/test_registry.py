@@ -15,8 +15,9 @@ from workbench import Session
 from workbench.errors import UsageError
 from workbench.session import panels
 from workbench.session.core import threads as worker
+from workbench.session.core.cache import IdentityCache
 from workbench.session.core.threads import Lanes
-from workbench.session.registry import COMMANDS, KEPT, QUESTIONS, SLICES, Kept, command, needed, question, slice_
+from workbench.session.registry import COMMANDS, KEPT, QUESTIONS, SLICES, command, needed, question, slice_
 from workbench.session.slices import Slices
 from workbench.turns import pause
 
@@ -118,10 +119,10 @@ def test_a_slice_that_fails_at_the_start_is_an_error(declared):
 
 
 def test_what_is_kept_is_made_again_only_of_something_else():
-    kept, made, one = Kept(), [], object()
+    cache, made, one = IdentityCache(KEPT), [], object()
 
     def get(*of):
-        return kept.of("a", of, lambda: made.append(of) or [])
+        return cache.of(of, lambda: made.append(of) or [])
 
     assert get(one, "x") is get(one, "x")
     first = get(one, "y")

@@ -18,10 +18,10 @@ from workbench.errors import UsageError
 from workbench.log.conditions import mixed
 from workbench.log.reader import Header, write_log
 from workbench.log.record import Record
-from workbench.session.state import tuning_watch as tuning
 from workbench.session.state.results import Result
 from workbench.session.state.statistics import Statistics, delta, spark
 from workbench.session.state.trial_origin import BY
+from workbench.session.tuning_run import start
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession
 from workbench.tune.run.start import TRIALS_PER_TASK
@@ -57,7 +57,7 @@ def test_a_model_is_tuned_as_the_network_that_it_is(session, tmp_path, monkeypat
         asked.append((what, options["trials"]))
         return FakeTuning(s.tasks)
 
-    monkeypatch.setattr(tuning, "tune", started)
+    monkeypatch.setattr(start, "tune", started)
     s.run("tune", scope=scope, trials=trials)
     assert asked == [(s.state.opened.graph, trials or TRIALS_PER_TASK * len(s.tasks))]
 
@@ -199,7 +199,7 @@ def test_open_numbers_are_tuned(session):
 
 def test_everything_in_a_model_is_timed_with_the_caches_of_its_runs(session, fake, here, monkeypatch):
     runs = []
-    monkeypatch.setattr(tuning, "tune", lambda what, **options: runs.append(options) or FakeTuning([first]))
+    monkeypatch.setattr(start, "tune", lambda what, **options: runs.append(options) or FakeTuning([first]))
     first = matmul(64)
     network, single = session([first, matmul(128)]), session(first)
     for s in (network, single):

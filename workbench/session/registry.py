@@ -8,49 +8,28 @@ screen; its static view, its drawing and its table are what is seen of it withou
 from __future__ import annotations
 
 import inspect
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from workbench.analysis.graph_drawing.svg_canvas import Canvas
 from workbench.errors import UsageError
 from workbench.log.record import Record
 from workbench.markup import Html
 from workbench.registry import Registry
+from workbench.session.core.cache import IdentityCache
+from workbench.session.state.history import View
+from workbench.session.state.session_state import SessionState
 from workbench.tune.state.events import Snapshot as TuningSnapshot
 
-if TYPE_CHECKING:
-    from workbench.session.state.history import View
-    from workbench.session.state.session_state import SessionState
-
-
-V = TypeVar("V")
-
 KEPT = 8
-"""Values of one name that are kept: who takes a step back, or goes back and forth, finds them again."""
+"""Values of one slice that are kept: who takes a step back, or goes back and forth, finds them again."""
 
 
-class Kept:
-    """Values that are made again only when what they were made of is another object, so that they stay the same one."""
-
-    def __init__(self) -> None:
-        self._values: dict[str, list[tuple[tuple[Any, ...], Any]]] = {}
-
-    def of(self, name: str, made_of: tuple[Any, ...], make: Callable[[], V]) -> V:
-        """Return what `make` returned for the same objects (or equal texts and numbers) before, else call it."""
-        known = self._values.setdefault(name, [])
-        found = next((one for one in known if all(map(_same, one[0], made_of))), None)
-        if found is not None:
-            known.remove(found)
-        else:
-            found = (made_of, make())
-        self._values[name] = [found, *known[: KEPT - 1]]
-        value: V = found[1]
-        return value
-
-
-def _same(a: object, b: object) -> bool:
-    return a is b or (isinstance(a, str | int | float) and a == b)
+def slice_cache() -> Mapping[str, IdentityCache]:
+    """Return an empty cache for each name of a slice."""
+    return defaultdict(lambda: IdentityCache(KEPT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +44,7 @@ class SliceContext:
         The tuning run that is followed.
     nest : dict or None
         The slice `nest`, which says what can be selected.
-    kept : Kept
+    cache : mapping of name to IdentityCache
         Where a slice keeps what costs something.
     """
 
@@ -73,7 +52,7 @@ class SliceContext:
     view: View | None
     tuning: TuningSnapshot | None
     nest: dict[str, Any] | None
-    kept: Kept
+    cache: Mapping[str, IdentityCache]
 
 
 class Host(Protocol):

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from workbench.arguments import is_a, path
@@ -14,7 +15,7 @@ from workbench.errors import UsageError
 from workbench.graph.tasks import Task
 from workbench.schedule import Schedule
 from workbench.session import registry
-from workbench.session.core.notifications import error_note, first_note
+from workbench.session.core.notifications import error_note
 from workbench.session.core.protocol import Snapshot, error_json, state_message
 from workbench.session.core.publisher import TUNING_GAP_S, Deliver, Publisher, hand_over
 from workbench.session.core.questions import Questions
@@ -23,6 +24,7 @@ from workbench.session.measurement.machine_load import LoadMonitor
 from workbench.session.measurement.measurements import Measurements
 from workbench.session.slices import Slices
 from workbench.session.state.history import View
+from workbench.session.state.input_notes import first_note
 from workbench.session.state.session_input import open_subject
 from workbench.session.state.session_state import SessionState
 from workbench.target import Target
@@ -90,10 +92,11 @@ class Session:
         self.source = "python"
         self.state = SessionState(opened, log_path, bool(auto_measure) and runs_here, self._notice, self._tuning_event)
         self.state.note = first_note(self.state)
-        self._publisher = Publisher(Slices(self.state))
+        slices = Slices(self.state)
+        self._publisher = Publisher(slices.first(), slices.next)
         self._lanes = Lanes(self._worker.idle)
         self._measurements = Measurements(self.state, self._worker, self._lanes.lane("measure"), self._publisher)
-        self._questions = Questions(self, self._worker, self._lanes, self._publisher)
+        self._questions = Questions(partial(registry.answer, self), self._worker, self._lanes, self._publisher)
         self._load_watch = LoadMonitor(
             self.state, self._measurements, self._publisher, self._worker, self._lanes.lane("load")
         )

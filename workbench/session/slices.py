@@ -5,15 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from graphlib import TopologicalSorter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import workbench.session.panels  # noqa: F401  (declares the slices)
 from workbench.session.core.notifications import error_note
-from workbench.session.registry import SLICES, Kept, SliceContext
+from workbench.session.registry import SLICES, SliceContext, slice_cache
 from workbench.session.schedule_view.nest import choose, nest_slice
-
-if TYPE_CHECKING:
-    from workbench.session.state.session_state import SessionState
+from workbench.session.state.session_state import SessionState
 
 _log = logging.getLogger(__name__)
 
@@ -22,7 +20,7 @@ class Slices:
     """Computes slices; a value that did not change is the same object as before."""
 
     def __init__(self, state: SessionState) -> None:
-        self._state, self._kept = state, Kept()
+        self._state, self._cache = state, slice_cache()
         self._order = _ordered()
         #: Slices that could not be computed the last time ("": none could), and the note that says so.
         self._failed: set[str] = set()
@@ -53,9 +51,9 @@ class Slices:
         nest: dict[str, Any] | None = None
         if view is not None:
             func, target = view.schedule.func, state.target
-            nest = self._kept.of("nest", (func,), lambda: nest_slice(func, target))
+            nest = self._cache["nest"].of((func,), lambda: nest_slice(func, target))
         choose(state, view, nest)
-        return SliceContext(state, view, tuning, nest, self._kept)
+        return SliceContext(state, view, tuning, nest, self._cache)
 
     def _one(self, name: str, context: SliceContext, old: Mapping[str, Any]) -> Any:
         try:

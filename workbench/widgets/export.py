@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.arguments import known_options
 from workbench.arguments import path as as_path
 from workbench.errors import UsageError
+from workbench.session import Session
 from workbench.session.export.exporters import Work, exporter, prepare, stem
 from workbench.session.export.files import File, written
-from workbench.widgets.page import page, taken
-
-if TYPE_CHECKING:
-    from workbench.session import Session
-    from workbench.session.registry import Host
+from workbench.session.registry import Host
+from workbench.widgets.page import page, page_content
 
 FILES = ("library",)
 """What cannot be returned as text."""
@@ -46,6 +44,6 @@ def made(session: Session, args: Mapping[str, Any]) -> File:
 @exporter("html")
 def _html(host: Host, args: Mapping[str, Any]) -> Work:
     """A page with the whole workbench as it is."""
-    state, name = taken(host, charts=bool(args.get("charts", True))), stem(host)
+    state, name = page_content(host, charts=bool(args.get("charts", True))), stem(host)
     theme = str(args.get("theme") or "auto")
     return lambda: File(f"{name}.html", "text/html", page(state, theme))

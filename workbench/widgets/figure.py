@@ -7,15 +7,14 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from workbench.analysis.figures.style import Theme
 from workbench.errors import UsageError
+from workbench.session import Session
 from workbench.session.tuning_run import charts
 from workbench.widgets.plot import Plot
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-    from workbench.analysis.figures.style import Theme
-    from workbench.session import Session
 
 INTERVAL_S = 2.0
 """Least time between two updates while tuning runs; a change of state, of task or of chart is drawn at once."""

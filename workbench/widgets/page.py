@@ -10,16 +10,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.analysis.figures.style import Theme
 from workbench.errors import UsageError
 from workbench.markup import clean
 from workbench.session.export.recording import Recording, record
+from workbench.session.registry import Host
+from workbench.session.state.chart_choice import ChartChoice
+from workbench.session.tuning_run.charts import figure
 from workbench.widgets.static_view import static_html
-
-if TYPE_CHECKING:
-    from workbench.analysis.figures.style import Theme
-    from workbench.session.registry import Host
 
 THEMES = ("auto", "light", "dark")
 
@@ -37,7 +37,7 @@ body[data-jp-theme-light=false] {_DARK}
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class PageContent:
     """What a page is made of, as it was seen in the session's thread."""
 
     recording: Recording
@@ -45,21 +45,19 @@ class Taken:
     figures: Mapping[str, str]
 
 
-def taken(host: Host, *, charts: bool) -> Taken:
+def page_content(host: Host, *, charts: bool) -> PageContent:
     """Look at what a page needs, in the session's thread."""
     view = host.state.view()
     code = {} if view is None else {"code": {"text": view.schedule.nest()}}
-    return Taken(record(host), {**host.shown(), **code}, _figures(host) if charts else {})
+    return PageContent(record(host), {**host.shown(), **code}, _figures(host) if charts else {})
 
 
 def _figures(host: Host) -> dict[str, str]:
     """Draw the charts as they may be looked at: each of them, around the task table or not, by day and by night."""
-    from workbench.session.tuning_run.charts import Shown, figure
-
     state, before = host.state, host.state.chart
-    wanted = [Shown("tuning", wide) for wide in (False, True)] if state.stats.records else []
+    wanted = [ChartChoice("tuning", wide) for wide in (False, True)] if state.stats.records else []
     if state.view() is not None:
-        wanted.append(Shown("roofline"))
+        wanted.append(ChartChoice("roofline"))
     themes: tuple[Theme, ...] = ("light", "dark")
     out: dict[str, str] = {}
     try:
@@ -81,12 +79,12 @@ def _library(figures: Mapping[str, str]) -> str:
     return f"<script>{_embedded(get_plotlyjs())}</script>"
 
 
-def page(seen: Taken, theme: str = "auto") -> str:
+def page(seen: PageContent, theme: str = "auto") -> str:
     """Put a page together.
 
     Parameters
     ----------
-    seen : Taken
+    seen : PageContent
     theme : {"auto", "light", "dark"}
         "auto" is what the reader's system says.
 

@@ -7,30 +7,27 @@ import uuid
 import weakref
 from collections.abc import Mapping
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import anywidget
 import traitlets
 
 from workbench.arguments import is_a
 from workbench.errors import UsageError, did_you_mean
+from workbench.graph.tasks import Task
+from workbench.schedule import Schedule
 from workbench.schedule.primitive import Primitive
 from workbench.session import Session
+from workbench.session.autosave import autosave
 from workbench.session.registry import PANELS
-from workbench.session.variants.saved_file import kept
+from workbench.target import Target
+from workbench.tune.run.session import TuningSession
 from workbench.widgets import export as exporting
 from workbench.widgets.figure import LiveFigure
 from workbench.widgets.options import loading
 from workbench.widgets.static_view import static_text, with_copy
 from workbench.widgets.variant_methods import VariantMethods, wait_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from workbench.graph.tasks import Task
-    from workbench.schedule import Schedule
-    from workbench.target import Target
-    from workbench.tune.run.session import TuningSession
 
 HOW_TO_STEP = "take a step of w.schedule.moves(), or call its method: w.schedule.unroll('k')"
 
@@ -99,7 +96,7 @@ class Workbench(VariantMethods, anywidget.AnyWidget):
         given = isinstance(subject, Session)
         about = loading(options, self.class_trait_names(), given)
         session = subject if given else Session(subject, log=log, target=target, auto_measure=auto_measure, **about)
-        self._let_go = kept(session, variants, not given)
+        self._let_go = autosave(session, variants, not given)
         key = uuid.uuid4().hex  # of the comm as well: the browser sends urgent messages to it past its host
         first = {"layout": _grows(), "selection": _selected(session)}
         super().__init__(panel=panel, key=key, model_id=key, **{**first, **options})

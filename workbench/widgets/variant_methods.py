@@ -6,26 +6,23 @@ import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from workbench.analysis.loop_nest.code_diff import Difference, difference
+from workbench.analysis.loop_nest.code_listing import CodeKind
 from workbench.arguments import is_a
 from workbench.arguments import path as as_path
 from workbench.errors import RunError, UsageError
 from workbench.graph.tasks import Task
 from workbench.ir.func import Func
+from workbench.runtime.measuring.contest import Contest
 from workbench.session import Session
 from workbench.session.schedule_view import edit_step as changing
 from workbench.session.schedule_view.current_schedule import measure_new
+from workbench.session.state.results import Key, PairResult
 from workbench.session.variants.saved_file import load, save
 from workbench.session.variants.table import Variants, variants
 from workbench.session.variants.transfer import Replayed, carry
-
-if TYPE_CHECKING:
-    from workbench.analysis.loop_nest.code_diff import Difference
-    from workbench.analysis.loop_nest.code_listing import CodeKind
-    from workbench.runtime.measuring.contest import Contest
-    from workbench.session.measurement.comparisons import Match
-    from workbench.session.state.results import Key
 
 T = TypeVar("T")
 W = TypeVar("W", bound="VariantMethods")
@@ -156,8 +153,6 @@ class VariantMethods:
 
     def compare(self, a: int, b: int, kind: CodeKind = "nest") -> Difference:
         """Return what differs between the code of two variants; `kind` is nest, c, llvm or asm."""
-        from workbench.analysis.loop_nest.code_diff import difference
-
         first, second = self._ask(lambda: [self._session.state.variant(n).schedule.copy() for n in (a, b)])
         return difference(first, second, kind, target=self._session.state.target)
 
@@ -184,7 +179,7 @@ class VariantMethods:
             lambda: self._session.run("contest", a=a, b=b),
             lambda: history.contests[pair].state != "running",
         )
-        match: Match = history.contests[pair]
+        match: PairResult = history.contests[pair]
         if match.contest is None or match.state:
             text = match.error or "The contest was not finished"
             raise RunError("session.contest", text, (f"v{a}", f"v{b}"), "measure each of them by itself")

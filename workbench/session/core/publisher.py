@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench.session.core.protocol import Snapshot, delta, error_json
-from workbench.session.slices import Slices
 
 Message = dict[str, Any]
 Deliver = Callable[[Message], object]
@@ -19,6 +18,13 @@ _log = logging.getLogger(__name__)
 
 class Publisher:
     """Used in the session's thread, but for `snapshot` and `subscribe`, which may be used in any.
+
+    Parameters
+    ----------
+    first : dict
+        The slices of the first snapshot.
+    compute : callable
+        Returns the slices as they are now; what did not change is the same object as in those that it is given.
 
     Attributes
     ----------
@@ -30,8 +36,8 @@ class Publisher:
         Whether somebody waits for the next patch.
     """
 
-    def __init__(self, slices: Slices) -> None:
-        self._slices = slices
+    def __init__(self, first: dict[str, Any], compute: Callable[[Mapping[str, Any]], dict[str, Any]]) -> None:
+        self._compute = compute
         self._lock = threading.Lock()
         self._subscribers: tuple[Deliver, ...] = ()
         self._rate = RateLimit()
@@ -39,7 +45,7 @@ class Publisher:
         self._stale = False
         self.urgent = False
         self.computed_at = 0.0
-        self.snapshot = self._sent = Snapshot(1, slices.first())
+        self.snapshot = self._sent = Snapshot(1, first)
 
     def subscribe(self, callback: Deliver) -> Callable[[], None]:
         """Call `callback` with every patch; returns the function that ends this."""
@@ -78,7 +84,7 @@ class Publisher:
         self._stale = False
         self.computed_at = time.monotonic()
         old = self.snapshot
-        slices = self._slices.next(old.slices)
+        slices = self._compute(old.slices)
         if any(slices[name] is not old.slices[name] and slices[name] != old.slices[name] for name in slices):
             self.snapshot = Snapshot(old.rev + 1, slices)
 

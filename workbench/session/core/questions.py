@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.errors import UsageError
-from workbench.session import registry
 from workbench.session.core.protocol import error_json
 from workbench.session.core.publisher import Deliver, Message, Publisher, hand_over
 from workbench.session.core.threads import Lanes, Worker
-from workbench.session.registry import Host
 
 _log = logging.getLogger(__name__)
 
@@ -23,10 +21,17 @@ class Questions:
 
     Of each kind only the newest question waits, for its turn as for its lane; the one whose place it takes is answered
     with the error "session.superseded". No answer comes before the patch with what was done before the question.
+
+    Parameters
+    ----------
+    answer : callable
+        Answers a question by its name and arguments: the answer and "", or the work that finds it and its lane.
     """
 
-    def __init__(self, host: Host, worker: Worker, lanes: Lanes, publisher: Publisher) -> None:
-        self._host, self._worker, self._lanes, self._publisher = host, worker, lanes, publisher
+    def __init__(
+        self, answer: Callable[[str, Any], tuple[Any, str]], worker: Worker, lanes: Lanes, publisher: Publisher
+    ) -> None:
+        self._answer_of, self._worker, self._lanes, self._publisher = answer, worker, lanes, publisher
         self._lock = threading.Lock()
         self._asked: dict[str, tuple[Any, Deliver]] = {}
         self._answers: list[tuple[Deliver, Message]] = []
@@ -55,7 +60,7 @@ class Questions:
             return
         args, reply = found
         try:
-            value, lane = registry.answer(self._host, q, args)
+            value, lane = self._answer_of(q, args)
         except Exception as error:
             self._ready(reply, _failure(error))
             return

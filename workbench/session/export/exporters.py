@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench import __version__
 from workbench.errors import UsageError
@@ -27,14 +27,11 @@ from workbench.schedule.trace import script
 from workbench.session.export.drawings import draw
 from workbench.session.export.files import File, written
 from workbench.session.export.tables import csv_text
-from workbench.session.registry import answer, drawing, table
+from workbench.session.registry import Host, answer, drawing, table
 from workbench.session.state.history import open_parts
 from workbench.session.state.results import Result
+from workbench.session.state.session_state import SessionState
 from workbench.session.state.statistics import rounded
-
-if TYPE_CHECKING:
-    from workbench.session.registry import Host
-    from workbench.session.state.session_state import SessionState
 
 MEASURED_WITH = ("repeat", "min_repeat_ms", "flush_cache", "constants", "budget_ms", "seed")
 """Options that a number depends on; the others only say for how long to wait."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench import __version__
 from workbench.errors import UsageError
@@ -15,11 +15,9 @@ from workbench.log.database import Database
 from workbench.log.record import Record
 from workbench.session.export.exporters import Work, exporter, slug
 from workbench.session.export.files import File
+from workbench.session.registry import Host
+from workbench.session.state.session_state import SessionState
 from workbench.session.state.tuning_watch import held
-
-if TYPE_CHECKING:
-    from workbench.session.registry import Host
-    from workbench.session.state.session_state import SessionState
 
 KEPT = ("task_key", "task", "trial", "target", "variant", "latency_ms", "spread", "caches", "origin", "trace")
 """What a script needs of a trial: the schedule, whose it is, and the number that spoke for it."""
@@ -62,6 +60,7 @@ def _library(host: Host, args: Mapping[str, Any]) -> Work:
     tasks = len(state.infos)
 
     def work() -> File:
+        # most sessions never load the compiler
         from workbench.network.compile import compile
         from workbench.runtime.export.library import check_destination
 

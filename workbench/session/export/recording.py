@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.session.core.protocol import VERSION, error_json
-from workbench.session.registry import QUESTIONS, RECORDED, SLICES, Host, Kept, SliceContext, answer
+from workbench.session.registry import QUESTIONS, RECORDED, SLICES, Host, SliceContext, answer, slice_cache
 from workbench.session.schedule_view.nest import known, nest_slice
 
 MOST_ROWS = 60
@@ -75,7 +75,7 @@ def _selections(host: Host) -> Callable[[], dict[str, dict[str, Any]]]:
         nest = nest_slice(view.schedule.func, state.target)
         rows = [row["id"] for row in nest["rows"][:MOST_ROWS]]
         for state.selected in ["", *rows, *(name for name in nest["buffers"] if name in known(nest))]:
-            context = SliceContext(state, view, None, nest, Kept())
+            context = SliceContext(state, view, None, nest, slice_cache())
             out[state.selected] = {name: one.make(context) for name, one in SLICES.items() if one.by_selection}
         return out
 

@@ -3,84 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 from workbench.codegen import require_runnable
 from workbench.errors import ScheduleError, UsageError, WorkbenchError, render
 from workbench.runtime.measuring import services
-from workbench.runtime.measuring.comparison_words import against, outcome, told_apart
-from workbench.runtime.measuring.contest import Contest
+from workbench.runtime.measuring.comparison_words import against, told_apart
 from workbench.session.core.protocol import error_json
-from workbench.session.state.history import open_parts
-from workbench.session.state.results import Key, Result
-from workbench.session.state.statistics import rounded
+from workbench.session.registry import Host
+from workbench.session.state.history import History, open_parts
+from workbench.session.state.results import PairResult, Result
 from workbench.session.state.tuning_watch import held
-
-if TYPE_CHECKING:
-    from workbench.session.registry import Host
-    from workbench.session.state.history import History
-    from workbench.session.state.variant_tree import Tree, TreeNode
-
-State = Literal["", "running", "failed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """What came of timing two states against each other; the first one is what the second is compared with."""
-
-    keys: tuple[Key, Key]
-    state: State = "running"
-    contest: Contest | None = None
-    error: str = ""
-
-    def seen_from(self, first: Key) -> Contest:
-        """Return the outcome with this state as the one that the other is compared with."""
-        assert self.contest is not None
-        if self.keys[0] == first:
-            return self.contest
-        return replace(self.contest, measurements=self.contest.measurements[::-1])
-
-    def against(self, whose: str, other: Key, sure: bool = False) -> str:
-        """Say how fast the other one of the two is beside `other`; "" until that is known.
-
-        Parameters
-        ----------
-        sure : bool
-            Whether to say how sure that is, too.
-        """
-        if self.contest is None or self.state:
-            return ""
-        seen = self.seen_from(other)
-        certain = seen.confidence(1) if seen.ratio(1) <= 1.0 else seen.confidence(0, 1)
-        return against(whose, seen.ratio(1), seen.differ(1), certain if sure else None, seen.why_not)
-
-    def info(self, a: int, b: int, first: Key) -> dict[str, Any]:
-        """Return what a front end shows of it: the time of `b` over that of `a`, and how sure the faster one is.
-
-        Parameters
-        ----------
-        first : tuple
-            State of the variant `a`.
-        """
-        ratio = confidence = resolution = None
-        if self.contest is not None and not self.state:
-            seen = replace(self.seen_from(first), names=(f"v{a}", f"v{b}"))
-            ratio, resolution = seen.ratio(1), seen.resolution(1)
-            confidence = seen.confidence(1) if ratio <= 1.0 else seen.confidence(0, 1)
-            text = outcome(seen, 1, 0)
-        else:
-            text = "they are being timed" if self.state == "running" else f"not timed: {self.error.splitlines()[0]}"
-        return {
-            "id": f"{a} {b}", "a": a, "b": b, "ratio": rounded(ratio, 4), "confidence": rounded(confidence, 6),
-            "resolution": rounded(resolution, 2), "state": self.state, "error": self.error,
-            "text": text,
-        }  # fmt: skip
+from workbench.session.state.variant_tree import Tree, TreeNode
 
 
 def _versus(history: History, node: TreeNode, other: TreeNode) -> str:
     """Say how fast a variant is beside another one: by their contest, else by the time that each took by itself."""
-    match: Match | None = history.contests.get(frozenset((node.key, other.key)))
+    match: PairResult | None = history.contests.get(frozenset((node.key, other.key)))
     if match is not None and (told := match.against(f"v{other.id}", other.key)):
         return told
     then, now = history.results[other.key], history.results[node.key]
@@ -116,7 +55,7 @@ def _took(result: Result) -> str:
 def info(history: History, tree: Tree, a: int, b: int) -> dict[str, Any] | None:
     """Return what is known of two variants of a tree against each other; None when they never met."""
     first, second = tree.node(a).key, tree.node(b).key
-    match: Match | None = history.contests.get(frozenset((first, second)))
+    match: PairResult | None = history.contests.get(frozenset((first, second)))
     return None if match is None else match.info(a, b, first)
 
 
@@ -150,10 +89,10 @@ def start(host: Host, a: TreeNode, b: TreeNode) -> None:
             raise ScheduleError("schedule.open", text, names, "tune it, or choose numbers")
     state, pair = host.state, frozenset((a.key, b.key))
     require_runnable(state.target)
-    known: Match | None = state.history.contests.get(pair)
+    known: PairResult | None = state.history.contests.get(pair)
     if known is not None and known.state == "running":
         return
-    state.history.contests[pair] = Match((a.key, b.key))
+    state.history.contests[pair] = PairResult((a.key, b.key))
 
     def work() -> Callable[[], None]:
         with held(state.watch):
@@ -163,13 +102,13 @@ def start(host: Host, a: TreeNode, b: TreeNode) -> None:
     host.later(f"contest {a.key[0]} {a.id} {b.id}", work, "measure")  # numbers of variants are those of their task
 
 
-def _measured(a: TreeNode, b: TreeNode, target: Any, constants: str) -> Match:
+def _measured(a: TreeNode, b: TreeNode, target: Any, constants: str) -> PairResult:
     """Time two variants; an error that is raised becomes a result like any other."""
     keys = (a.key, b.key)
     try:
         found = services.contest([a.schedule.func, b.schedule.func], a.schedule.base, target, constants=constants)
     except WorkbenchError as error:
-        return Match(keys, "failed", error=render(error))
+        return PairResult(keys, "failed", error=render(error))
     except Exception as error:
-        return Match(keys, "failed", error=f"{error_json(error)['message']} [internal]")
-    return Match(keys, "" if found.status == "ok" else "failed", found, found.error or found.status)
+        return PairResult(keys, "failed", error=f"{error_json(error)['message']} [internal]")
+    return PairResult(keys, "" if found.status == "ok" else "failed", found, found.error or found.status)

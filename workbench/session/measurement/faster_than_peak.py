@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from workbench.ir.func import Func
 from workbench.log.record import Record
 from workbench.runtime.machine.above_roof import tile_in, tile_of, why_above
-
-if TYPE_CHECKING:
-    from workbench.session.state.session_state import SessionState
+from workbench.session.state.session_state import SessionState
 
 
 def of_schedule(state: SessionState, func: Func, gflops: float | None) -> str:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from workbench.runtime.machine.load import Load, LoadWatch
 from workbench.session.core.publisher import Publisher
+from workbench.session.core.threads import Lane, Worker
+from workbench.session.measurement.measurements import Measurements
 from workbench.session.state.history import View
-
-if TYPE_CHECKING:
-    from workbench.session.core.threads import Lane, Worker
-    from workbench.session.measurement.measurements import Measurements
-    from workbench.session.state.results import Key
-    from workbench.session.state.session_state import SessionState
+from workbench.session.state.results import Key
+from workbench.session.state.session_state import SessionState
 
 LASTS_S = 25.0
 """So long after its last sign somebody is taken to look; a front end gives one every ten seconds."""

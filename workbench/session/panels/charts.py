@@ -12,8 +12,9 @@ from workbench.errors import UsageError, did_you_mean
 from workbench.runtime.machine.roofs import roofs
 from workbench.session import registry as declare
 from workbench.session.registry import Host, SliceContext
+from workbench.session.state.chart_choice import CHARTS, ChartChoice, known_roofs
 from workbench.session.state.tuning_watch import held
-from workbench.session.tuning_run.charts import CHARTS, Shown, height, known_roofs
+from workbench.session.tuning_run.charts import height
 
 declare.panel("chart", "Chart", 11, slice="tuning")
 
@@ -40,7 +41,7 @@ def chart(host: Host, name: object, wide: bool = False) -> None:
     if not isinstance(name, str) or name not in CHARTS:
         hint = did_you_mean(name, CHARTS, "charts")
         raise UsageError("session.chart", f"There is no chart {shown(name)}", (), hint)
-    host.state.chart = Shown(name, bool(wide))
+    host.state.chart = ChartChoice(name, bool(wide))
 
 
 @declare.command

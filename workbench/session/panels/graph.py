@@ -26,7 +26,7 @@ def graph(context: SliceContext) -> dict[str, Any] | None:
     drawings = context.state.drawings
     if drawings is None:
         return None
-    return context.kept.of("graph", (drawings,), lambda: _about(drawings))
+    return context.cache["graph"].of((drawings,), lambda: _about(drawings))
 
 
 def _about(drawings: Drawings) -> dict[str, Any]:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench import __version__
 from workbench.session import registry as declare
 from workbench.session.registry import PANELS, SliceContext
 from workbench.session.schedule_view import palette
+from workbench.session.state.session_state import SessionState
 from workbench.session.state.statistics import rounded
 from workbench.session.tuning_run import steering_forms as steering
 from workbench.target import Target
-
-if TYPE_CHECKING:
-    from workbench.session.state.session_state import SessionState
 
 
 @declare.slice_("meta")
 def meta(context: SliceContext) -> dict[str, Any]:
     """Return the slice `meta`."""
     state = context.state
-    return context.kept.of("meta", (state.peak_of_all, state.peak_measured, len(state.infos)), lambda: _meta(state))
+    return context.cache["meta"].of((state.peak_of_all, state.peak_measured, len(state.infos)), lambda: _meta(state))
 
 
 def _meta(state: SessionState) -> dict[str, Any]:

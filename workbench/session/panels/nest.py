@@ -19,7 +19,7 @@ from workbench.session import registry as declare
 from workbench.session.core.encoding import deep
 from workbench.session.core.notifications import NO_PROGRAM_HINT
 from workbench.session.registry import Host, Row, SliceContext, needed
-from workbench.session.schedule_view.current_schedule import listed, measure_new, on_show, taken_back
+from workbench.session.schedule_view.current_schedule import current_view, listed, measure_new, taken_back
 from workbench.session.schedule_view.nest import accesses_slice, known, loop_of
 from workbench.session.state.history import open_parts
 
@@ -39,7 +39,7 @@ def accesses(context: SliceContext) -> dict[str, Any] | None:
     if context.view is None or context.nest is None:
         return None
     func, target, loop = context.view.schedule.func, context.state.target, loop_of(context.nest, context.state.selected)
-    return context.kept.of("accesses", (func, loop), lambda: accesses_slice(func, target, loop))
+    return context.cache["accesses"].of((func, loop), lambda: accesses_slice(func, target, loop))
 
 
 @declare.command
@@ -64,7 +64,7 @@ def apply(host: Host, step: object, then: object = None, without: object = None)
     steps at the places `without` of the trace are taken back before.
     """
     steps = [from_json(one) for one in (step, *listed(then))]
-    trial, schedule = taken_back(on_show(host).schedule, without), host.state.schedule
+    trial, schedule = taken_back(current_view(host).schedule, without), host.state.schedule
     assert schedule is not None
     names = [name for one in steps for name in trial.apply(one)] if then or without else []
     if len(steps) > MANY:
@@ -80,14 +80,14 @@ def apply(host: Host, step: object, then: object = None, without: object = None)
 @declare.question("drops", lane="preview")
 def drop_targets(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     """Say where ``row`` can be dropped, and what is in the way elsewhere."""
-    row, view = needed(args, "drops", "row"), on_show(host).schedule
+    row, view = needed(args, "drops", "row"), current_view(host).schedule
     return lambda: {"targets": [drop.to_json() for drop in drops(view, row)]}
 
 
 @declare.command
 def measure(host: Host) -> None:
     """Measure the schedule on show, again if it was measured before."""
-    view = on_show(host)
+    view = current_view(host)
     if names := open_parts(view.schedule):
         text = f"Cannot measure while {', '.join(names)} {'is' if len(names) == 1 else 'are'} open"
         raise ScheduleError("schedule.open", text, names, "tune the schedule, or choose numbers")

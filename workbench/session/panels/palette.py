@@ -13,7 +13,7 @@ from workbench.session import registry as declare
 from workbench.session.core.encoding import relative
 from workbench.session.registry import Host, SliceContext, needed
 from workbench.session.schedule_view import palette as moves
-from workbench.session.schedule_view.current_schedule import listed, on_show, taken_back
+from workbench.session.schedule_view.current_schedule import current_view, listed, taken_back
 from workbench.session.schedule_view.preview import preview as work_out
 
 declare.panel("palette", "Primitives", 6, needs="program", about_task=True)
@@ -27,14 +27,14 @@ def palette(context: SliceContext) -> dict[str, Any] | None:
         return None
 
     made_of = (view.schedule.func, selected)
-    return context.kept.of("palette", made_of, lambda: relative(moves.palette(view.schedule, selected, nest["rows"])))
+    return context.cache["palette"].of(made_of, lambda: relative(moves.palette(view.schedule, selected, nest["rows"])))
 
 
 @declare.question("judge")
 def judge(host: Host, args: Mapping[str, Any]) -> Any:
     """Say whether ``step`` is legal, and why not."""
     step = needed(args, "judge", "step")
-    return verdict(on_show(host).schedule, step)
+    return verdict(current_view(host).schedule, step)
 
 
 @declare.question("preview", lane="preview")
@@ -42,7 +42,7 @@ def preview(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     """Say what ``step``, and the steps ``then`` right after it, would make of the nest, with those at the places
     ``without`` of the trace taken back before.
     """
-    steps, shown, state = (needed(args, "preview", "step"), *listed(args.get("then"))), on_show(host), host.state
+    steps, shown, state = (needed(args, "preview", "step"), *listed(args.get("then"))), current_view(host), host.state
     view, target, peak, present = shown.schedule, state.target, state.peak, state.estimates.known(shown, state.peak)
     base = taken_back(view, args["without"]) if args.get("without") else None
 
@@ -56,7 +56,7 @@ def preview(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
 @declare.question("witness", lane="preview")
 def witness(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     """Say why ``step`` is not legal, with two iterations that show it, and which legal steps do what was meant."""
-    step, view, state = needed(args, "witness", "step"), on_show(host).schedule, host.state
+    step, view, state = needed(args, "witness", "step"), current_view(host).schedule, host.state
     target, peak = state.target, state.peak
 
     def work() -> dict[str, Any]:

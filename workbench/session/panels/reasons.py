@@ -40,7 +40,7 @@ def why_slice(context: SliceContext) -> dict[str, Any] | None:
             told = {"text": f"{told['text']} Near the peak: little is left.", "rows": []}
         return {**told, "measured": measured}
 
-    return context.kept.of("why", (view.schedule.func, measured, near), make)
+    return context.cache["why"].of((view.schedule.func, measured, near), make)
 
 
 def _near(context: SliceContext) -> bool:

@@ -26,7 +26,7 @@ def stages(context: SliceContext) -> Any:
     if context.view is None:
         return None
     func = context.view.schedule.func
-    return context.kept.of("stages", (_dataflow(func),), lambda: stage_graph(func))
+    return context.cache["stages"].of((_dataflow(func),), lambda: stage_graph(func))
 
 
 def _dataflow(func: Func) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench import markup as m
 from workbench.codegen import require_runnable
@@ -11,14 +11,11 @@ from workbench.runtime.machine.above_roof import MARK, marked
 from workbench.session import registry as declare
 from workbench.session.measurement import faster_than_peak as above
 from workbench.session.registry import Host, SliceContext
-from workbench.session.state.history import to_choose
+from workbench.session.state.history import View, to_choose
+from workbench.session.state.results import Result
+from workbench.session.state.session_state import SessionState
 from workbench.session.state.statistics import rounded
 from workbench.session.state.trial_origin import BY
-
-if TYPE_CHECKING:
-    from workbench.session.state.history import View
-    from workbench.session.state.results import Result
-    from workbench.session.state.session_state import SessionState
 
 
 @declare.slice_("head")
@@ -29,7 +26,7 @@ def head(context: SliceContext) -> dict[str, Any] | None:
         return None
     info = state.infos[state.index]
     result = state.history.results.get(view.key) if view is not None else None
-    task = state.told(state.index)
+    task = state.ledger_of(state.index)
     best = task.best
     guess = state.estimates.of(view, state.peak) if view is not None else None
     top, gflops = state.peak_of_all, result.gflops if result is not None else None

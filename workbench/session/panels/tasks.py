@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench import markup as m
 from workbench.analysis.graph_drawing.svg_canvas import Canvas, width_of
@@ -16,11 +16,9 @@ from workbench.session import registry as declare
 from workbench.session.measurement import faster_than_peak as above
 from workbench.session.registry import Host, Row, SliceContext
 from workbench.session.state import tuning_watch as tuning
+from workbench.session.state.session_state import SessionState
 from workbench.session.state.statistics import delta, rounded, spark
 from workbench.tune.state.events import TaskRow
-
-if TYPE_CHECKING:
-    from workbench.session.state.session_state import SessionState
 
 declare.panel("tasks", "Tasks", 2, needs="tasks", page=1)
 
@@ -40,7 +38,7 @@ def tasks(context: SliceContext) -> dict[str, Any]:
         outlook = state.watch.outlook(context.tuning)
     else:
         rounds = state.opened.rounds
-        outlook = context.kept.of("outlook", (rounds,), lambda: tuning.remembered(rounds))
+        outlook = context.cache["outlook"].of((rounds,), lambda: tuning.remembered(rounds))
     rows = [
         {**_task_row(state, i, by_key.get(info.key)), **outlook.get(info.key, {})} for i, info in enumerate(state.infos)
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench import markup as m
 from workbench.arguments import is_a, whole
@@ -15,15 +15,14 @@ from workbench.session import registry as declare
 from workbench.session.core.notifications import NO_PROGRAM_HINT, note
 from workbench.session.registry import Host, Row, SliceContext, needed
 from workbench.session.state import tuning_watch as tuning
+from workbench.session.state.history import View
+from workbench.session.state.session_state import SessionState
 from workbench.session.state.statistics import rounded
 from workbench.session.tuning_run import steering_forms as steering
+from workbench.session.tuning_run.start import start
 from workbench.tune.options import TuneOptions
 from workbench.tune.run.start import TRIALS_PER_TASK
 from workbench.tune.state.run_end import goes_first
-
-if TYPE_CHECKING:
-    from workbench.session.state.history import View
-    from workbench.session.state.session_state import SessionState
 
 SCOPES = ("schedule", "task", "all")
 
@@ -89,7 +88,7 @@ def tune(
     elif seconds is None:
         trials = TRIALS_PER_TASK * (len(tasks) if scope == "all" else 1)
     with state.manual_trials.lock:  # what was measured is being written there
-        started = tuning.start(
+        started = start(
             what,
             state.opened.title,
             state.log,

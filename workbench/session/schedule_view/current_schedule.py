@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from workbench.advice.offer import replayed
 from workbench.arguments import shown
 from workbench.errors import UsageError
 from workbench.schedule import Schedule
 from workbench.session.core.notifications import NO_PROGRAM_HINT
-
-if TYPE_CHECKING:
-    from workbench.session.registry import Host
-    from workbench.session.state.history import View
+from workbench.session.registry import Host
+from workbench.session.state.history import View
 
 
-def on_show(host: Host) -> View:
+def current_view(host: Host) -> View:
     """Return the schedule on show, or say that there is none."""
     view = host.state.view()
     if view is None:
@@ -49,6 +45,6 @@ def taken_back(schedule: Schedule, places: object) -> Schedule:
 
 def measure_new(host: Host) -> None:
     """After a step was taken: measure the state unless that is off, was done, or cannot be."""
-    view = on_show(host)
+    view = current_view(host)
     if host.state.auto and view.at and view.schedule.is_concrete and view.key not in host.state.history.results:
         host.request(view)

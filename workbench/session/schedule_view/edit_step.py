@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.advice.step_text import say
 from workbench.arguments import whole
@@ -11,11 +11,9 @@ from workbench.errors import UsageError
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import registry
 from workbench.session.core.notifications import note
+from workbench.session.state.session_state import SessionState
 from workbench.session.state.variant_tree import TreeNode, keys_of
 from workbench.session.variants.transfer import Replayed, ReplayStep, take
-
-if TYPE_CHECKING:
-    from workbench.session.state.session_state import SessionState
 
 
 def position(schedule: Schedule, step: object) -> int:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.analysis import accesses, nest_rows
 from workbench.ir.func import Func
 from workbench.ir.stmt import blocks
 from workbench.session.core.encoding import lean
 from workbench.session.schedule_view import palette
+from workbench.session.state.history import View
+from workbench.session.state.session_state import SessionState
 from workbench.target import Target
-
-if TYPE_CHECKING:
-    from workbench.session.state.history import View
-    from workbench.session.state.session_state import SessionState
 
 
 def nest_slice(func: Func, target: Target) -> dict[str, Any]:
     """Return the slice `nest`: the rows, the axes of every block, and how a buffer lies where that is special."""
-    from workbench.analysis import nest_rows
-
     axes = {b.name: [it.name for it in b.iters] for b, _ in blocks(func.body)}
     stored = {b.name: said for b in func.buffers if (said := palette.storage(b))}
     return lean(nest_rows(func, target).to_json() | {"axes": axes, "storage": stored})
@@ -28,8 +25,6 @@ def nest_slice(func: Func, target: Target) -> dict[str, Any]:
 
 def accesses_slice(func: Func, target: Target, loop: str) -> dict[str, Any]:
     """Return the slice `accesses` for a loop; without rows for ""."""
-    from workbench.analysis import accesses
-
     rows: list[dict[str, Any]] = []
     count: Counter[str] = Counter()
     for row in accesses(func, loop, target) if loop else ():

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +15,7 @@ from workbench.errors import ScheduleError
 from workbench.schedule import Schedule
 from workbench.schedule.legal_moves import Move
 from workbench.schedule.primitive import Primitive
+from workbench.session.core.cache import IdentityCache
 from workbench.session.core.encoding import lean_row
 from workbench.target import Target
 
@@ -134,8 +133,8 @@ def preview(
         now = present if present is not None else _estimate(view, machine, peak_gflops)
         return Preview(move, names, before, rows, _estimate(after, machine, peak_gflops), now)
 
-    objects = (view.func, machine, None if base is None else base.func)
-    return _SEEN.of(objects, (*map(str, (step, *then)), peak_gflops), work_out)
+    made_of = (view.func, machine, None if base is None else base.func, *map(str, (step, *then)), peak_gflops)
+    return _PREVIEWS.of(made_of, work_out)
 
 
 def _estimate(schedule: Schedule, target: Target, peak: float | None) -> Estimate | None:
@@ -145,29 +144,7 @@ def _estimate(schedule: Schedule, target: Target, peak: float | None) -> Estimat
         return None
 
 
-class _Seen:
-    """The previews that were asked for last."""
-
-    def __init__(self) -> None:
-        # What a preview is of is held, so that its ids stay its own.
-        self._table: OrderedDict[tuple[Any, ...], tuple[tuple[object, ...], Preview]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def of(self, objects: tuple[object, ...], words: tuple[object, ...], work_out: Callable[[], Preview]) -> Preview:
-        key = (*map(id, objects), *words)
-        with self._lock:
-            if (hit := self._table.get(key)) is not None:
-                self._table.move_to_end(key)
-                return hit[1]
-        found = work_out()
-        with self._lock:
-            self._table[key] = (objects, found)
-            while len(self._table) > KEPT:
-                self._table.popitem(last=False)
-        return found
-
-
-_SEEN = _Seen()
+_PREVIEWS = IdentityCache(KEPT)
 
 
 def _difference(old: Mapping[str, Any], new: dict[str, Any]) -> dict[str, Any]:

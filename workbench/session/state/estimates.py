@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from workbench.analysis import Estimate
 from workbench.analysis.loop_nest.time_estimate import estimated
 from workbench.graph.tasks import Task
+from workbench.session.state.history import History, View
+from workbench.session.state.results import Key
 from workbench.space.default_schedule import default_schedule
 from workbench.target import Target
-
-if TYPE_CHECKING:
-    from workbench.session.state.history import History, View
-    from workbench.session.state.results import Key
 
 SLICE = 16
 """States that are estimated in one go beside the session's thread, so that they appear a few at a time."""

@@ -6,18 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.advice.step_text import short
 from workbench.analysis.graph_drawing.tree_layout import lay_out_tree
 from workbench.analysis.loop_nest.time_estimate import Estimate
 from workbench.schedule import Schedule
-from workbench.session.state.results import Key, Result
+from workbench.session.state.results import Key, PairResult, Result
 from workbench.session.state.statistics import rounded
 from workbench.session.state.variant_tree import By, EdgeKind, Tree, TreeNode, keys_of
-
-if TYPE_CHECKING:
-    from workbench.session.measurement.comparisons import Match
 
 __all__ = ["By", "EdgeKind", "History", "Tree", "TreeNode", "View", "open_parts", "to_choose"]
 
@@ -88,7 +85,7 @@ class History:
 
     results: dict[Key, Result] = field(default_factory=dict)
     estimates: dict[Key, Estimate | None] = field(default_factory=dict)
-    contests: dict[frozenset[Key], Match] = field(default_factory=dict)
+    contests: dict[frozenset[Key], PairResult] = field(default_factory=dict)
     trees: dict[int, Tree] = field(default_factory=dict)
     hidden: dict[int, int] = field(default_factory=dict)
     #: Selected row, to return to it.

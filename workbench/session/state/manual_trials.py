@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from workbench import __version__
 from workbench.errors import LogError, WorkbenchError
@@ -19,16 +19,14 @@ from workbench.log.record import Record
 from workbench.log.writer import LogWriter
 from workbench.runtime.measuring.results import Measurement
 from workbench.schedule import Schedule
+from workbench.session.state.results import Key, Result
+from workbench.session.state.session_input import TaskInfo
 from workbench.space.default_schedule import default_schedule
 from workbench.space.program_keys import program_key
 from workbench.target import Target
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.tune_context import GivenCandidate
 from workbench.tune.state.log_recorder import Stamp, trial_line
-
-if TYPE_CHECKING:
-    from workbench.session.state.results import Key, Result
-    from workbench.session.state.session_input import TaskInfo
 
 Waiting: TypeAlias = "tuple[Key | None, Record]"
 """The state that was measured, none for a default schedule that nobody has opened, and its trial without a number."""

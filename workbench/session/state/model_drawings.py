@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from workbench.errors import UsageError
 from workbench.graph.graph import Graph
 from workbench.graph.passes.explain import PassReport, Report
 from workbench.graph.tasks import Task
+from workbench.session.core.cache import IdentityCache
 from workbench.session.state.statistics import rounded
 
 MOST = 24
@@ -35,14 +35,14 @@ class Drawings:
 
     def __init__(self, graph: Graph, tasks: Sequence[Task]) -> None:
         self.graph, self.origin, self.tasks = graph, graph.origin, tuple(tasks)
-        self._kept: OrderedDict[tuple[Any, ...], dict[str, Any]] = OrderedDict()
+        self._drawn = IdentityCache(MOST)
         self._report: Report | None = None
         self._lock = threading.RLock()  # the lane of drawings, that of exports and a cell may ask at once
 
     def network(self, level: str, expanded: Sequence[str]) -> dict[str, Any]:
         """Return the columns of `workbench.analysis.network`."""
         # `network` itself says which levels there are
-        return self._once(
+        return self._draw(
             (shown(level), *sorted(expanded)),
             lambda: network(self.graph, self.tasks, level=level, expanded=expanded).columns(),  # type: ignore[arg-type]
         )
@@ -50,20 +50,14 @@ class Drawings:
     def side(self, at: int, side: str, expanded: Sequence[str]) -> dict[str, Any]:
         """Return the columns of `workbench.analysis.pass_network`."""
         report = self.report()
-        return self._once(
+        return self._draw(
             (shown(at), shown(side), *sorted(expanded)),
             lambda: pass_network(report, at, side, expanded=expanded).columns(),  # type: ignore[arg-type]
         )
 
-    def _once(self, made_of: tuple[Any, ...], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def _draw(self, made_of: tuple[str, ...], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         with self._lock:
-            found = self._kept.pop(made_of, None)
-            if found is None:
-                found = make()
-                while len(self._kept) >= MOST:
-                    self._kept.popitem(last=False)
-            self._kept[made_of] = found
-            return found
+            return self._drawn.of(made_of, make)
 
     def report(self) -> Report:
         """Return what every pass did; raises "graph.optimised" where the model before them is not known."""

@@ -48,7 +48,7 @@ class TaskInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class SessionInput:
     """A subject, taken apart."""
 
     kind: Kind
@@ -71,7 +71,7 @@ LOADING = ("shapes", "fill_weights")
 
 def open_subject(
     subject: Any, target: Target | None, log: str | None, loading: Mapping[str, Any] | None = None
-) -> Opened:
+) -> SessionInput:
     """Take apart whatever a user passed; `loading` are the options of `LOADING` that were given.
 
     Raises
@@ -106,21 +106,21 @@ def timed(log: Log) -> tuple[Record | Comparison | NetworkTime, ...]:
     return tuple(line for line in log.lines if isinstance(line, Record | Comparison | NetworkTime))
 
 
-def _open(subject: Any, target: Target | None, loading: Mapping[str, Any]) -> Opened:
+def _open(subject: Any, target: Target | None, loading: Mapping[str, Any]) -> SessionInput:
     if isinstance(subject, str | os.PathLike):
         return _file(as_path("the path", subject), target, loading)
     if isinstance(subject, Graph):
         return _graph(subject, target)
     if isinstance(subject, Task):
         own = target or subject.target or Target.host()
-        return Opened("task", subject.name, own, (TaskInfo.of(subject),))
+        return SessionInput("task", subject.name, own, (TaskInfo.of(subject),))
     if isinstance(subject, Func):
         own = target or Target.host()
-        return Opened("task", subject.name, own, (TaskInfo.of(Task.of_func(subject, own)),))
+        return SessionInput("task", subject.name, own, (TaskInfo.of(Task.of_func(subject, own)),))
     if isinstance(subject, Schedule):
         own = target or subject.target or Target.host()
         task = Task.of_schedule(subject, own)
-        return Opened("schedule", task.name, own, (TaskInfo.of(task),), schedule=subject)
+        return SessionInput("schedule", task.name, own, (TaskInfo.of(task),), schedule=subject)
     if isinstance(subject, TuningSession):
         return _tuning(subject, target)
     if any(kind.__name__ == "DataFrame" for kind in type(subject).__mro__):  # pandas stays unloaded
@@ -128,7 +128,7 @@ def _open(subject: Any, target: Target | None, loading: Mapping[str, Any]) -> Op
     return _tasks(subject, target)
 
 
-def _file(path: str, target: Target | None, loading: Mapping[str, Any]) -> Opened:
+def _file(path: str, target: Target | None, loading: Mapping[str, Any]) -> SessionInput:
     if path.endswith(".jsonl"):
         log = load_log(path)
         names = [(key, name) for key, name in log.header.tasks] if log.header else []
@@ -146,21 +146,21 @@ def _file(path: str, target: Target | None, loading: Mapping[str, Any]) -> Opene
     return replace(_graph(graph, target), path=path, shaped=bool(shapes))
 
 
-def _graph(graph: Graph, target: Target | None) -> Opened:
+def _graph(graph: Graph, target: Target | None) -> SessionInput:
     own = target or Target.host()
     ready = graph if graph.groups else graph.optimize()
     tasks = tuple(map(TaskInfo.of, extract_tasks(ready, own)))
-    return Opened("model", graph.name, own, tasks, graph=ready)
+    return SessionInput("model", graph.name, own, tasks, graph=ready)
 
 
-def _tuning(tuning: TuningSession, target: Target | None) -> Opened:
+def _tuning(tuning: TuningSession, target: Target | None) -> SessionInput:
     tasks = tuning.tasks
     own = target or next((t.target for t in tasks if t.target is not None), None) or Target.host()
     title = Path(tuning.log).name if tuning.log else tasks[0].name
-    return Opened("tuning", title, own, tuple(map(TaskInfo.of, tasks)), tuning=tuning)
+    return SessionInput("tuning", title, own, tuple(map(TaskInfo.of, tasks)), tuning=tuning)
 
 
-def _tasks(subject: Any, target: Target | None) -> Opened:
+def _tasks(subject: Any, target: Target | None) -> SessionInput:
     items = elements(subject) or ()
     if not items or not all(isinstance(t, Task) for t in items):
         what = f"An object of type {type(subject).__name__}"
@@ -171,10 +171,10 @@ def _tasks(subject: Any, target: Target | None) -> Opened:
         raise UsageError("workbench.subject", f"{what} cannot be shown", (), ACCEPTS)
     own = target or items[0].target or Target.host()
     title = items[0].name if len(items) == 1 else f"{len(items)} tasks"
-    return Opened("task" if len(items) == 1 else "model", title, own, tuple(map(TaskInfo.of, items)))
+    return SessionInput("task" if len(items) == 1 else "model", title, own, tuple(map(TaskInfo.of, items)))
 
 
-def _table(frame: pandas.DataFrame, target: Target | None) -> Opened:
+def _table(frame: pandas.DataFrame, target: Target | None) -> SessionInput:
     try:
         records = tuple(Record.from_json(_plain(row)) for row in frame.to_dict("records"))
     except (WorkbenchError, TypeError, ValueError) as error:
@@ -201,14 +201,14 @@ def _log(
     records: tuple[Record, ...],
     names: list[tuple[str, str]],
     target: Target | None,
-) -> Opened:
+) -> SessionInput:
     found = {key: TaskInfo(key, name, 1, 0) for key, name in [*names, *((r.task_key, r.task) for r in records)]}
     for r in reversed(records):  # the first of a task names it: later ones may be of a schedule of one's own
         found[r.task_key] = TaskInfo(r.task_key, r.task, int(r.weight), int(r.flops))
     for key, name in names:
         found[key] = replace(found[key], name=name)
     tasks = tuple(found.values())
-    return Opened("log", title, target or _recorded(records), tasks, records=records, lines=records)
+    return SessionInput("log", title, target or _recorded(records), tasks, records=records, lines=records)
 
 
 def _recorded(records: tuple[Record, ...]) -> Target:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from workbench.errors import UsageError
+from workbench.errors import UsageError, WorkbenchError
 from workbench.graph.tasks import Task
 from workbench.log.ledger import Best, TaskLedger
 from workbench.log.record import Record
@@ -15,18 +15,18 @@ from workbench.runtime.machine.load import Load
 from workbench.runtime.machine.roofs import all_threads
 from workbench.schedule import Schedule
 from workbench.session.core.notifications import NO_PROGRAM_HINT, note
+from workbench.session.state.chart_choice import ChartChoice, known_roofs
 from workbench.session.state.estimates import Estimates
 from workbench.session.state.history import MOST, History, View
 from workbench.session.state.manual_trials import ManualTrials
 from workbench.session.state.model_drawings import Drawings
 from workbench.session.state.results import Key, Result
 from workbench.session.state.roofline_points import Intensities
-from workbench.session.state.session_input import Opened, TaskInfo
+from workbench.session.state.session_input import SessionInput, TaskInfo
 from workbench.session.state.statistics import Statistics
-from workbench.session.state.trial_origin import BY, origin, recall
+from workbench.session.state.trial_origin import BY, origin, to_recall
 from workbench.session.state.tuning_watch import TuningWatch
 from workbench.session.state.variant_tree import Tree, TreeNode, keys_of
-from workbench.session.tuning_run.charts import Shown, known_roofs
 from workbench.tune.plan.measurer import constants_of
 from workbench.tune.plan.task_selection import position
 from workbench.tune.run.session import TuningSession
@@ -44,7 +44,12 @@ class SessionState:
     """
 
     def __init__(
-        self, opened: Opened, log: str | None, auto: bool, moved: Callable[[], object], tuned: Callable[[bool], object]
+        self,
+        opened: SessionInput,
+        log: str | None,
+        auto: bool,
+        moved: Callable[[], object],
+        tuned: Callable[[bool], object],
     ) -> None:
         self.opened, self.log, self.auto = opened, log, auto
         self.target = opened.target
@@ -60,7 +65,7 @@ class SessionState:
         self.manual_trials = ManualTrials(opened.tasks, model, self.target, self.constants)
         self.estimates = Estimates(self.history, self.target)
         self.intensities = Intensities(self.target)
-        self.chart, self.roofs = Shown(), known_roofs(self.target)
+        self.chart, self.roofs = ChartChoice(), known_roofs(self.target)
         self.stats.add(opened.lines)
         self.peak = self.target.stored_peak()
         self.peak_of_all, self.peak_measured = all_threads(self.target)
@@ -175,7 +180,22 @@ class SessionState:
         self.index = index
         self._show(self._cursors.get(index))
         if index not in self.recalled:
-            recall(self)
+            self.recall()
+
+    def recall(self) -> None:
+        """Hang the schedules by hand of the task on show on its tree, and the default one with them; go to none."""
+        if self.index is None or self.schedule is None or (task := self.task) is None:
+            return
+        tree = self.history.tree(self.index, self.schedule.copy())
+        for record in to_recall(self.stats.records, task.key):
+            try:
+                schedule = schedule_of(task, record)
+            except WorkbenchError:  # the log was written for another program, or by another version
+                continue
+            schedule.target = task.target or self.target
+            known = self.stats.of(task.key).of(record)
+            self.hang(tree, schedule, record if known is None else replace(record, latency_ms=known.ms))
+        self.recalled.setdefault(self.index, tree.changes)
 
     def add_task(self, task: Task) -> int:
         """Make a task known that was not part of the subject; returns its number, as for one that is known."""
@@ -215,7 +235,7 @@ class SessionState:
         }
         return [(kind, work) for kind, work in found.items() if work is not None]
 
-    def told(self, index: int) -> TaskLedger:
+    def ledger_of(self, index: int) -> TaskLedger:
         """Return what is known about a task, from its log and from measurements by hand that are in none."""
         info, known = self.infos[index], self.manual_trials.made(self.infos[index].key)
         found = [record for _, record in known]
@@ -226,7 +246,7 @@ class SessionState:
 
     def best(self, index: int) -> Best | None:
         """Return the best of a task, whoever found it."""
-        return self.told(index).best
+        return self.ledger_of(index).best
 
     def traced(self, index: int, record: Record) -> Record | None:
         """Return a trial with its steps; None for one that another session has measured, if its variant was let go."""

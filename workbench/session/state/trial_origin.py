@@ -2,54 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from workbench.errors import WorkbenchError
 from workbench.log.record import Record
-from workbench.log.replay import schedule_of
 from workbench.schedule import Schedule
 from workbench.session.state.variant_tree import ROOT, By, EdgeKind, Tree, keys_of
-
-if TYPE_CHECKING:
-    from workbench.session.state.session_state import SessionState
 
 MOST = 16
 """Schedules by hand that come back by themselves, the newest; an older one is opened by its number."""
 
 
-def recall(state: SessionState) -> None:
-    """Hang the schedules by hand of the task on show on its tree, and the default one with them; go to none."""
-    if state.index is None or state.schedule is None or (task := state.task) is None:
-        return
-    tree = state.history.tree(state.index, state.schedule.copy())
-    for record in _wanted(state, task.key):
-        try:
-            found = schedule_of(task, record)
-        except WorkbenchError:  # the log was written for another program, or by another version
-            continue
-        found.target = task.target or state.target
-        told = state.stats.of(task.key).of(record)
-        state.hang(tree, found, record if told is None else replace(record, latency_ms=told.ms))
-    state.recalled.setdefault(state.index, tree.changes)
-
-
-def _wanted(state: SessionState, key: str) -> list[Record]:
-    valid = [r for r in state.stats.records if r.task_key == key and r.ok]
+def to_recall(records: Iterable[Record], key: str) -> list[Record]:
+    """Return the trials of a task that come back by themselves: those by hand, and the default one with them."""
+    valid = [r for r in records if r.task_key == key and r.ok]
     made = [r for r in valid if r.origin == "manual"][-MOST:]
     usual = [r for r in valid if r.origin == "default"][:1] if made else []
     return sorted([*usual, *made], key=lambda r: r.trial)
-
-
-def untouched(state: SessionState) -> bool:
-    """Whether the task on show has no other variants than those that came back by themselves."""
-    if state.index is None:
-        return False
-    tree = state.history.trees.get(state.index)
-    if tree is None or tree.at != ROOT or any(node.kept for node in tree.nodes.values()):
-        return False
-    return state.recalled.get(state.index) == tree.changes
 
 
 BY: Mapping[str, By] = {"manual": "hand", "default": "template"}

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from itertools import count
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from workbench.errors import LogError, TuneError, WorkbenchError
+from workbench.errors import TuneError, WorkbenchError
 from workbench.log.lines import Comparison, NetworkTime, Round
-from workbench.log.reader import load_log
 from workbench.log.record import Record
-from workbench.schedule import Schedule
 from workbench.session.state.statistics import rounded
 from workbench.tune.run.session import TuningSession
-from workbench.tune.run.start import tune
 from workbench.tune.state.events import FINAL, Event, Snapshot
-from workbench.tune.state.log_recorder import Stamp
 from workbench.tune.state.run_end import end_text, waiting_text
 from workbench.tune.state.trial_forecast import forecast, left
-
-if TYPE_CHECKING:
-    from workbench.graph import Graph
-    from workbench.graph.tasks import Task
 
 TERMS = ("gain", "backward", "optimism", "similarity")
 """What the task scheduler expects of a task."""
@@ -209,42 +198,3 @@ def remembered(rounds: Iterable[Round]) -> dict[str, dict[str, Any]]:
 def _terms(expected: object, rounds: int) -> dict[str, Any]:
     """What the scheduler expects of a task, beside how many rounds it had."""
     return {"rounds": rounds, **{name: rounded(getattr(expected, name), 3) for name in TERMS}}
-
-
-def start(
-    what: Schedule | Graph | Sequence[Task], title: str, log: str | None, trials: int | None, **given: Any
-) -> TuningSession:
-    """Start a run of so many new trials; a log that fits is gone on with.
-
-    Parameters
-    ----------
-    title : str
-        What the log is named after.
-    log : str or None
-        The file to write to; by default one named after `title` in the working directory, or the first free name after
-        it when that belongs to another model.
-    given
-        Arguments of `tune`, among them the target and the options.
-    """
-    for name in [log] if log is not None else _names(title):
-        try:
-            total = None if trials is None else trials + _trials(name, str(given["target"]), given["options"].caches)
-            return tune(what, trials=total, log=name, resume=True, **given)
-        except LogError as error:
-            if log is not None or error.code not in ("log.other_model", "log.locked", "log.corrupt"):
-                raise
-    raise AssertionError("the names never end")
-
-
-def _names(title: str) -> Any:
-    """``resnet50.tunelog.jsonl``, ``resnet50-2.tunelog.jsonl``, ..."""
-    slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60].strip("-") or "schedule"
-    yield f"{slug}.tunelog.jsonl"
-    for n in count(2):
-        yield f"{slug}-{n}.tunelog.jsonl"
-
-
-def _trials(log: str, target: str, caches: str) -> int:
-    """Trials of a log that will count."""
-    own = Stamp(target, "", 0, caches).own
-    return sum(map(own, load_log(log).records)) if Path(log).exists() else 0

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.analysis.figures import Spot, roofline_figure, tuning_figure
-from workbench.analysis.figures.roofline import stored_roofs, working_sets
 from workbench.analysis.figures.style import Theme
 from workbench.analysis.figures.tuning_overview import tuning_height
 from workbench.analysis.trials.trial_reader import of_ledger
 from workbench.session.measurement import faster_than_peak as above
-from workbench.target import Target
-
-if TYPE_CHECKING:
-    from workbench.session.state.session_state import SessionState
-    from workbench.session.state.variant_tree import TreeNode
-
-CHARTS = ("tuning", "roofline")
+from workbench.session.state.session_state import SessionState
+from workbench.session.state.variant_tree import TreeNode
 
 ROOFLINE_HEIGHT = 340
 """Height of the roofline in pixels; that of the other chart follows from its plots."""
@@ -27,27 +20,9 @@ LIVE_POINTS = 400
 """Points of each plot while trials come in; all of them are drawn when the run has ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """The chart on show; `wide` when its plots stand around the task table."""
-
-    name: str = "tuning"
-    wide: bool = False
-
-    @property
-    def roofline(self) -> bool:
-        """Whether it is the one of the variants and trials under the machine's roofs."""
-        return self.name == "roofline"
-
-
 def height(state: SessionState) -> int:
     """Return the height of the chart on show, in pixels."""
     return ROOFLINE_HEIGHT if state.chart.roofline else tuning_height(len(state.infos), state.chart.wide)
-
-
-def known_roofs(target: Target) -> str:
-    """Return "stored" where every roof of memory was measured on this machine, else "none"."""
-    return "stored" if stored_roofs(target).keys() == working_sets(target).keys() else "none"
 
 
 def figure(state: SessionState, theme: Theme) -> Any:

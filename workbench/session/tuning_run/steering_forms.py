@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.errors import UsageError
 from workbench.log.lines import Command, Comparison
 from workbench.log.record import Record
-from workbench.session.state.history import open_parts
+from workbench.session.state.history import View, open_parts
+from workbench.session.state.session_state import SessionState
 from workbench.session.state.statistics import rounded
 from workbench.session.state.trial_origin import filling, numbered
 from workbench.tune.run.rounds import verdict
@@ -17,10 +18,6 @@ from workbench.tune.state.events import FINAL, TaskRow
 from workbench.tune.state.events import Snapshot as TuningSnapshot
 from workbench.tune.state.run_state import START, TaskRequests
 from workbench.tune.steer.commands import STEERING_COMMANDS
-
-if TYPE_CHECKING:
-    from workbench.session.state.history import View
-    from workbench.session.state.session_state import SessionState
 
 SHOWN = 8
 """Commands that are listed; all of them are in the log."""

@@ -3,97 +3,34 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from workbench import __version__
-from workbench.arguments import path as as_path
 from workbench.errors import UsageError, WorkbenchError
 from workbench.files import replace_file
 from workbench.markup import clean
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import from_json
-from workbench.session.core.notifications import error_note, note
+from workbench.session.core.notifications import note
 from workbench.session.state.results import Key, Result
-from workbench.session.state.trial_origin import recall, untouched
+from workbench.session.state.session_state import SessionState
 from workbench.session.state.variant_tree import ROOT, By, EdgeKind, Tree, TreeNode
-
-if TYPE_CHECKING:
-    from workbench.session.session import Session
-    from workbench.session.state.session_state import SessionState
 
 KIND, SCHEMA = "variants", 1
 
 HINT = "give a file that save_variants, or Workbench(..., variants=path), has written"
 
 
-class Keeper:
-    """Writes the variants of a session to a file whenever they have changed.
-
-    Parameters
-    ----------
-    path : str
-        What it holds already is shown; it need not be there.
-    """
-
-    def __init__(self, session: Session, path: str) -> None:
-        self._session, self._state, self._path = session, session.state, path
-        self._written: object = None
-        self._traces: dict[Key, list[Any]] = {}
-        if Path(path).exists():
-            session.run(lambda: load(session.state, path))
-        session.run(self._begin)
-
-    def _begin(self) -> None:
-        save(self._state, self._path, self._traces)
-        self._written = self._now()
-        self._state.onlookers.append(self._look)
-
-    def _look(self) -> None:
-        """Write what has changed; a file that cannot be written any more is told once."""
-        if (now := self._now()) == self._written:
-            return
-        self._written = now
-        try:
-            save(self._state, self._path, self._traces)
-        except UsageError as error:
-            self._state.note = error_note(error)
-            self.close()
-            self._session.submit(lambda: None)  # so that the note is shown
-
-    def _now(self) -> object:
-        """What of the variants may change."""
-        results = self._state.history.results
-        trees = self._state.history.trees.values()
-        return self._state.index, [
-            (tree.task, tree.changes, tree.at, [(n.name, n.star, results.get(n.key)) for n in tree.nodes.values()])
-            for tree in trees
-        ]
-
-    def close(self) -> None:
-        """Write nothing more."""
-        if self._look in self._state.onlookers:
-            self._state.onlookers.remove(self._look)
-
-
-def kept(session: Session, variants: str | os.PathLike[str] | None, owned: bool) -> Callable[[], None]:
-    """Keep the variants of a session in a file, if there is to be one; returns the function that ends this.
-
-    Parameters
-    ----------
-    owned : bool
-        Whether the session is closed when the file cannot be used.
-    """
-    if variants is None:
-        return lambda: None
-    try:
-        return Keeper(session, as_path("variants", variants)).close
-    except BaseException:
-        if owned:
-            session.close()
-        raise
+def untouched(state: SessionState) -> bool:
+    """Whether the task on show has no other variants than those that came back by themselves."""
+    if state.index is None:
+        return False
+    tree = state.history.trees.get(state.index)
+    if tree is None or tree.at != ROOT or any(node.kept for node in tree.nodes.values()):
+        return False
+    return state.recalled.get(state.index) == tree.changes
 
 
 def save(state: SessionState, path: str, traces: dict[Key, list[Any]] | None = None) -> None:
@@ -239,7 +176,7 @@ def _restore(state: SessionState, task: Mapping[str, Any], timed: bool) -> int:
                     trial=node["trial"], id=node["id"] if fresh else None,
                 )  # fmt: skip
             _mark(state, tree.node(there[node["id"]]), node, timed)
-    recall(state)
+    state.recall()
     if state.opened.schedule is None and task.get("at") in there:
         state.go(there[task["at"]])
     return len(task["nodes"]) - len({node["id"] for node in task["nodes"]} & there.keys())

@@ -11,11 +11,10 @@ from workbench.errors import UsageError
 from workbench.legible import shown_legibly
 from workbench.runtime.measuring.comparison_words import ONCE
 from workbench.schedule import Schedule
+from workbench.session.state.session_state import SessionState
 
 if TYPE_CHECKING:
     import pandas
-
-    from workbench.session.state.session_state import SessionState
 
 _COLUMNS = (
     m.Column(""), m.Column("Variant"), m.Column("From"), m.Column("Step", code=True), m.Column("Latency", number=True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.errors import UsageError, WorkbenchError
 from workbench.graph.tasks import Task
@@ -13,10 +13,8 @@ from workbench.legible import shown_legibly
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import Primitive
 from workbench.session.core.notifications import NO_PROGRAM_HINT, note
+from workbench.session.state.session_state import SessionState
 from workbench.session.state.variant_tree import TreeNode, keys_of
-
-if TYPE_CHECKING:
-    from workbench.session.state.session_state import SessionState
 
 
 @dataclass(frozen=True, slots=True)
