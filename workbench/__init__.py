@@ -12,6 +12,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from workbench.renamed import keep_former_names
+
 __version__ = "0.1.0"
 
 #: Public name -> the module that has it; "module:" alone means the module itself.
@@ -49,6 +51,8 @@ _HOME = {
 }
 
 __all__ = [*_HOME]
+
+keep_former_names()
 
 
 def __getattr__(name: str) -> object:
