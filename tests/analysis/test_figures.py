@@ -348,7 +348,7 @@ def test_names_are_no_markup():
     name, c = "<b>&a", colours("light")
     spot = roofline.Spot(name, 1.0, 1.0, measured=True)
     part = roofline.roofline_part([spot], c, Target.host())
-    assert ["&lt;b>&amp;a"] in [list(trace.text) for trace in part.traces if trace.text is not None]
+    assert ["&lt;b>&amp;a"] in [list(trace["text"]) for trace in part.traces if "text" in trace]
     line = best_so_far_figure(
         [Record(task_key="k", task="t", trial=0, status="ok", target="", latency_ms=2.0)], by_hand=(name, 1.0)
     )

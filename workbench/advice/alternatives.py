@@ -9,11 +9,11 @@ import workbench.advice.refusal_proposers  # noqa: F401  (declares the proposers
 from workbench.advice.offer import Offer, marking
 from workbench.advice.proposal_trial import Trial
 from workbench.advice.proposals import ELSE, Case, Proposal, proposals
-from workbench.advice.step_text import say
+from workbench.advice.step_text import named, say
 from workbench.analysis import Estimate
 from workbench.analysis.loop_nest.time_estimate import estimated
-from workbench.analysis.loop_nest.working_set import itemsize
 from workbench.ir.compact import compact
+from workbench.ir.dtypes import itemsize
 from workbench.ir.func import Func
 from workbench.schedule import Schedule
 from workbench.schedule.legal_moves import Move
@@ -98,8 +98,7 @@ class _Instead(Trial):
 
 def _marks(case: Case) -> tuple[int, ...]:
     """Return the places of the steps whose marks are in the way of the refused one; none where it is one of them."""
-    values = (value if isinstance(value, tuple) else (value,) for value in case.args.values())
-    places = marking(case.schedule, [name for names in values for name in names if isinstance(name, str)])
+    places = marking(case.schedule, list(named(case.refused)))
     return () if case.refused in (case.schedule.trace[k] for k in places) else places
 
 

@@ -9,11 +9,10 @@ from workbench.advice.bottlenecks import why
 from workbench.advice.offer import Offer, replayed
 from workbench.advice.proposal_trial import cycles_of
 from workbench.advice.speedup_trial import LEAST, Cures
-from workbench.advice.step_text import gain_text
+from workbench.advice.step_text import gain_text, named
 from workbench.errors import WorkbenchError
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
-from workbench.schedule.primitive import Primitive
 from workbench.space.default_schedule import default_schedule
 from workbench.target import Target
 from workbench.turns import pause
@@ -122,7 +121,7 @@ def _about(schedule: Schedule, block: str) -> tuple[int, ...]:
     after, gone = schedule.prefix(0), []
     mine = {block, *(lp.name for b in after.blocks if b.name == block for lp in after.func.block(block)[1])}
     for k, step in enumerate(schedule.trace):
-        if mine & set(_named(step)):
+        if mine & set(named(step)):
             before, now = ({lp.name for lp in schedule.prefix(n).loops} for n in (k, k + 1))
             mine |= now - before
             gone.append(k)
@@ -132,8 +131,3 @@ def _about(schedule: Schedule, block: str) -> tuple[int, ...]:
         except WorkbenchError:
             gone.append(k)
     return tuple(gone)
-
-
-def _named(step: Primitive) -> Iterator[str]:
-    for value in step.args.values():
-        yield from (one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, str))

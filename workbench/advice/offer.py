@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.advice.step_text import gain_text, phrase, say
+from workbench.advice.step_text import gain_text, named, phrase, say
 from workbench.analysis import Estimate
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import Primitive
@@ -85,13 +85,9 @@ MARKS = ("vectorize", "unroll", "parallel")
 def marking(schedule: Schedule, loops: Collection[str]) -> tuple[int, ...]:
     """Return the places in the trace of the steps that said how loops run: as vectors, unrolled, on several cores."""
     marked = {name for name in loops if any(lp.name == name and lp.kind != "serial" for lp in schedule.loops)}
-    named = [_names(step) if step.name in MARKS else set() for step in schedule.trace]
-    return tuple(k for k, names in enumerate(named) if names & marked)
-
-
-def _names(step: Primitive) -> set[str]:
-    found = step.args.get("loop") or step.args.get("loops") or ()
-    return {found} if isinstance(found, str) else set(found)
+    return tuple(
+        k for k, step in enumerate(schedule.trace) if step.name in MARKS and not marked.isdisjoint(named(step))
+    )
 
 
 def replayed(schedule: Schedule, without: Collection[int]) -> Schedule:

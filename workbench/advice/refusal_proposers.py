@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from workbench.advice.proposals import ELSE, Case, Way, proposer, step_of
 from workbench.advice.reason_proposers import halves, innermost
-from workbench.ir.stmt import For, blocks
+from workbench.ir.stmt import blocks
 from workbench.schedule.holes import divisors
 from workbench.schedule.legality import spatial_loops
 from workbench.schedule.primitive import registry
@@ -16,10 +16,6 @@ SAME = ("compute_at", "reverse_compute_at", "decompose_reduction", "pad", "winog
 
 PARTS = 16
 """Most iterations of the part that is split off a loop that has too many."""
-
-
-def _longer(loop: For) -> bool:
-    return loop.extent != 1
 
 
 def _candidates(case: Case, name: str, block: str) -> Iterator[Way]:
@@ -57,7 +53,7 @@ def _vectorize(case: Case) -> Iterator[Way]:
     loop = case.row
     for block in case.inside:
         path = case.func.block(block.name)[1]
-        moving = [lp for lp in reversed(path) if lp.name in spatial_loops(block) and _longer(lp)]
+        moving = [lp for lp in reversed(path) if lp.name in spatial_loops(block) and lp.extent != 1]
         for lp in sorted(moving, key=lambda lp: lp.name != loop):
             yield from innermost(case.func, case.target, block, path, lp)
     if case.reduces:
@@ -69,7 +65,7 @@ def _bind(case: Case) -> Iterator[Way]:
     """Another loop around it for the same part of the device."""
     loop, kind = case.row, case.args["to"]
     for lp in case.path:
-        if _longer(lp):
+        if lp.extent != 1:
             yield (step_of("bind", lp.name, kind),)
     yield (step_of("rfactor", loop), step_of("bind", loop, kind))
 

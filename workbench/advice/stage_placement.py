@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from functools import partial
 
-from workbench.advice.proposals import Place, Recipe
+from workbench.advice.proposals import Place, Recipe, step_of
 from workbench.ir.stmt import Block
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
@@ -35,10 +35,10 @@ def recipes(s: Schedule, name: str, target: Target) -> Iterator[Recipe]:
     yield partial(vectors, name=name, around="", target=target)
     for other in made if not block.is_reduction else ():
         for loop in _levels(s, other, mine, target):
-            yield partial(_behind, name=name, loop=loop, target=target)
+            yield partial(_placed, step="reverse_compute_at", name=name, loop=loop, target=target)
     for other in users:
         for loop in _levels(s, other, mine, target):
-            yield partial(_before, name=name, loop=loop, target=target)
+            yield partial(_placed, step="compute_at", name=name, loop=loop, target=target)
 
 
 def _levels(s: Schedule, other: Block, mine: set[str], target: Target) -> list[str]:
@@ -57,21 +57,12 @@ def _inline(s: Schedule, name: str) -> str:
 
 
 def _inline_behind(s: Schedule, name: str, user: str, loop: str, target: Target) -> str:
-    return f"{_inline(s, name)} + {_behind(s, user, loop, target)}"
+    return f"{_inline(s, name)} + {_placed(s, 'reverse_compute_at', user, loop, target)}"
 
 
-def _behind(s: Schedule, name: str, loop: str, target: Target) -> str:
-    s.reverse_compute_at(name, loop)
-    return f"reverse_compute_at {name} {loop}{_then(vectors(s, name, loop, target))}"
-
-
-def _before(s: Schedule, name: str, loop: str, target: Target) -> str:
-    s.compute_at(name, loop)
-    return f"compute_at {name} {loop}{_then(vectors(s, name, loop, target))}"
-
-
-def _then(words: str) -> str:
-    return f" + {words}" if words else ""
+def _placed(s: Schedule, step: str, name: str, loop: str, target: Target) -> str:
+    s.apply(step_of(step, name, loop))
+    return " + ".join(filter(None, (f"{step} {name} {loop}", vectors(s, name, loop, target))))
 
 
 def vectors(s: Schedule, name: str, around: str, target: Target) -> str:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from workbench.forms import Field
 from workbench.schedule import Hole
 from workbench.schedule.field_kinds import Number
 from workbench.schedule.primitive import Primitive
+
+
+def named(step: Primitive) -> Iterator[str]:
+    """Yield the names of loops, blocks and buffers, and other words, that a step has as arguments."""
+    for value in step.args.values():
+        yield from (one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, str))
 
 
 def say(step: Primitive) -> str:

@@ -92,7 +92,7 @@ def restricted(variants: Sequence[Variant], r: Restriction) -> tuple[Variant | N
     out: list[Variant | None] = []
     for v in variants:
         sampler = None if v.index in r.variants else r.allows(v.sampler)
-        out.append(None if sampler is None else v if sampler is v.sampler else replace(v, _sampler=sampler))
+        out.append(None if sampler is None else v if sampler is v.sampler else v.held_to(sampler))
     unmet = [h for h in r.pins if not any(v is not None and _has(v, h) for v in out)]
     if unmet or all(v is None for v in out):
         told = [f"{h} = {x}" for h, x in r.pins.items()]

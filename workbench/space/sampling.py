@@ -77,18 +77,17 @@ class Sampler:
 
     def draw(self, n: int, rng: np.random.Generator) -> Picks:
         """Draw up to `n` valid rows ``[n, groups]``; all of them, in order, when the space is small."""
-        groups = self.domain.groups
-        if not groups:
+        if not self.domain.groups:
             only = np.zeros((1, 0), np.int64)
             return only[self.mask(only)]
         if self.size <= ENUMERATE:
-            rows = np.indices([len(g) for g in groups]).reshape(len(groups), -1).T
+            rows = self._every()
             good: Picks = np.ascontiguousarray(rows[self.mask(rows)])
             return good if len(good) <= n else good[np.sort(rng.choice(len(good), n, replace=False))]
         kept: list[Picks] = []
         have, batch = 0, max(n, 256)
         for _ in range(24):
-            rows = np.stack([rng.integers(0, len(g), batch) for g in groups], axis=1)
+            rows = self._random(batch, rng)
             kept.append(rows[self.mask(rows)][: n - have])
             have += len(kept[-1])
             if have >= n:
@@ -96,15 +95,19 @@ class Sampler:
             batch = min(16_384, batch * 2)
         return np.concatenate(kept)
 
+    def _every(self) -> Picks:
+        sizes = [len(g) for g in self.domain.groups]
+        rows: Picks = np.indices(sizes).reshape(len(sizes), -1).T
+        return rows
+
+    def _random(self, n: int, rng: np.random.Generator) -> Picks:
+        return np.stack([rng.integers(0, len(g), n) for g in self.domain.groups], axis=1)
+
     def legal_share(self, probes: int, rng: np.random.Generator) -> float:
         """Part of the rows that satisfies the limits; from `probes` random rows where there are too many to list."""
-        groups = self.domain.groups
-        if not groups:
+        if not self.domain.groups:
             return 1.0
-        if self.size <= ENUMERATE:
-            rows = np.indices([len(g) for g in groups]).reshape(len(groups), -1).T
-        else:
-            rows = np.stack([rng.integers(0, len(g), probes) for g in groups], axis=1)
+        rows = self._every() if self.size <= ENUMERATE else self._random(probes, rng)
         return float(self.mask(rows).mean()) if len(rows) else 0.0
 
     def mutate(self, picks: Picks, rng: np.random.Generator) -> tuple[Picks, NDArray[np.int64]]:

@@ -6,7 +6,9 @@ import hashlib
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,7 @@ from workbench.space.sketch.rule_report import RuleRecord, report, rule_records
 from workbench.space.template import TEMPLATES, Knobs
 
 
-@dataclass(slots=True, repr=False)
+@dataclass(repr=False)
 class Variant:
     """One schedule with holes and everything that is derived from it, made when first needed.
 
@@ -51,9 +53,6 @@ class Variant:
     skips: tuple[Note, ...] = ()
     limits: tuple[Constraint, ...] = ()
     wishes: tuple[Constraint, ...] = ()
-    _sampler: Sampler | None = field(default=None, repr=False)
-    _plan: nest_summary.NestPlan | None = field(default=None, repr=False)
-    _outline: Outline | None = field(default=None, repr=False)
 
     @property
     def label(self) -> str:
@@ -69,31 +68,35 @@ class Variant:
         """What a row that was bred from no other one is called in a log."""
         return "template" if any(n.rule == "template" for n in self.notes) else "sketch"
 
-    @property
+    @cached_property
     def sampler(self) -> Sampler:
         """Draws rows; wishes that cannot be met are dropped."""
-        if self._sampler is None:
-            func, wishes = self.schedule.func, self.wishes
-            while True:
-                limited = replace(func, constraints=(*func.constraints, *self.limits, *wishes))
-                sampler = Sampler.of(limited)
-                if not wishes or len(sampler.draw(4, np.random.default_rng(0))):
-                    break
-                wishes = wishes[:-1]
-            self._sampler = sampler
-        return self._sampler
+        func, wishes = self.schedule.func, self.wishes
+        while True:
+            sampler = Sampler.of(replace(func, constraints=(*func.constraints, *self.limits, *wishes)))
+            if not wishes or len(sampler.draw(4, np.random.default_rng(0))):
+                return sampler
+            wishes = wishes[:-1]
+
+    def held_to(self, sampler: Sampler) -> Variant:
+        """Return the variant with the rows of another sampler."""
+        made = copy(self)
+        made.sampler = sampler
+        return made
 
     @property
     def work(self) -> int:
         """Operations of the computation, whatever algorithm the schedule has."""
         return count_flops(self.schedule.base)
 
-    @property
+    @cached_property
     def plan(self) -> nest_summary.NestPlan:
         """What the features evaluate."""
-        if self._plan is None:
-            self._plan = nest_summary.plan(self.schedule.func, self.work)
-        return self._plan
+        return nest_summary.plan(self.schedule.func, self.work)
+
+    @cached_property
+    def _outline(self) -> Outline:
+        return Outline.of(self.schedule.func)
 
     def features(self, picks: Picks) -> NDArray[np.float32]:
         """Features ``[N, F]`` of rows ``[N, groups]``."""
@@ -101,8 +104,6 @@ class Variant:
 
     def keys(self, picks: Picks) -> Keys:
         """Structural keys ``[N]`` of rows ``[N, groups]``."""
-        if self._outline is None:
-            self._outline = Outline.of(self.schedule.func)
         return self._outline.keys(self.sampler.columns(picks), len(picks))
 
 

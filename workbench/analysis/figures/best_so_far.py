@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, log_ticks
-from workbench.analysis.figures.subplot import Part, alone, escaped
+from workbench.analysis.figures.subplot import Part, Trace, alone, escaped, in_middle, note, trace
 from workbench.analysis.trials.latency_curve import Curve, best_so_far
 from workbench.log.lines import NetworkTime
 from workbench.markup import milliseconds
@@ -75,18 +75,17 @@ def best_part(
 ) -> Part:
     """Return the plot of a curve."""
     kept = thinned(curve, most)
-    steps = _steps(curve)
     aside = "ms, log scale"
     if len(kept) < (all_of := len(curve.latency_ms)):
         aside = f"1 of {round(all_of / len(kept))} shown · {aside}"
-    notes = _notes(curve, peak_ms, c)
+    notes = _notes(curve, c)
     if curve.network:
         aside = _legend(curve, c)
         notes = notes if not len(curve.best_ms) else []
     return Part(
         [
-            *_trials(curve, kept, c),
-            *_best(curve, steps, c),
+            _trials(curve, kept, c),
+            *_best(curve, c),
             _failed(curve, most, c),
             *_levels(curve, by_hand, peak_ms, c),
             _end_to_end(curve, c),
@@ -130,66 +129,54 @@ def _steps(curve: Curve) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     return x, np.append(best[at], best[-1])
 
 
-def _trials(curve: Curve, kept: NDArray[np.intp], c: Colours) -> list[Any]:
-    import plotly.graph_objects as go
-
+def _trials(curve: Curve, kept: NDArray[np.intp], c: Colours) -> Trace:
     disturbed = [curve.disturbed[k] for k in kept]
     said = [" at most: disturbed" if one else "" for one in disturbed] if any(disturbed) else ""
     # Without symbols the page may draw many dots as one.
     symbol = ["circle-open" if one else "circle" for one in disturbed] if said else None
-    return [
-        go.Scatter(
-            x=curve.nth[kept].astype(np.int32), y=curve.latency_ms[kept], mode="markers", name="measured", meta="trial",
-            customdata=curve.trials[kept].astype(np.int32), text=said,
-            marker={"size": 5, "color": c.point, "opacity": 0.65, "symbol": symbol},
-            hovertemplate="trial %{customdata}<br>%{y:.4g} ms%{text}<extra></extra>",
-        )
-    ]  # fmt: skip
+    return trace(
+        "measured", curve.nth[kept].astype(np.int32), curve.latency_ms[kept], mode="markers", meta="trial",
+        customdata=curve.trials[kept].astype(np.int32), text=said,
+        marker={"size": 5, "color": c.point, "opacity": 0.65, "symbol": symbol},
+        hovertemplate="trial %{customdata}<br>%{y:.4g} ms%{text}<extra></extra>",
+    )  # fmt: skip
 
 
-def _best(curve: Curve, steps: tuple[NDArray[np.int32], NDArray[np.float64]], c: Colours) -> list[Any]:
-    import plotly.graph_objects as go
-
-    x, y = steps
+def _best(curve: Curve, c: Colours) -> list[Trace]:
+    x, y = _steps(curve)
     # Each of a task's corners is a trial, which says more and is what a click opens; those of a sum are not.
     whole = curve.name == "sum of kernels"
     reasons = dict(curve.reasons)
     why = [escaped(reasons.get(int(n), "")) for n in x[:-1]]
-    line = go.Scatter(
-        x=x, y=y, mode="lines", name="best so far", line={"shape": "hv", "width": 2, "color": c.accent},
+    line = trace(
+        "best so far", x, y, mode="lines", line={"shape": "hv", "width": 2, "color": c.accent},
         hovertemplate="best after %{x} trials<br>%{y:.4g} ms<extra></extra>" if whole else None,
         text=why if any(why) else None,
         hoverinfo=None if whole else ["text" if one else "skip" for one in why] if any(why) else "skip",
     )  # fmt: skip
-    end = go.Scatter(
-        x=x[-1:], y=y[-1:], mode="markers", name="best", marker={"size": 8, "color": c.accent}, hoverinfo="skip"
-    )
-    return [line, end]
+    return [line, trace("best", x[-1:], y[-1:], mode="markers", marker={"size": 8, "color": c.accent})]
 
 
-def _failed(curve: Curve, most: int | None, c: Colours) -> Any:
-    import plotly.graph_objects as go
-
+def _failed(curve: Curve, most: int | None, c: Colours) -> Trace:
     kept = slice(None if most is None else -most // 4, None)
-    return go.Scatter(
-        x=curve.failed_nth[kept].astype(np.int32), y=np.full(len(curve.failed_nth[kept]), TOP, np.float32),
-        mode="markers", name="failed", yaxis="y2", meta="failed", customdata=curve.failed_trials[kept].astype(np.int32),
+    x = curve.failed_nth[kept].astype(np.int32)
+    return trace(
+        "failed", x, np.full(len(x), TOP, np.float32), yaxis="y2", mode="markers", meta="failed",
+        customdata=curve.failed_trials[kept].astype(np.int32),
         text=[s.replace("_", " ") for s in curve.failed_status[kept]],
         marker={"size": 7, "symbol": "x-thin", "line": {"width": 2, "color": c.danger}},
         hovertemplate="trial %{customdata} · %{text}<extra></extra>",
     )  # fmt: skip
 
 
-def _levels(curve: Curve, by_hand: tuple[str, float] | None, peak_ms: float | None, c: Colours) -> list[Any]:
+def _levels(curve: Curve, by_hand: tuple[str, float] | None, peak_ms: float | None, c: Colours) -> list[Trace]:
     """Lines across the plot: what was found by hand, and what the machine could do."""
-    import plotly.graph_objects as go
 
-    def level(name: str, text: str, ms: float | None, dash: str, side: str) -> Any:
-        there = ms is not None and curve.count > 0
-        return go.Scatter(
-            x=[0, curve.count] if there else [], y=[ms, ms] if there else [], name=name, mode="lines+text",
-            line={"width": 1, "color": c.faint, "dash": dash}, text=[text, ""] if there else [],
-            textposition=f"{side} right", textfont={"size": SIZE, "color": c.faint}, hoverinfo="skip",
+    def level(name: str, text: str, ms: float | None, dash: str, side: str) -> Trace:
+        x, y, texts = ([0, curve.count], [ms, ms], [text, ""]) if ms is not None and curve.count > 0 else ([], [], [])
+        return trace(
+            name, x, y, mode="lines+text", line={"width": 1, "color": c.faint, "dash": dash}, text=texts,
+            textposition=f"{side} right", textfont={"size": SIZE, "color": c.faint},
         )  # fmt: skip
 
     hand = "" if by_hand is None else f"{escaped(by_hand[0])}, by hand {by_hand[1]:.3g}"
@@ -201,13 +188,11 @@ def _levels(curve: Curve, by_hand: tuple[str, float] | None, peak_ms: float | No
     ]
 
 
-def _end_to_end(curve: Curve, c: Colours) -> Any:
+def _end_to_end(curve: Curve, c: Colours) -> Trace:
     """The whole network, when it was measured; hollow where that was disturbed."""
-    import plotly.graph_objects as go
-
     lines = [one.line for one in curve.network]
-    return go.Scatter(
-        x=[one.at for one in curve.network], y=[line.measured_ms for line in lines], mode="markers", name="end to end",
+    return trace(
+        "end to end", [one.at for one in curve.network], [line.measured_ms for line in lines], mode="markers",
         text=[_measured(line) for line in lines],
         marker={"size": 9, "color": c.ink, "symbol": ["diamond" if line.clean else "diamond-open" for line in lines]},
         hovertemplate="<b>%{y:.4g} ms</b> end to end, measured<br>%{text}<extra></extra>",
@@ -224,21 +209,19 @@ def _measured(line: NetworkTime) -> str:
     )
 
 
-def _notes(curve: Curve, peak_ms: float | None, c: Colours) -> list[dict[str, Any]]:
+def _notes(curve: Curve, c: Colours) -> list[dict[str, Any]]:
     """The value at the end of the line, or why there is none."""
     if len(curve.best_ms):
         best = float(curve.best_ms[-1])
         last = dict(curve.reasons).get(int(curve.nth[np.flatnonzero(np.diff(curve.best_ms, prepend=np.inf))[-1]]), "")
         text = f"<b>{milliseconds(best)}</b>" + (" · corrected" if last else "")
-        return [{"x": curve.count, "y": math.log10(best), "text": text, "hovertext": escaped(last), "xanchor": "right",
-                 "yanchor": "bottom", "xshift": 0, "yshift": 6, "bgcolor": c.under,
-                 "font": {"color": c.accent, "size": 13}}]  # fmt: skip
+        more: dict[str, Any] = {"hovertext": escaped(last), "xshift": 0, "yshift": 6, "bgcolor": c.under}
+        return [note(curve.count, math.log10(best), text, "bottom right", c.accent, 13, **more)]
     text = "No valid trial yet"
     if curve.name == "sum of kernels" and curve.missing:
         few = "1 task has" if curve.missing == 1 else f"{curve.missing} tasks have"
         text = f"No total yet: {few} no valid trial"
-    return [{"x": 0.5, "y": 0.5, "xref": "x domain", "yref": "y domain", "text": text, "xanchor": "center",
-             "yanchor": "middle", "xshift": 0, "yshift": 0, "font": {"color": c.ink, "size": SIZE}}]  # fmt: skip
+    return [in_middle(text, c, xshift=0, yshift=0)]
 
 
 def _legend(curve: Curve, c: Colours) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours
-from workbench.analysis.figures.subplot import Part, alone
+from workbench.analysis.figures.style import Colours, Theme, axis, colours
+from workbench.analysis.figures.subplot import IN_PLOT, Part, Trace, alone, note, trace
 from workbench.analysis.trials.trial_reader import Lines, Trial, read
 from workbench.cost_model.prediction_quality import ranks, spearman
 from workbench.machine_model.machine_parameters import Machine
@@ -95,23 +95,17 @@ def _speeds(mine: Sequence[Trial], ghz: float | None) -> tuple[NDArray[np.float6
 def _points(
     name: str, x: NDArray[np.float64], y: NDArray[np.float64], numbers: NDArray[np.int32], at: NDArray[np.intp],
     colour: str, unit: str,
-) -> Any:  # fmt: skip
-    import plotly.graph_objects as go
-
-    return go.Scatter(
-        x=x[at].astype(np.float32), y=y[at].astype(np.float32), customdata=numbers[at], mode="markers", name=name,
-        meta="trial", marker={"size": 5, "color": colour, "opacity": 0.75},
+) -> Trace:  # fmt: skip
+    return trace(
+        name, x[at].astype(np.float32), y[at].astype(np.float32), mode="markers", meta="trial", customdata=numbers[at],
+        marker={"size": 5, "color": colour, "opacity": 0.75},
         hovertemplate=f"trial %{{customdata}}<br>predicted %{{x:.3g}}, measured %{{y:.3g}} {unit}<extra></extra>",
     )  # fmt: skip
 
 
-def _diagonal(x: NDArray[np.float64], y: NDArray[np.float64], c: Colours) -> Any:
-    import plotly.graph_objects as go
-
+def _diagonal(x: NDArray[np.float64], y: NDArray[np.float64], c: Colours) -> Trace:
     end = [0.0, float(min(x.max(), y.max()))] if len(x) else []
-    return go.Scatter(
-        x=end, y=end, mode="lines", name="right", line={"width": 1, "dash": "dot", "color": c.faint}, hoverinfo="skip"
-    )
+    return trace("right", end, end, mode="lines", line={"width": 1, "dash": "dot", "color": c.faint})
 
 
 def _judged(lines: Lines, mine: Sequence[Trial]) -> float | None:
@@ -128,19 +122,13 @@ def _notes(
     x: NDArray[np.float64], y: NDArray[np.float64], newest: NDArray[np.bool_], c: Colours, judged: float | None
 ) -> list[dict[str, Any]]:
     """The rank correlations, or what is missing."""
-    if not len(x):
-        text, new = "No trial with a prediction yet", ""
-    else:
-        text, new = (
-            _said(spearman(x, y) if judged is None else judged, len(x)),
-            _said(spearman(x[newest], y[newest]), int(newest.sum())),
-        )
-        text, new = f"<b>rank correlation {text}</b>", f"● newest round {new}"
-    common = {"x": 0.02, "xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "top",
-              "bgcolor": c.under}  # fmt: skip
+    text, new = "No trial with a prediction yet", ""
+    if len(x):
+        text = f"<b>rank correlation {_said(spearman(x, y) if judged is None else judged, len(x))}</b>"
+        new = f"● newest round {_said(spearman(x[newest], y[newest]), int(newest.sum()))}"
     return [
-        {**common, "y": 0.98, "text": text, "font": {"size": SIZE, "color": c.ink}},
-        {**common, "y": 0.98, "yshift": -16, "text": new, "font": {"size": SIZE, "color": c.accent}},
+        note(0.02, 0.98, text, "top left", c.ink, bgcolor=c.under, **IN_PLOT),
+        note(0.02, 0.98, new, "top left", c.accent, bgcolor=c.under, yshift=-16, **IN_PLOT),
     ]
 
 

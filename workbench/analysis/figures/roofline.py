@@ -11,7 +11,7 @@ import numpy as np
 
 from workbench.analysis.figures.label_placement import Room
 from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, log_ticks
-from workbench.analysis.figures.subplot import FOOT, Part, alone, escaped
+from workbench.analysis.figures.subplot import FOOT, IN_PLOT, Part, Trace, alone, escaped, note, trace
 from workbench.analysis.loop_nest.time_estimate import estimate
 from workbench.machine_model import machine_parameters as parameters
 from workbench.markup import plural
@@ -135,7 +135,7 @@ def roofline_part(spots: Sequence[Spot], c: Colours, target: Target) -> Part:
         _compute(top, low, high, roofs, c, measured),
         *(_memory(k, level, roofs.get(level), low, top, c) for k, level in enumerate(LEVELS)),
         _trials(trials, c, why),
-        _path([s for s in named if s.path], c),
+        _points("path", [s for s in named if s.path], mode="lines", line={"width": 1, "color": c.accent}),
         _spots("by hand", [s for s in rest if s.by == "hand"], "circle-open", c.ink, c, why, places),
         _spots("by the tuner", [s for s in rest if s.by == "tuner"], "diamond", c.scale[2], c, why, places),
         _spots("current", [s for s in named if s.current], "circle", c.accent, c, why, places),
@@ -157,17 +157,13 @@ def _range(spots: Sequence[Spot], top: float | None, roofs: Mapping[str, Roofs])
     return (min(x) / 2.0, 3.0 * max(x)) if x else (0.1, 100.0)
 
 
-def _compute(top: float | None, low: float, high: float, roofs: Mapping[str, Roofs], c: Colours, measured: bool) -> Any:
+def _compute(
+    top: float | None, low: float, high: float, roofs: Mapping[str, Roofs], c: Colours, measured: bool
+) -> Trace:
     """The roof of arithmetic, from where the fastest memory reaches it; dashed where it is an estimate."""
-    import plotly.graph_objects as go
-
-    if top is None:
-        return go.Scatter(x=[], y=[], text=[], name="arithmetic", mode="lines+text")
-    start = max(low, top / max((r.gbytes for r in roofs.values()), default=top / low))
-    return go.Scatter(
-        x=[start, high], y=[top, top], text=[], mode="lines", name="arithmetic", hoverinfo="skip",
-        line={"width": 2, "color": c.ink, "dash": "solid" if measured else "dash"},
-    )  # fmt: skip
+    start = max(low, top / max((r.gbytes for r in roofs.values()), default=top / low)) if top else low
+    line = {"width": 2, "color": c.ink, "dash": "solid" if measured else "dash"}
+    return trace("arithmetic", [start, high] if top else [], [top, top] if top else [], mode="lines", line=line)
 
 
 def _named(top: float | None, end: float, c: Colours, measured: bool) -> list[dict[str, Any]]:
@@ -175,21 +171,16 @@ def _named(top: float | None, end: float, c: Colours, measured: bool) -> list[di
     if top is None:
         return []
     text = f"{top:.3g} GFLOP/s" if measured else f"≈ {top:.3g} GFLOP/s, one core's times the threads"
-    return [{"x": end, "y": math.log10(top), "xanchor": "right", "yanchor": "bottom", "yshift": 2, "text": text,
-             "font": {"size": SIZE, "color": c.faint}}]  # fmt: skip
+    return [note(end, math.log10(top), text, "bottom right", c.faint, yshift=2)]
 
 
-def _memory(k: int, level: str, roof: Roofs | None, low: float, top: float | None, c: Colours) -> Any:
+def _memory(k: int, level: str, roof: Roofs | None, low: float, top: float | None, c: Colours) -> Trace:
     """The roof of a level, up to that of arithmetic."""
-    import plotly.graph_objects as go
-
     end = _end(roof, low, top)
     x = [low, (low * end) ** 0.5, end] if roof is not None else []
     y = [roof.gbytes * v for v in x] if roof is not None else []
-    return go.Scatter(
-        x=x, y=y, name=level, mode="lines", hoverinfo="skip",
-        line={"width": 2 if k == 0 else 1, "dash": DASHES[k], "color": c.ink if k == 0 else c.faint},
-    )  # fmt: skip
+    line = {"width": 2 if k == 0 else 1, "dash": DASHES[k], "color": c.ink if k == 0 else c.faint}
+    return trace(level, x, y, mode="lines", line=line)
 
 
 def _end(roof: Roofs | None, low: float, top: float | None) -> float:
@@ -204,18 +195,12 @@ def _levels(roofs: Mapping[str, Roofs], low: float, top: float | None, c: Colour
     x = (low * _end(slowest, low, top)) ** 0.5
     named = [f"{sign} {level} {roofs[level].gbytes:.3g} GB/s" for level, sign in zip(LEVELS, SIGNS, strict=True)
              if level in roofs]  # fmt: skip
-    return [{"x": math.log10(x), "y": math.log10(slowest.gbytes * x), "text": "<br>".join(named), "align": "left",
-             "xanchor": "left", "yanchor": "top", "xshift": 4, "yshift": -4,
-             "font": {"size": SIZE, "color": c.faint}}]  # fmt: skip
+    at = math.log10(x), math.log10(slowest.gbytes * x)
+    return [note(*at, "<br>".join(named), "top left", c.faint, align="left", xshift=4, yshift=-4)]
 
 
-def _path(spots: Sequence[Spot], c: Colours) -> Any:
-    import plotly.graph_objects as go
-
-    return go.Scatter(
-        x=[s.intensity for s in spots], y=[s.gflops for s in spots], mode="lines", name="path", hoverinfo="skip",
-        line={"width": 1, "color": c.accent},
-    )  # fmt: skip
+def _points(name: str, spots: Sequence[Spot], **more: Any) -> Trace:
+    return trace(name, [s.intensity for s in spots], [s.gflops for s in spots], **more)
 
 
 def _above(spot: Spot, top: float | None, roofs: Mapping[str, Roofs]) -> str:
@@ -237,27 +222,22 @@ def _places(
     named = [s for s in spots if s.by != "trial"]
     best = max((s for s in named if s.measured), key=lambda s: s.gflops, default=None)
     first = sorted(named, key=lambda s: (not s.current, s is not best, s.name == f"v{s.node}", not s.path))
-    room = Room(ranges, [(math.log10(s.intensity), math.log10(s.gflops)) for s in [*first, *_of(spots, "trial")]])
+    others = [s for s in spots if s.by == "trial"]
+    room = Room(ranges, [(math.log10(s.intensity), math.log10(s.gflops)) for s in [*first, *others]])
     for level in levels:
         lines = level["text"].split("<br>")
         room.keep((level["x"], level["y"]), max(lines, key=len), "bottom right", len(lines))
     return {id(s): place for k, s in enumerate(first[:NAMES]) if (place := room.place(k, _name(s)))}
 
 
-def _of(spots: Sequence[Spot], by: str) -> list[Spot]:
-    return [s for s in spots if s.by == by]
-
-
 def _name(spot: Spot) -> str:
     return spot.name if spot.measured else f"≈ {spot.name}"
 
 
-def _trials(trials: Sequence[Spot], c: Colours, why: Mapping[int, str]) -> Any:
+def _trials(trials: Sequence[Spot], c: Colours, why: Mapping[int, str]) -> Trace:
     """What the tuner measured and nobody has opened yet."""
-    import plotly.graph_objects as go
-
-    return go.Scatter(
-        x=[s.intensity for s in trials], y=[s.gflops for s in trials], name="trials", mode="markers", meta="trial",
+    return _points(
+        "trials", trials, mode="markers", meta="trial",
         customdata=[s.node for s in trials], hovertext=[_told(why[id(s)]) for s in trials],
         marker={"size": 6, "color": c.point, "opacity": 0.6},
         hovertemplate="<b>trial %{customdata}</b><br>%{y:.3g} GFLOP/s, measured<br>%{x:.3g} FLOP per byte, estimated"
@@ -277,11 +257,9 @@ def _spots(
     c: Colours,
     why: Mapping[int, str],
     places: Mapping[int, str],
-) -> Any:
-    import plotly.graph_objects as go
-
-    return go.Scatter(
-        x=[s.intensity for s in spots], y=[s.gflops for s in spots], name=name, mode="markers+text", meta="variant",
+) -> Trace:
+    return _points(
+        name, spots, mode="markers+text", meta="variant",
         text=[escaped(_name(s)) if id(s) in places else "" for s in spots],
         textposition=[places.get(id(s), "middle right") for s in spots] or "middle right",
         textfont={"size": SIZE, "color": c.ink}, customdata=[s.node for s in spots],
@@ -310,6 +288,4 @@ def _missing(
         words.append("no variant has a speed yet")
     told = (above.partition(";")[0], ", ".join(words))  # the whole sentence is at the point
     lines = [line[:1].upper() + line[1:] for line in told if line]
-    return [{"x": 0.0, "y": 0.0, "xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "top",
-             "yshift": -FOOT + 4, "align": "left", "text": "<br>".join(lines),
-             "font": {"size": SIZE, "color": c.faint}}]  # fmt: skip
+    return [note(0.0, 0.0, "<br>".join(lines), "top left", c.faint, yshift=-FOOT + 4, align="left", **IN_PLOT)]

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from numpy.typing import NDArray
 
 from workbench.analysis.figures.style import FAMILY, SIZE, TITLE, Colours
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-Domain = tuple[tuple[float, float], tuple[float, float]]
+Trace: TypeAlias = dict[str, Any]
+"""A trace as plotly reads it."""
+
+Values: TypeAlias = "Sequence[Any] | NDArray[Any]"
+
+Domain: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 """Where a part lies in its figure: from and to, across and up, as shares of it."""
 
 EDGE = 16
@@ -25,6 +32,9 @@ FOOT = 44
 
 WHOLE: Domain = ((0.0, 1.0), (0.0, 1.0))
 
+IN_PLOT: dict[str, Any] = {"xref": "x domain", "yref": "y domain"}
+"""A note with these stands at shares of its plot, else at numbers of the axes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -32,8 +42,8 @@ class Part:
 
     Attributes
     ----------
-    traces : list
-        Traces of plotly on the axes ``x`` and ``y``, or on ``y2``, which lies over ``y``.
+    traces : list of dict
+        On the axes ``x`` and ``y``, or on ``y2``, which lies over ``y``.
     x, y, y2 : dict
         The axes; no `y2` where there is only one.
     notes : list of dict
@@ -42,13 +52,31 @@ class Part:
         What the plot shows; what is to be known of it, at the right end of that line, in two lines at most.
     """
 
-    traces: list[Any]
+    traces: list[Trace]
     x: dict[str, Any]
     y: dict[str, Any]
     notes: list[dict[str, Any]] = field(default_factory=list)
     y2: dict[str, Any] | None = None
     title: str = ""
     aside: str = ""
+
+
+def trace(name: str, x: Values, y: Values, **more: Any) -> Trace:
+    """Return points or a line; without a text for it, nothing is told of them on hover."""
+    told = {} if {"hovertemplate", "hoverinfo"} & more.keys() else {"hoverinfo": "skip"}
+    return {"type": "scatter", "name": name, "x": x, "y": y, **told, **more}
+
+
+def note(x: float, y: float, text: str, place: str, colour: str, size: int = SIZE, **more: Any) -> dict[str, Any]:
+    """Return a text at a place of the plot; `place` is which of its own edges stand there: "top left"."""
+    up, across = place.split()
+    at = {"xanchor": across, "yanchor": up, "font": {"size": size, "color": colour}}
+    return {"x": x, "y": y, "text": text, **at, **more}
+
+
+def in_middle(text: str, c: Colours, **more: Any) -> dict[str, Any]:
+    """Return a text in the middle of a plot that shows nothing else."""
+    return note(0.5, 0.5, text, "middle center", c.ink, **IN_PLOT, **more)
 
 
 def compose(
@@ -59,7 +87,7 @@ def compose(
 
     axes: dict[str, Any] = {}
     notes: list[dict[str, Any]] = []
-    traces: list[Any] = []
+    traces: list[Trace] = []
     number = 0
     for part, (across, up) in zip(parts, domains, strict=True):
         number += 1
@@ -72,9 +100,7 @@ def compose(
             axes[_key("y", number + 1)] = {**part.y2, **over}
             axes[_key("x", number + 1)] = {"visible": False, "domain": across}  # so that numbers stay in step
             number += 1
-        for trace in part.traces:
-            trace.xaxis, trace.yaxis = names["x"], names[trace.yaxis or "y"]
-            traces.append(trace)
+        traces += [{**one, "xaxis": names["x"], "yaxis": names[one.get("yaxis", "y")]} for one in part.traces]
         heading = _heading(part, c, EDGE - margin["l"], "paper" if across[0] < FIRST else "x domain")
         notes += [_placed(note, names) for note in (*part.notes, *heading)]
     return go.Figure(
@@ -116,24 +142,9 @@ def _placed(note: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
 
 def _heading(part: Part, c: Colours, shift: int, ref: str) -> list[dict[str, Any]]:
     """The line above a plot: always the same notes, so that they are updated in place; `shift` is where it begins."""
-    common = {"xref": "x domain", "yref": "y domain", "y": 1.0, "yanchor": "bottom", "yshift": 10}
+    left = {**IN_PLOT, "xref": ref, "xshift": shift, "yshift": 10}
+    right = {**IN_PLOT, "align": "left", "yshift": 3 if "<br>" in part.aside else 10}
     return [
-        {
-            **common,
-            "xref": ref,
-            "x": 0.0,
-            "xanchor": "left",
-            "xshift": shift,
-            "text": f"<b>{escaped(part.title)}</b>",
-            "font": {"size": TITLE, "color": c.ink},
-        },
-        {
-            **common,
-            "x": 1.0,
-            "xanchor": "right",
-            "yshift": 3 if "<br>" in part.aside else 10,
-            "text": part.aside,
-            "align": "left",
-            "font": {"size": SIZE, "color": c.faint},
-        },
+        note(0.0, 1.0, f"<b>{escaped(part.title)}</b>", "bottom left", c.ink, TITLE, **left),
+        note(1.0, 1.0, part.aside, "bottom right", c.faint, **right),
     ]

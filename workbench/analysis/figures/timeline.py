@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, shade
-from workbench.analysis.figures.subplot import Part, alone, escaped
+from workbench.analysis.figures.style import Colours, Theme, axis, colours, shade
+from workbench.analysis.figures.subplot import Part, Trace, alone, escaped, in_middle, trace
 from workbench.analysis.trials.task_rounds import Turn, turns
 from workbench.analysis.trials.trial_reader import Lines, read
 
@@ -63,8 +63,8 @@ def timeline_part(
         fixedrange=True,
     )  # fmt: skip
     x = axis(c, "round", range=[first - 0.5, max(end, first + 11) + 0.5], showgrid=False, minallowed=first - 0.5)
-    notes = [] if found else [_nothing(c)]
-    cells = _cells(found, places, {key: k for k, key in enumerate(lines.keys)}, lines, c)
+    notes = [] if found else [in_middle("No trials yet", c)]
+    cells = _cells(found, places, {key: k for k, key in enumerate(lines.keys)}, c)
     return Part([cells, _newest(found, len(labels), c)], x, y, notes, None, "Where the trials went",
                 f"gain: 0 to {100 * MUCH:.0f} %")  # fmt: skip
 
@@ -94,12 +94,10 @@ def _short(name: str, bold: bool) -> str:
     return f"<b>{escaped(text)}</b>" if bold else escaped(text)
 
 
-def _cells(found: Sequence[Turn], places: dict[str, int], numbers: dict[str, int], lines: Lines, c: Colours) -> Any:
-    import plotly.graph_objects as go
-
-    return go.Bar(
-        x=[(turn.first + turn.last) / 2 for turn in found], width=[turn.last - turn.first + 0.9 for turn in found],
-        base=[places[turn.key] - 0.4 for turn in found], y=[0.8] * len(found), name="rounds", meta="turn",
+def _cells(found: Sequence[Turn], places: dict[str, int], numbers: dict[str, int], c: Colours) -> Trace:
+    return trace(
+        "rounds", [(turn.first + turn.last) / 2 for turn in found], [0.8] * len(found), type="bar", meta="turn",
+        width=[turn.last - turn.first + 0.9 for turn in found], base=[places[turn.key] - 0.4 for turn in found],
         customdata=[[-1 if turn.trial is None else turn.trial, numbers[turn.key]] for turn in found],
         hovertext=[_told(turn) for turn in found], hovertemplate="%{hovertext}<extra></extra>",
         marker={
@@ -132,18 +130,11 @@ def _brought(turn: Turn) -> str:
     return f"{100 * turn.gain:.3g} % faster, {turn.after_ms:.3g} ms"
 
 
-def _newest(found: Sequence[Turn], rows: int, c: Colours) -> Any:
+def _newest(found: Sequence[Turn], rows: int, c: Colours) -> Trace:
     """A frame around the newest round."""
-    import plotly.graph_objects as go
-
-    last = found[-1] if found else None
-    return go.Bar(
-        x=[(last.first + last.last) / 2] if last else [], width=[last.last - last.first + 1.0] if last else [],
-        base=[-0.5] if last else [], y=[rows] if last else [], name="newest round", hoverinfo="skip",
+    last = found[-1:]
+    return trace(
+        "newest round", [(turn.first + turn.last) / 2 for turn in last], [rows] * len(last), type="bar",
+        width=[turn.last - turn.first + 1.0 for turn in last], base=[-0.5] * len(last),
         marker={"color": "rgba(0,0,0,0)", "line": {"width": 1, "color": c.accent}, "cornerradius": 3},
     )  # fmt: skip
-
-
-def _nothing(c: Colours) -> dict[str, Any]:
-    return {"x": 0.5, "y": 0.5, "xref": "x domain", "yref": "y domain", "text": "No trials yet",
-            "font": {"color": c.ink, "size": SIZE}}  # fmt: skip

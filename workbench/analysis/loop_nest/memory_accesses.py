@@ -9,11 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from workbench.analysis.loop_nest.statement_text import element
-from workbench.analysis.loop_nest.working_set import itemsize, patch_of, touched
+from workbench.analysis.loop_nest.working_set import patch_of, touched
 from workbench.arguments import is_a
 from workbench.errors import InputError, did_you_mean
 from workbench.ir.affine import Digit, digit_extent
 from workbench.ir.compact import compact, scopes
+from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import Load, loads
 from workbench.ir.func import Buffer, Func
 from workbench.ir.poly import Dim

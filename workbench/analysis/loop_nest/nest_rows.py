@@ -8,10 +8,11 @@ from math import prod
 from typing import Any, Literal
 
 from workbench.analysis.loop_nest.statement_text import init_text, update_text
-from workbench.analysis.loop_nest.working_set import Patch, Touched, itemsize, patches, starts, times, touched
+from workbench.analysis.loop_nest.working_set import Patch, Touched, patches, starts, times, touched
 from workbench.arguments import is_a, whole
 from workbench.errors import InputError
 from workbench.ir.compact import compact, scopes
+from workbench.ir.dtypes import itemsize
 from workbench.ir.flops import expr_flops
 from workbench.ir.func import Buffer, Func
 from workbench.ir.poly import Dim, normal

@@ -7,15 +7,13 @@ may depend on holes; a number that an open hole decides is None.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import numpy as np
-
 from workbench.ir.affine import Digit, digit_extent
+from workbench.ir.dtypes import itemsize
 from workbench.ir.func import Buffer
 from workbench.ir.poly import Dim, Relation, divide, negative, normal, product
 from workbench.ir.stmt import Access, Block, For, accesses
@@ -196,9 +194,3 @@ def starts(block: Block, path: Sequence[For], relations: Sequence[Relation]) -> 
         free = free * rest
     free = normal(free, relations)
     return free if isinstance(free, int) else None
-
-
-@functools.cache
-def itemsize(dtype: str) -> int:
-    """Bytes of one element."""
-    return int(np.dtype(dtype).itemsize)

@@ -157,11 +157,6 @@ def loops_inside(func: Func, name: str, at: str) -> list[For]:
     return list(path[[lp.name for lp in path].index(at) + 1 :])
 
 
-def driven(block: Block, kind: str) -> set[str]:
-    """Loops that drive spatial ("S") or reduction ("R") axes."""
-    return {v for it, x in zip(block.iters, block.binds, strict=True) if it.kind == kind for v in x.vars}
-
-
 def contiguous_loop(func: Func, block: Block, path: Sequence[For]) -> For | None:
     """Loop along which the output is contiguous: that of its last dimension with more than one element."""
     shape = func.buffer(block.buffer).shape

@@ -16,7 +16,6 @@ from workbench.schedule import Schedule
 from workbench.space.shared_steps.block_queries import (
     axis_of,
     consumers,
-    driven,
     epilogue,
     has_reuse,
     is_padding,
@@ -208,7 +207,7 @@ def fetch(draft: Draft, machine: Machine, block: Block) -> list[Draft]:
     """
     path = draft.func.block(block.name)[1]
     size, rows = _weights(draft, block), rows_of(block)
-    running = [lp.name for lp in path if lp.name in driven(block, "R") and lp.kind == "serial" and lp.extent != 1]
+    running = [lp.name for lp in path if lp.name in block.driving("R") and lp.kind == "serial" and lp.extent != 1]
     if size <= LEAST:
         raise Skip(f"it reads no constant of more than {LEAST >> 10} KiB")
     if rows > MANY or not running:

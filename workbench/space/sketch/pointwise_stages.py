@@ -19,7 +19,6 @@ from workbench.space.shared_steps import placement
 from workbench.space.shared_steps.block_queries import (
     consumers,
     contiguous_loop,
-    driven,
     epilogue,
     is_costly,
     is_padding,
@@ -238,7 +237,7 @@ def _whole(block: Block, lp: For) -> bool:
 def _parallel_head(func: Func, name: str, inner: str | None) -> list[str]:
     """Outermost spatial loops of a nest, the vectorised one excepted: at most two that run more than once."""
     block, path = func.block(name)
-    kinds = driven(block, "S")
+    kinds = block.driving("S")
     head: list[str] = []
     longer = 0
     for lp in path:

@@ -11,7 +11,6 @@ from workbench.schedule import Schedule
 from workbench.schedule.holes import divisors
 from workbench.space.shared_steps.block_queries import (
     axis_loops,
-    driven,
     epilogue,
     lane_axis,
     loop_of_axis,
@@ -135,8 +134,8 @@ def _together(draft: Draft, machine: Machine, block: Block, axis: str, lane: int
         s.compute_at(name, at)
     s.compute_at(partial, at)
     made, own = s.func.block(partial)[0], [lp.name for lp in loops_inside(s.func, partial, at)]
-    tile = [lp for lp in own if lp in driven(made, "S")]
-    s.reorder(*(lp for lp in own if lp in driven(made, "R")), *tile)
+    tile = [lp for lp in own if lp in made.driving("S")]
+    s.reorder(*(lp for lp in own if lp in made.driving("R")), *tile)
     for lp in dict.fromkeys([*(lp.name for lp in loops_inside(s.func, name, at)), *few]):
         s.unroll(lp)  # what is added up across the lanes: all results of a tile at once
     reason = f"terms of {name} lie side by side along {axis}, its results do not"
@@ -148,8 +147,8 @@ def _together(draft: Draft, machine: Machine, block: Block, axis: str, lane: int
 def _results(s: Schedule, root: str) -> tuple[list[str], list[str], list[str]]:
     """Cut the loops over results: blocks, what is inside of them, and those that are reduced side by side."""
     block, path = s.func.block(root)
-    spatial = [lp for lp in path if lp.name in driven(block, "S")]
-    sums = [lp.name for lp in path if lp.name in driven(block, "R")]
+    spatial = [lp for lp in path if lp.name in block.driving("S")]
+    sums = [lp.name for lp in path if lp.name in block.driving("R")]
     single = [lp.name for lp in spatial if lp.extent == 1]
     long = [lp for lp in spatial if lp.extent != 1]
     if not long:

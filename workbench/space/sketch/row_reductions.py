@@ -14,7 +14,7 @@ from workbench.ir.stmt import Block, blocks
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.schedule.holes import divisors
-from workbench.space.shared_steps.block_queries import driven, loop_of_axis, missing_axes, points, size_of
+from workbench.space.shared_steps.block_queries import loop_of_axis, missing_axes, points, size_of
 from workbench.space.shared_steps.placement import mark, partial_sums
 from workbench.space.shared_steps.register_tiles import AT_ONCE, WASTE, open_factors, vector_choices
 from workbench.space.sketch.pointwise_stages import SMALL
@@ -252,7 +252,7 @@ class _Rows:
         """Loops that belong to a block alone: those of its sum, and the other ones."""
         block, path = self.s.func.block(name)
         alone = [lp.name for lp in path if [b.name for b, _ in blocks(lp.body)] == [name]]
-        sums = driven(block, "R")
+        sums = block.driving("R")
         return [lp for lp in alone if lp in sums], [lp for lp in alone if lp not in sums]
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 from workbench.arguments import is_a
-from workbench.errors import ScheduleError, UsageError, did_you_mean
+from workbench.errors import ScheduleError, UsageError
 from workbench.ir.stmt import Block
 from workbench.machine_model.machine_parameters import Machine
+from workbench.registry import Declarations
 from workbench.space.shared_steps.block_queries import main_block, whole_loops
 from workbench.space.sketch.draft import Draft, Note, Skip
 from workbench.space.sketch.user_rules import Tell, guarded
@@ -60,25 +61,15 @@ class Rule:
         RULES.forget(self)
 
 
-class Rules:
+class Rules(Declarations[Rule]):
     """All rules by name; iterating gives them in the order in which they are applied."""
 
     def __init__(self) -> None:
-        self._table: dict[str, Rule] = {}
+        super().__init__("sketch rule", "rules", "space.rules")
         self._order: tuple[Rule, ...] = ()
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(self._order)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._table
-
-    def __getitem__(self, name: str) -> Rule:
-        found = self._table.get(name)
-        if found is None:
-            text = f"There is no sketch rule {name!r}."
-            raise UsageError("space.rules", text, (str(name),), did_you_mean(name, self._table, "rules"))
-        return found
 
     def add(self, new: Rule) -> None:
         """Add a rule behind the one that it names; a custom one takes the place of an earlier one of its name."""
@@ -87,16 +78,14 @@ class Rules:
             raise UsageError("space.rule_name", f"There is a sketch rule {new.name!r} already.", (new.name,))
         if new.custom and new.after is not None:
             self[new.after]
-        self._sort({**self._table, new.name: new})
+        self._order = in_order(tuple({**self._table, new.name: new}.values()))
+        self._table[new.name] = new
 
     def forget(self, old: Rule) -> None:
         """Take a custom rule out again."""
-        if old.custom:
-            self._sort({n: r for n, r in self._table.items() if r is not old})
-
-    def _sort(self, table: dict[str, Rule]) -> None:
-        order = in_order(tuple(table.values()))
-        self._table, self._order = table, order
+        if old.custom and self._table.get(old.name) is old:
+            del self._table[old.name]
+            self._order = in_order(tuple(self._table.values()))
 
     def chosen(self, wanted: Sequence[object] | None) -> tuple[Rule, ...]:
         """Rules in order.
