@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
+import functools
 import itertools
 import math
 import operator
 import os
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from workbench.errors import UsageError, did_you_mean
@@ -114,6 +116,19 @@ def known_options(given: Iterable[str], known: Iterable[str], whose: str) -> Non
         if name not in known:
             hint = did_you_mean(name, known, "options")
             raise UsageError("usage.option", f"{whose} has no option {shown(name)}", (name,), hint)
+
+
+def told_options(cls: type[T]) -> type[T]:
+    """Let a dataclass tell an option that it does not have as ``usage.option``, with the nearest name; a decorator."""
+    init: Callable[..., None] = cls.__init__
+
+    @functools.wraps(init)
+    def checked(self: T, *args: Any, **given: Any) -> None:
+        known_options(given, (f.name for f in dataclasses.fields(cls)), cls.__name__)  # type: ignore[arg-type]
+        init(self, *args, **given)
+
+    setattr(cls, "__init__", checked)  # noqa: B010  # a method cannot be assigned to, says mypy
+    return cls
 
 
 def elements(value: object) -> tuple[Any, ...] | None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+import re
+
 import numpy as np
 import pytest
 from tune.random_logs import ranked
 
 import workbench as wb
 from workbench import Target, workloads
-from workbench.errors import WorkbenchError
+from workbench.errors import UsageError, WorkbenchError
 from workbench.graph.tasks import Task
 from workbench.log.reader import load_log
 from workbench.log.replay import schedule_of
@@ -16,7 +20,9 @@ from workbench.space.default_schedule import default_schedule
 from workbench.space.space import make_space
 from workbench.space.template import TEMPLATES
 from workbench.tune.options import TuneOptions
+from workbench.tune.plan.run_plan import RunArguments
 from workbench.tune.plan.tune_context import TuneContext
+from workbench.tune.run.start import tune
 
 TARGET = Target.host(threads=1)
 
@@ -232,3 +238,21 @@ def test_hands_that_slip_are_told(idle):
         with pytest.raises(WorkbenchError) as caught:
             idle.add(0, **args)
         assert caught.value.code == code, args
+
+
+def test_the_signature_names_every_argument_and_the_documentation_explains_it():
+    found = inspect.signature(wb.tune).parameters
+    names = [f.name for form in (RunArguments, TuneOptions) for f in dataclasses.fields(form)]
+    assert list(found) == ["what", "target", "options", "seeds", "start", *names]
+    assert (found["trials"].default, found["batch"].annotation) == (None, int | None)
+    documented = re.findall(r"^(\w+(?:, \w+)*)(?= :|$)", inspect.getdoc(tune) or "", re.MULTILINE)
+    assert set(found) <= {name for line in documented for name in line.split(", ")}
+
+
+def test_an_option_that_does_not_exist_is_told_with_the_nearest_name():
+    for call in (TuneOptions, lambda **given: tune(matmul(), **given)):
+        with pytest.raises(UsageError) as caught:
+            call(batchh=1)
+        assert caught.value.code == "usage.option"
+        assert "batch" in caught.value.hint
+    assert "batch" in inspect.signature(TuneOptions).parameters

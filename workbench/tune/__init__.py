@@ -7,6 +7,7 @@ name to one object, so the package itself can be called: ``workbench.tune(...)``
 from __future__ import annotations
 
 import sys
+from inspect import Signature, signature
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
 
 
 class _CallablePackage(ModuleType):
+    @property
+    def __signature__(self) -> Signature:
+        """The signature of `tune`, which a notebook shows; it is loaded when somebody asks."""
+        from workbench.tune.run.start import tune
+
+        return signature(tune)
+
     def __call__(self, what: Any, **options: Any) -> TuningSession:
         """Tune in the background; see `workbench.tune.run.start.tune`."""
         from workbench.tune.run.start import tune

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, TypeAlias, TypeGuard, get_type_hints
 
-from workbench.arguments import ArgumentTypeError, is_a, real, shown, whole
+from workbench.arguments import ArgumentTypeError, is_a, real, shown, told_options, whole
 from workbench.errors import UsageError
 from workbench.files import is_json_file
 from workbench.forms import Choice, Field, Flag, Real, Text, Whole
@@ -44,6 +44,7 @@ class Share(Real):
     """A share, 0 to 1."""
 
 
+@told_options
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuneOptions:
     """How to tune.
@@ -52,18 +53,18 @@ class TuneOptions:
     ----------
     batch : int, optional
         Trials of one round; chosen from the budget and the number of tasks when left out.
-    scheduler : {"gradient", "round-robin"}
-        Who decides which task goes next.
+    scheduler : str
+        Who decides which task goes next: a name in `workbench.tune.state.task_scheduler.SCHEDULERS`.
     objective : callable, optional
         What the gradient scheduler makes small, a function of the tasks' latencies in ms (by key and by name); the sum
         of weight times latency when left out.
     search : str
-        Search strategy: "evolutionary", "random", "descent", or one that was declared with `strategy`.
+        Search strategy: a name in `workbench.search.SEARCHES`, see ``workbench tune --help``.
     epsilon : float
         Share of proposals that are drawn at random, 0 to 1.
     model : str or path
-        Cost model: "xgboost", "analytic", "random", one that was declared with `cost_model`, or a file ``*.json`` that
-        `TuningSession.save_model` wrote: the run then starts from what that run has measured.
+        Cost model: a name in `workbench.cost_model.MODELS`, or a file ``*.json`` that `TuningSession.save_model` wrote:
+        the run then starts from what that run has measured.
     space : {"sketch", "template", "both"}
         Where candidates come from: the sketch rules, a template, or both.
     template : str, optional

@@ -35,8 +35,41 @@ def default_batch(trials: int | None, tasks: int, seconds: float | None = None) 
     return 16 if trials is None else max(4, min(16, trials // max(1, 3 * tasks)))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunArguments:
+    """What a caller says of the run itself.
+
+    Parameters
+    ----------
+    trials : int, optional
+        Trials in all, those that `log` already holds included.
+    seconds : float, optional
+        Time limit of this run, in seconds.
+    log : path, optional
+        Where every trial is written before anything else is told about it. Without a log the trials are only kept in
+        the session.
+    seed : int
+        Seed of the search and of the data that candidates are checked with.
+    resume : bool
+        Go on with an existing `log`: its trials count, and no candidate in it is measured again. Trials for another
+        target, or with constants in other caches, stay in it and do not count; that is told in an event (``warning``).
+    only_tasks : sequence of int or str, optional
+        Tune only these: positions, keys or names.
+    source : {"python", "widget", "control file", "command line"}
+        Who starts it, for the log.
+    """
+
+    trials: int | None = None
+    seconds: float | None = None
+    log: str | os.PathLike[str] | None = None
+    seed: int = 0
+    resume: bool = False
+    only_tasks: Sequence[int | str] | None = None
+    source: str = "python"
+
+
 @dataclass(frozen=True, slots=True)
-class RunPlan:
+class RunPlan(RunArguments):
     """What a run tunes, with what, for how long and where it is written down.
 
     Parameters
@@ -50,21 +83,12 @@ class RunPlan:
     network : NetworkTimer, optional
         Measures the whole network, where there is one.
     options : TuneOptions
-    trials, seconds : int and float, optional
-        The budget: trials in all, and a time limit for this run.
-    seed : int
-        Seed of the searches and of the data that candidates are checked with.
     target, model : str
         What is compiled for, in its text form, and the name of the model.
-    log : path, optional
-    resume : bool
-        Whether to go on with a log that is there.
-    only_tasks : sequence of int or str, optional
-        Positions, keys or names of the tasks to tune.
     ahead : bool
         Whether a core is free for the search while candidates are measured.
-    source : str
-        Who starts the run, for the log.
+    trials, seconds, log, seed, resume, only_tasks, source
+        See `RunArguments`.
 
     Attributes
     ----------
@@ -82,16 +106,9 @@ class RunPlan:
     measurer: Measurer
     network: NetworkTimer | None = None
     options: TuneOptions = field(default_factory=TuneOptions)
-    trials: int | None = None
-    seconds: float | None = None
-    seed: int = 0
     target: str = ""
     model: str = ""
-    log: str | os.PathLike[str] | None = None
-    resume: bool = False
-    only_tasks: Sequence[int | str] | None = None
     ahead: bool = False
-    source: str = "python"
     active: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:

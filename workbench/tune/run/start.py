@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from workbench.arguments import elements, is_a, known_options, whole
 from workbench.codegen import require_runnable
@@ -14,7 +15,7 @@ from workbench.host import usable_threads
 from workbench.log.similar_tasks import differences
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.measurer import LocalMeasurer, constants_of
-from workbench.tune.plan.run_plan import RunPlan
+from workbench.tune.plan.run_plan import RunArguments, RunPlan
 from workbench.tune.plan.tune_context import TuneContext, check_seeds
 from workbench.tune.run.session import TuningSession
 
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from workbench.schedule import Schedule
     from workbench.target import Target
     from workbench.tune.plan.network_timer import NetworkTimer
-
-_PLANNED = ("trials", "seconds", "log", "seed", "resume", "only_tasks", "source")
-"""What a caller says of the run itself: these are fields of `RunPlan`, all else is an option."""
 
 TRIALS_PER_TASK = 64
 """Budget when neither trials nor seconds are given."""
@@ -44,6 +42,9 @@ def tune(
 ) -> TuningSession:
     """Tune in the background.
 
+    Without trials and seconds, each task has 64 trials. An option that is given by its name takes the place of the one
+    in `options`. With a template, candidates come from it (``space="template"``).
+
     Parameters
     ----------
     what : Task, Func, Schedule, Graph or iterable of Task
@@ -57,25 +58,6 @@ def tune(
         machines. What was adapted is said in events (``seed``) and in the records.
     start : bool
         Whether the session runs when it is returned.
-    trials : int, optional
-        Trials in all, those that `log` already holds included. 64 for each task when `seconds` is not given either.
-    seconds : float, optional
-        Time limit of this run, in seconds.
-    log : path, optional
-        Where every trial is written before anything else is told about it. Without a log the trials are only kept in
-        the session.
-    seed : int
-        Seed of the search and of the data that candidates are checked with.
-    resume : bool
-        Go on with an existing `log`: its trials count, and no candidate in it is measured again. Trials for another
-        target, or with constants in other caches, stay in it and do not count; that is told in an event (``warning``).
-    only_tasks : sequence of int or str, optional
-        Tune only these: positions, keys or names.
-    source : {"python", "widget", "control file", "command line"}
-        Who starts it, for the log.
-    batch, template, objective, runner, ...
-        Any option of `TuneOptions` by its name, in the place of the one in `options`. With a template, candidates come
-        from it (``space="template"``).
 
     Returns
     -------
@@ -93,8 +75,8 @@ def tune(
     resolved = _target(what, target)
     require_runnable(resolved)
     tasks, space_of, model = _tasks(what, resolved)
-    known_options(given, (*_PLANNED, *(f.name for f in fields(TuneOptions))), "tune")
-    planned = {name: given.pop(name) for name in _PLANNED if name in given}
+    known_options(given, (f.name for form in (RunArguments, TuneOptions) for f in fields(form)), "tune")
+    planned = {f.name: given.pop(f.name) for f in fields(RunArguments) if f.name in given}
     seed = whole("seed", planned.get("seed", 0), least=None)
     options = _options(options, given, tasks, resolved, drawn_up=bool(space_of))
     _check_names(options, tasks)
@@ -114,6 +96,26 @@ def tune(
     )
     session = TuningSession(plan)
     return session.start() if start else session
+
+
+def _declare(function: Callable[..., Any], *forms: type[Any]) -> None:
+    """Let the signature and the documentation of a function name the fields of dataclasses, as its keywords."""
+    own = inspect.signature(function)
+    parameters = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    head, mark, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\nReturns\n")
+    for form in forms:
+        hints = get_type_hints(form)
+        parameters += [
+            inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
+            for f in fields(form)
+        ]
+        section = inspect.cleandoc(form.__doc__ or "").partition("Parameters\n----------\n")[2]
+        head += "\n" + section.partition("\n\n")[0]
+    setattr(function, "__signature__", own.replace(parameters=parameters))  # noqa: B010  # no attribute, says mypy
+    function.__doc__ = head + mark + rest
+
+
+_declare(tune, RunArguments, TuneOptions)
 
 
 def _options(
