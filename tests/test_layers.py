@@ -23,7 +23,7 @@ ALLOWED = {
 }
 
 #: Speaks over private pipes with processes that it started itself; nothing that comes from a file.
-MAY_PICKLE = {"runtime.workers.messages"}
+MAY_PICKLE = {"runtime.workers.pipe"}
 
 
 @functools.cache

@@ -157,7 +157,7 @@ def test_threads_respect_affinity_and_quota(monkeypatch):
 def fake_probe(monkeypatch, tmp_path):
     calls = []
     monkeypatch.setenv("WORKBENCH_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr("workbench.runtime.machine.peaks.measure", lambda t: calls.append(t) or 123.5)
+    monkeypatch.setattr("workbench.runtime.machine.arithmetic_peak.measure", lambda t: calls.append(t) or 123.5)
     return calls
 
 
@@ -192,7 +192,7 @@ def test_probe_is_where_the_target_says():
 
 
 def test_measured_peak_is_plausible():
-    from workbench.runtime.machine.peaks import measure
+    from workbench.runtime.machine.arithmetic_peak import measure
 
     assert 0.1 < measure(HERE) < 20_000
 

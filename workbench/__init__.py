@@ -18,12 +18,12 @@ __version__ = "0.1.0"
 
 #: Public name -> the module that has it; "module:" alone means the module itself.
 _HOME = {
-    "BenchmarkResult": "runtime.execution.executable:BenchmarkResult",
+    "BenchmarkResult": "runtime.networks.benchmark:BenchmarkResult",
     "Executable": "runtime.execution.executable:Executable",
     "Graph": "graph:Graph",
     "Hole": "schedule:Hole",
     "Kernel": "runtime.kernel:Kernel",
-    "Measurement": "runtime.measuring.measure:Measurement",
+    "Measurement": "runtime.results.measurement:Measurement",
     "Move": "schedule:Move",
     "Schedule": "schedule:Schedule",
     "Session": "session:Session",

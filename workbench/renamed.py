@@ -20,7 +20,7 @@ FORMER = {
     "workbench.graph.fill": "workbench.graph.seeded_weights",
     "workbench.ir.interp": "workbench.ir.interpreter.interp",
     "workbench.ir.parser": "workbench.ir.text.parser",
-    "workbench.runtime.roofs": "workbench.runtime.machine.roofs",
+    "workbench.runtime.roofs": "workbench.runtime.machine.measured_roofline",
     "workbench.tune.cost_model": "workbench.cost_model",
     "workbench.tune.database": "workbench.log.database",
     "workbench.tune.distributed": "workbench.tune.dask.runner",

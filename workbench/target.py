@@ -27,7 +27,7 @@ from workbench.errors import TargetError, did_you_mean
 
 #: Function that measures `Target.peak_gflops`. Named, not imported: measuring needs the runtime, which
 #: lies above this module.
-PEAK_PROBE = "workbench.runtime.machine.peaks:measure"
+PEAK_PROBE = "workbench.runtime.machine.arithmetic_peak:measure"
 
 #: Ways to make code that are known without asking: through LLVM, or as C text for the system's compiler.
 KINDS = ("llvm", "c")

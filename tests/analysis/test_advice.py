@@ -20,7 +20,9 @@ from workbench.analysis import estimate
 from workbench.analysis.loop_nest.time_estimate import evaluated
 from workbench.ir.func import Func
 from workbench.machine_model.machine_parameters import Machine
-from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, MeasureOptions
+from workbench.runtime.results.options import MeasureOptions
+from workbench.runtime.workers.batch import MeasureInput
+from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.space.shared_steps.register_tiles import MAX_BODY
 from workbench.turns import giving_way
 

@@ -32,9 +32,9 @@ from workbench.log.lines import Comparison
 from workbench.log.reader import Header, write_log
 from workbench.log.record import Record
 from workbench.markup import milliseconds
-from workbench.runtime.machine import roofs
-from workbench.runtime.machine.above_roof import why_above
-from workbench.runtime.machine.roofs import Roofs
+from workbench.runtime.machine import measured_roofline
+from workbench.runtime.machine.above_roofline import why_above
+from workbench.runtime.machine.measured_roofline import Roofs
 
 
 @pytest.fixture(scope="module")
@@ -313,7 +313,7 @@ def test_a_roof_that_is_an_estimate_is_dashed_and_says_so(monkeypatch):
         (120.0, "120 GFLOP/s", "solid"),
     ):
         found = None if kept is None else Roofs(2, kept, 50.0, 1 << 20)
-        monkeypatch.setattr(roofs, "stored", lambda *_, found=found: found)
+        monkeypatch.setattr(measured_roofline, "stored", lambda *_, found=found: found)
         figure = roofline_figure(spots, target)
         assert text in notes(figure)
         assert next(t for t in figure.data if t.name == "arithmetic").line.dash == dash

@@ -25,7 +25,8 @@ import numpy as np
 import workbench as wb
 from workbench.log.reader import Header, write_log
 from workbench.log.record import Record
-from workbench.runtime.execution.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, Slot
+from workbench.runtime.execution.executable import Executable
+from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, Slot
 from workbench.space.default_schedule import default_schedule
 
 _COMPILE = """

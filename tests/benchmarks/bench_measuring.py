@@ -30,10 +30,12 @@ import workbench as wb
 from workbench import workloads
 from workbench.codegen.llvm.llvm_bind import compile_ir
 from workbench.graph.tasks import Task, extract_tasks
-from workbench.runtime.loaded_code import CodeImage
-from workbench.runtime.measuring.contest import BRIEF, Contest
-from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, MeasureOptions
-from workbench.runtime.measuring.results import Built
+from workbench.runtime.kernel_code import CodeImage
+from workbench.runtime.measuring.jobs import Built
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.options import BRIEF, MeasureOptions
+from workbench.runtime.workers.batch import MeasureInput
+from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.space.default_schedule import default_schedule
 from workbench.tune.state.task_state import PLAY_OFF
 

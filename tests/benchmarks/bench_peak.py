@@ -27,9 +27,9 @@ import workbench as wb
 from workbench.codegen import build_func
 from workbench.codegen.llvm import llvm_bind
 from workbench.runtime.buffers import RuntimeStruct, aligned_empty, concrete_shape, pointer_table
-from workbench.runtime.machine.peaks import peak_kernel
-from workbench.runtime.measuring.harness import clock_for, time_calls
-from workbench.runtime.native.load import load
+from workbench.runtime.machine.arithmetic_peak import peak_kernel
+from workbench.runtime.native.jit import load
+from workbench.runtime.native.timing_loop import clock_for, time_calls
 from workbench.runtime.thread_pool.pool import serial_launch_address
 
 Args = tuple[int, ...]
@@ -106,7 +106,7 @@ def kernel(s: wb.Schedule, target: wb.Target, flops: float) -> Timed:
 
 
 def register_loop(target: wb.Target, rounds: int = 20_000) -> Timed:
-    """The loop of `workbench.runtime.machine.peaks`: multiply-adds on as many chains as hide their latency."""
+    """The loop of `runtime.machine.arithmetic_peak`: multiply-adds on as many chains as hide their latency."""
     lanes, chains = target.lanes("float32"), 24 if target.vector_registers >= 32 else 12
     library = load(peak_kernel(lanes, chains, True), target=target)
     count = np.array([rounds], np.int64)

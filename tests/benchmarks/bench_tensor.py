@@ -86,7 +86,7 @@ def ours(case: str, n: int, a: Arrays) -> Ways:
 
 def native(call: Any, seconds: float) -> float:
     """Median milliseconds of a prepared call of ours, clocked next to the call in machine code."""
-    from workbench.runtime.measuring import harness
+    from workbench.runtime.native import timing_loop
 
     kernel = call._kernel
     around, fn = kernel._around, kernel._loaded.address
@@ -94,7 +94,7 @@ def native(call: Any, seconds: float) -> float:
     def run(repeat: int) -> np.ndarray:
         table = call._table.ctypes.data
         return np.asarray(
-            harness.time_calls(fn, table, around.workspace, around.rt, repeat, 1, harness.clock_for(1), None)
+            timing_loop.time_calls(fn, table, around.workspace, around.rt, repeat, 1, timing_loop.clock_for(1), None)
         )
 
     each = float(np.median(run(20))) * 1e-9

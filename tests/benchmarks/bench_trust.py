@@ -177,7 +177,7 @@ def smoothed(values: list[float | None], width: int = 5) -> list[float]:
 
 def same(args: argparse.Namespace) -> dict[str, Any]:
     """Let a kernel run against itself beside a load."""
-    from workbench.runtime.measuring.services import contest
+    from workbench.runtime.schedule_methods import contest
 
     verdicts = {"faster": 0, "slower": 0, "cannot tell": 0, "not clean": 0}
     shortened = list(kernels(args.threads).items())

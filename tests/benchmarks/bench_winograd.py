@@ -21,8 +21,10 @@ import pytest
 from workbench import workloads
 from workbench.ir.flops import count_flops
 from workbench.machine_model.features import INDEX
-from workbench.runtime.measuring.measure import LocalRunner, MeasureInput
-from workbench.runtime.measuring.results import Measurement, MeasureOptions
+from workbench.runtime.results.measurement import Measurement
+from workbench.runtime.results.options import MeasureOptions
+from workbench.runtime.workers.batch import MeasureInput
+from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.schedule import Schedule
 from workbench.space.space import Variant, make_space
 from workbench.target import Target

@@ -12,7 +12,7 @@ from workbench import te, workloads
 from workbench.codegen import build_func
 from workbench.codegen.llvm import llvm_bind
 from workbench.errors import BuildError
-from workbench.runtime.measuring.harness import harness_text
+from workbench.runtime.native.timing_loop import timing_text
 from workbench.runtime.thread_pool.native_pool import runtime_text
 from workbench.schedule import Schedule
 from workbench.target import Target
@@ -163,7 +163,7 @@ def test_runtime_pieces_are_not_x86_only(system):
     assert calls(pool) - own <= {"syscall", "pthread_self", "sched_yield", "usleep"}
     assert ("syscall" in calls(pool)) == (system == "linux")
     # LLVM here has the assembler of this machine only, so inline assembly is read as text.
-    harness = harness_text(system, "aarch64")
+    harness = timing_text(system, "aarch64")
     assert "x86" not in harness
     assert '"dc civac, $0"' in harness
     assert '"dsb ish"' in harness

@@ -21,7 +21,9 @@ from workbench.ir.expr import Binary, Load
 from workbench.ir.interpreter import interp
 from workbench.ir.stmt import For, rewrite
 from workbench.runtime.kernel import Kernel
-from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, MeasureOptions
+from workbench.runtime.results.options import MeasureOptions
+from workbench.runtime.workers.batch import MeasureInput
+from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.schedule import Schedule
 from workbench.target import Target
 

@@ -9,7 +9,7 @@ import pytest
 from errors.test_cli_errors import check_error, invoke, write
 
 from workbench.log.record import COSTS_KEPT, outcome
-from workbench.runtime.measuring.results import Measurement
+from workbench.runtime.results.measurement import Measurement
 
 
 def change(log, **fields):

@@ -14,7 +14,7 @@ from errors.test_cli_errors import invoke, write
 import workbench as wb
 from workbench import te
 from workbench.errors import InputError, ModelWarning
-from workbench.runtime.measuring.results import Measurement
+from workbench.runtime.results.measurement import Measurement
 from workbench.schedule import Schedule
 from workbench.tune.display.terminal_table import render_table
 from workbench.tune.run.session_report import table

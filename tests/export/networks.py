@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from runtime.llvm_kernels import ADD, code
 
-from workbench.runtime.execution.executable import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot
+from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot
 
 N = 256
 BYTES = 4 * N

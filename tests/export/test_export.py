@@ -23,9 +23,10 @@ from workbench.codegen.llvm.llvm_bind import compile_ir
 from workbench.errors import BuildError, WorkbenchError
 from workbench.graph.seeded_weights import fill_weights
 from workbench.network.compile import execute
-from workbench.runtime.execution.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, Slot
+from workbench.runtime.execution.executable import Executable
 from workbench.runtime.export import export_library
 from workbench.runtime.export.elf import for_library
+from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, Slot
 
 
 @pytest.mark.parametrize("threads", [1, 2])

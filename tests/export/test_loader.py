@@ -20,10 +20,10 @@ from workbench.errors import WorkbenchError
 from workbench.graph import Graph, Node
 from workbench.graph.graph import TensorType
 from workbench.intrinsics import x86_amx
-from workbench.runtime.execution import outputs
 from workbench.runtime.execution.executable import Executable
-from workbench.runtime.export import export_library, features, library
+from workbench.runtime.export import cpu_features, export_library, write_library
 from workbench.runtime.export.native_contexts import ABI, CONTEXT
+from workbench.runtime.networks import outputs
 
 
 @pytest.fixture(scope="module")
@@ -386,8 +386,8 @@ def test_wrong_files(made, tmp_path):
 
 def test_a_machine_without_a_feature(tmp_path, monkeypatch):
     """The library asks the processor itself; ours lacks what only old processors of another maker have."""
-    needed = library._needed
-    monkeypatch.setattr(library, "_needed", lambda *a: [*needed(*a), "fma4", "xop"])
+    needed = write_library._needed
+    monkeypatch.setattr(write_library, "_needed", lambda *a: [*needed(*a), "fma4", "xop"])
     path = export_library(hand_made(), tmp_path / "net.so").library
     with pytest.raises(WorkbenchError, match="lacks xop") as caught:
         wb.load_exported(path)
@@ -400,8 +400,8 @@ def test_a_machine_without_a_feature(tmp_path, monkeypatch):
 
 def test_a_system_that_does_not_keep_registers(tmp_path, monkeypatch):
     """A processor may have what the system has not switched on."""
-    assert (features._state("avx2"), features._state("avx512f"), features._state("sse3")) == (0x6, 0xE6, 0)
-    monkeypatch.setattr(features, "_state", lambda name: 1 << 29 if name == "popcnt" else 0)
+    assert (cpu_features._state("avx2"), cpu_features._state("avx512f"), cpu_features._state("sse3")) == (0x6, 0xE6, 0)
+    monkeypatch.setattr(cpu_features, "_state", lambda name: 1 << 29 if name == "popcnt" else 0)
     path = export_library(hand_made(), tmp_path / "net.so").library
     with pytest.raises(WorkbenchError, match="lacks popcnt"):
         wb.load_exported(path)
@@ -429,19 +429,19 @@ def test_tiles_are_asked_for(tmp_path):
 
 def test_an_older_processor_is_asked_for_what_it_has():
     """A library for Haswell, made on a newer machine, runs on a Haswell."""
-    from workbench.runtime.export.features import known
+    from workbench.runtime.export.cpu_features import known
     from workbench.target import Target
 
     haswell = {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "movbe", "bmi", "bmi2", "lzcnt"}
     haswell |= {"avx", "avx2", "f16c", "fma"}
     target = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell")
-    assert set(known(library._needed(target, True))) <= haswell
-    assert {"avx2", "fma"} <= set(known(library._needed(target, True)))
-    assert "avx512f" not in known(library._needed(target, False))
+    assert set(known(write_library._needed(target, True))) <= haswell
+    assert {"avx2", "fma"} <= set(known(write_library._needed(target, True)))
+    assert "avx512f" not in known(write_library._needed(target, False))
 
 
 def test_features_that_this_machine_has(made):
-    from workbench.runtime.export.features import known
+    from workbench.runtime.export.cpu_features import known
 
     assert set(known(host.detect().isa)) == host.detect().isa  # all that a target can name is looked for
     assert ctypes.CDLL(str(made)).network_missing_feature() == 0

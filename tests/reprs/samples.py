@@ -16,11 +16,12 @@ from workbench.graph import Graph, Node, TensorType, explain, extract_tasks
 from workbench.ir.text.parser import parse
 from workbench.log.reader import to_frame
 from workbench.log.record import Record
-from workbench.runtime.execution.executable import ArraySpec, BenchmarkResult, ExecutablePlan, HostCall, Slot
 from workbench.runtime.execution.profile import Profile, make_profile
-from workbench.runtime.machine.roofs import Roofs
-from workbench.runtime.measuring.contest import Contest
-from workbench.runtime.measuring.results import Measurement
+from workbench.runtime.machine.measured_roofline import Roofs
+from workbench.runtime.networks.benchmark import BenchmarkResult
+from workbench.runtime.networks.execution_plan import ArraySpec, ExecutablePlan, HostCall, Slot
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
 from workbench.schedule import Hole
 from workbench.space.sketch import Draft, Rule
 from workbench.space.space import Space, make_space

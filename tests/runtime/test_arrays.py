@@ -14,8 +14,9 @@ from runtime.llvm_kernels import ADD, code
 import workbench as wb
 from workbench.errors import BuildError, ShapeError, UsageError
 from workbench.runtime.buffers import address, aligned_empty
-from workbench.runtime.execution import outputs as module
-from workbench.runtime.execution.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
+from workbench.runtime.execution.executable import Executable
+from workbench.runtime.networks import outputs as module
+from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot
 
 N = 40_000
 

@@ -256,7 +256,7 @@ def test_the_first_kernels_of_a_process_are_built_by_several_threads():
         except BaseException as e:
             failed.append(repr(e))
 
-    import workbench.runtime.measuring.services  # to import is not what they compete for
+    import workbench.runtime.schedule_methods  # to import is not what they compete for
     threads = [threading.Thread(target=work) for _ in range(4)]
     for t in threads:
         t.start()

@@ -7,9 +7,11 @@ from runtime.faults import FAULTS
 
 from workbench.codegen import build_func
 from workbench.ir.func import Func
-from workbench.runtime.loaded_code import CodeImage
-from workbench.runtime.measuring.results import Measurement, MeasureOptions, SetupJob, TrialJob
-from workbench.runtime.measuring.trial import TrialRunner
+from workbench.runtime.kernel_code import CodeImage
+from workbench.runtime.measuring.candidate_run import TrialRunner
+from workbench.runtime.measuring.jobs import SetupJob, TrialJob
+from workbench.runtime.results.measurement import Measurement
+from workbench.runtime.results.options import MeasureOptions
 from workbench.target import Target
 
 TARGET = Target.host(threads=1)

@@ -10,22 +10,17 @@ import pytest
 from runtime.llvm_kernels import CRASH, HANG, add_func, code
 
 from workbench.errors import UsageError
-from workbench.runtime.loaded_code import CodeImage
+from workbench.runtime.kernel_code import CodeImage
 from workbench.runtime.measuring import contest_run
-from workbench.runtime.measuring.contest import (
-    BRIEF,
-    Contest,
-    ContestRules,
-    _orders,
-    confidence,
-    enough,
-    plain,
-    play,
-    resolution,
-)
-from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, Measurement, MeasureOptions
-from workbench.runtime.measuring.results import ContestJob
+from workbench.runtime.measuring.contest_rounds import _orders, enough, play
+from workbench.runtime.measuring.jobs import ContestJob
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.contest_statistics import confidence, plain, resolution
+from workbench.runtime.results.measurement import Measurement
+from workbench.runtime.results.options import BRIEF, ContestRules, MeasureOptions
+from workbench.runtime.workers.batch import MeasureInput
 from workbench.runtime.workers.dispatch import Shift
+from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.target import Target
 
 # ---- clocks ----

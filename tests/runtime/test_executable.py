@@ -8,7 +8,8 @@ import pytest
 from runtime.llvm_kernels import ADD, code
 
 from workbench.errors import BuildError, RunError, ShapeError, UsageError
-from workbench.runtime.execution.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
+from workbench.runtime.execution.executable import Executable
+from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot
 
 N = 256
 BYTES = 4 * N

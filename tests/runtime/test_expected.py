@@ -9,8 +9,8 @@ import pytest
 
 from workbench import te, workloads
 from workbench.ir.rounding_bounds.values import Near
-from workbench.runtime.measuring import expected, operands
-from workbench.runtime.measuring.expected import Expected
+from workbench.runtime.measuring import expected_results, operands
+from workbench.runtime.measuring.expected_results import Expected
 from workbench.runtime.measuring.random_inputs import DRAWINGS, draw
 
 
@@ -47,9 +47,9 @@ def test_whole_numbers_are_equal_except_where_they_are_in_doubt():
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_one_place_of_many_in_every_type(dtype):
-    size = 3 * expected._CHUNK + 17
+    size = 3 * expected_results._CHUNK + 17
     one = around(np.random.default_rng(1).standard_normal(size), 1e-3, dtype)
-    for place in (0, expected._CHUNK - 1, expected._CHUNK, size - 1):
+    for place in (0, expected_results._CHUNK - 1, expected_results._CHUNK, size - 1):
         result = one.array.copy()
         result[place] += np.asarray(0.5).astype(dtype)
         assert one.worst(result) > 20

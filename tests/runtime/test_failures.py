@@ -11,8 +11,10 @@ from collections import Counter
 import pytest
 from runtime.llvm_kernels import add_func
 
-from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, MeasureOptions
+from workbench.runtime.results.options import MeasureOptions
+from workbench.runtime.workers.batch import MeasureInput
 from workbench.runtime.workers.dispatch import Shift
+from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.target import Target
 
 N = 1024

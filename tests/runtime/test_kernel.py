@@ -17,8 +17,9 @@ from workbench.codegen import backend_for, build_func
 from workbench.errors import ShapeError, UsageError
 from workbench.runtime.buffers import aligned_empty, is_ready, poison
 from workbench.runtime.kernel import Kernel
-from workbench.runtime.loaded_code import CodeImage, LoadedCode, Surroundings
-from workbench.runtime.measuring import harness
+from workbench.runtime.kernel_code import CodeImage, LoadedCode
+from workbench.runtime.native import timing_loop
+from workbench.runtime.thread_pool.launch_context import LaunchContext
 from workbench.target import Target
 
 
@@ -48,9 +49,9 @@ def test_impossible_thread_counts(threads):
 @pytest.mark.parametrize(("repeat", "number"), [(0, 1), (-1, 1), (1, 0)])
 def test_no_repetitions_are_not_timed(repeat, number):
     loaded = LoadedCode(CodeImage.of(code(ADD, 64)))
-    around = Surroundings(1)
+    around = LaunchContext(1)
     with pytest.raises(UsageError) as caught:
-        harness.time_calls(loaded.address, 0, around.workspace, around.rt, repeat, number, harness.wall_clock())
+        timing_loop.time_calls(loaded.address, 0, around.workspace, around.rt, repeat, number, timing_loop.wall_clock())
     assert caught.value.code == "usage.repeat"
 
 
@@ -143,12 +144,12 @@ def test_native_timing(threads, flush):
     a[...] = 1
     poison(c)
     assert np.isnan(c).all()
-    around = Surroundings(threads)
+    around = LaunchContext(threads)
     around.ready()
     bufs = np.array([a.ctypes.data, c.ctypes.data], np.uintp)
-    table = harness.flush_table([a, c]) if flush else None
-    clock = harness.clock_for(threads)
-    times = harness.time_calls(loaded.address, bufs.ctypes.data, around.workspace, around.rt, 3, 2, clock, table)
+    table = timing_loop.flush_table([a, c]) if flush else None
+    clock = timing_loop.clock_for(threads)
+    times = timing_loop.time_calls(loaded.address, bufs.ctypes.data, around.workspace, around.rt, 3, 2, clock, table)
     assert times.shape == (3,)
     assert (times > 10_000).all()  # 8 MiB cannot move in 10 us
     assert (c == 2).all()

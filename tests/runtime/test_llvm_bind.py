@@ -10,7 +10,7 @@ import pytest
 
 from workbench.codegen.llvm import llvm_bind
 from workbench.errors import BuildError
-from workbench.runtime.measuring import harness
+from workbench.runtime.native import timing_loop
 from workbench.runtime.thread_pool import native_pool
 from workbench.target import Target
 
@@ -117,11 +117,11 @@ def test_link_errors():
 def test_runtime_text_parses_for_other_machines(machine):
     import llvmlite.binding as llvm
 
-    for text in (native_pool.runtime_text(*machine), harness.harness_text(*machine)):
+    for text in (native_pool.runtime_text(*machine), timing_loop.timing_text(*machine)):
         llvm.parse_assembly(text).verify()
 
 
 def test_peak_is_a_plausible_number_of_gflops():
-    from workbench.runtime.machine import peaks
+    from workbench.runtime.machine import arithmetic_peak
 
-    assert 1 < peaks.measure(Target.host(1)) < 2000
+    assert 1 < arithmetic_peak.measure(Target.host(1)) < 2000

@@ -15,12 +15,16 @@ import pytest
 from runtime.llvm_kernels import ADD, CRASH, HANG, NOTHING, OVERRUN, add_func, code
 
 from workbench.errors import RunError, UsageError
-from workbench.runtime.loaded_code import CodeImage
-from workbench.runtime.measuring import measure, trial
-from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, Measurement, MeasureOptions, measure_func
-from workbench.runtime.measuring.results import Reply, SetupJob, TrialJob
-from workbench.runtime.workers.batch import Batch, Trial
+from workbench.runtime import measure
+from workbench.runtime.kernel_code import CodeImage
+from workbench.runtime.measure import measure_func
+from workbench.runtime.measuring import candidate_run
+from workbench.runtime.measuring.jobs import Reply, SetupJob, TrialJob
+from workbench.runtime.results.measurement import Measurement
+from workbench.runtime.results.options import MeasureOptions
+from workbench.runtime.workers.batch import Batch, MeasureInput, Trial
 from workbench.runtime.workers.dispatch import Shift
+from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.runtime.workers.process import Worker
 from workbench.target import Target
 
@@ -38,7 +42,7 @@ def job(source, value=1.0, threads=1, **options):
 
 @pytest.fixture(scope="module")
 def runner():
-    one = trial.TrialRunner()
+    one = candidate_run.TrialRunner()
     assert one.run(job(ADD)) == Reply("need_setup")
     one.setup(SetupJob("t", FUNC, 0))
     return one
@@ -79,7 +83,7 @@ def test_hopeless_candidates_stop_early(runner):
     [(ADD, 2.0, "differ from the reference"), (NOTHING, 1.0, "are NaN"), (OVERRUN, 1.0, "outside C")],
 )
 def test_wrong_answers(source, value, said):
-    one = trial.TrialRunner()
+    one = candidate_run.TrialRunner()
     one.setup(SetupJob("t", FUNC, 0))
     done = one.run(job(source, value))
     assert done.status == "wrong_answer"
@@ -88,9 +92,9 @@ def test_wrong_answers(source, value, said):
 
 
 def test_only_the_workspace_of_the_candidate_is_filled():
-    one = trial.TrialRunner()
+    one = candidate_run.TrialRunner()
     one.setup(SetupJob("t", FUNC, 0))
-    space = one.surroundings(1).reserve(1 << 16)  # an earlier candidate needed so much
+    space = one.launch_context(1).reserve(1 << 16)  # an earlier candidate needed so much
     space[...] = 7
     assert one.run(job(ADD)).status == "ok"
     assert space[0] != 7

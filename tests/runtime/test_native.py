@@ -8,8 +8,8 @@ import pytest
 
 from workbench.codegen.llvm import llvm_bind
 from workbench.runtime.native.emitter import I32, I64, Emitter, Module, Value, Words, exported, native
-from workbench.runtime.native.layout import Pointer, Struct
-from workbench.runtime.native.load import load
+from workbench.runtime.native.jit import load
+from workbench.runtime.native.structs import Pointer, Struct
 
 PAIR = Struct.of(flag="i32", word="i64")
 Pairs = Annotated[Value, Pointer(PAIR)]

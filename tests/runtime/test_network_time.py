@@ -10,8 +10,10 @@ from runtime.llvm_kernels import ADD, CRASH, code
 
 import workbench as wb
 from workbench.errors import RunError
-from workbench.runtime.execution.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
-from workbench.runtime.measuring.network_turns import NetworkJob, PlanTime, measure_networks, time_in_turns
+from workbench.runtime.execution.alternating_runs import NetworkJob, PlanTime, time_in_turns
+from workbench.runtime.execution.executable import Executable
+from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot
+from workbench.runtime.workers.network_worker import measure_networks
 
 N = 1 << 16
 

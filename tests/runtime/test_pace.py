@@ -9,10 +9,10 @@ import pytest
 
 from workbench import Target
 from workbench.runtime.machine import processor_speed as module
+from workbench.runtime.machine.arithmetic_peak import Arithmetic
 from workbench.runtime.machine.interference import Interference, Repetitions
-from workbench.runtime.machine.peaks import Arithmetic
 from workbench.runtime.machine.processor_speed import KEPT, KNOWN, Pace, off
-from workbench.runtime.measuring.repeats import uncertain
+from workbench.runtime.measuring.adaptive_repeats import uncertain
 
 
 class Speeds:

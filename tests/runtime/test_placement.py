@@ -6,9 +6,10 @@ import threading
 
 import pytest
 
+from workbench.runtime.machine.interference import timing
 from workbench.runtime.thread_pool import placement
 from workbench.runtime.thread_pool.placement import Placement, cores, deal
-from workbench.runtime.thread_pool.pool import ThreadPool, timing
+from workbench.runtime.thread_pool.pool import ThreadPool
 
 places = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not place threads")
 

@@ -13,11 +13,12 @@ import workbench as wb
 from workbench.codegen.llvm import llvm_bind
 from workbench.errors import InputError, UsageError
 from workbench.ir.bytes_moved import least_traffic, vector_reads
-from workbench.runtime.execution.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, Slot
+from workbench.runtime.execution.executable import Executable
 from workbench.runtime.execution.profile import Profile, call_bytes, make_profile, working_set
-from workbench.runtime.execution.trace import events, record
-from workbench.runtime.machine import roofs as module
-from workbench.runtime.machine.roofs import Roofs, measure, roofs, size_class
+from workbench.runtime.execution.timeline import events, record
+from workbench.runtime.machine import measured_roofline as module
+from workbench.runtime.machine.measured_roofline import Roofs, measure, roofs, size_class
+from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, Slot
 from workbench.target import Target
 
 FIRST = ["call", "task", "ms", "min_ms", "share", "gflops", "flops", "tuned", "note"]
@@ -304,7 +305,7 @@ def test_a_call_above_its_roof_has_a_mark_and_a_sentence():
 
 
 def test_a_compiled_winograd_convolution_says_what_it_is(tmp_path):
-    from workbench.runtime.machine.above_roof import tile_in, tile_of, why_above
+    from workbench.runtime.machine.above_roofline import tile_in, tile_of, why_above
     from workbench.schedule import Schedule
 
     conv = Schedule(wb.workloads.conv2d_nhwc(14, 14, 32, 32), Target.host(threads=1))

@@ -10,7 +10,7 @@ import pytest
 from threadpoolctl import threadpool_info
 from waiting import until
 
-from workbench.runtime.machine.quiet import _IDLE, _others, quiet, settle
+from workbench.runtime.machine.blas_threads import _IDLE, _others, quiet, settle
 
 
 def blas_threads():
@@ -75,11 +75,11 @@ def test_what_was_set_comes_back_after_an_error():
 
 def test_threads_that_run_are_waited_for_but_not_for_ever(monkeypatch):
     seen = iter([1.0, 1.0, 0.5, 0.1])
-    monkeypatch.setattr("workbench.runtime.machine.quiet._others", lambda: next(seen))
+    monkeypatch.setattr("workbench.runtime.machine.blas_threads._others", lambda: next(seen))
     assert settle() == 0.1
     now, asked = iter(k / 100 for k in range(1000)), []
-    monkeypatch.setattr("workbench.runtime.machine.quiet.time", SimpleNamespace(perf_counter=lambda: next(now)))
-    monkeypatch.setattr("workbench.runtime.machine.quiet._others", lambda: asked.append(1) or 0.9)
+    monkeypatch.setattr("workbench.runtime.machine.blas_threads.time", SimpleNamespace(perf_counter=lambda: next(now)))
+    monkeypatch.setattr("workbench.runtime.machine.blas_threads._others", lambda: asked.append(1) or 0.9)
     assert settle() == 0.9
     assert len(asked) == 25
 
@@ -104,7 +104,7 @@ PROGRAM = """
 import time
 import numpy as np
 import workbench as wb
-from workbench.runtime.machine.quiet import settle
+from workbench.runtime.machine.blas_threads import settle
 
 a = np.ones((1500, 1500), np.float32)
 a @ a  # its threads spin for a tenth of a second

@@ -10,8 +10,9 @@ from runtime.llvm_kernels import ADD, code
 from workbench.codegen import ObjectCode, ParamInfo
 from workbench.codegen.llvm.llvm_bind import compile_ir
 from workbench.errors import RunError
-from workbench.runtime.execution import context as module
-from workbench.runtime.execution.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
+from workbench.runtime.execution import run_context as module
+from workbench.runtime.execution.executable import Executable
+from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot
 from workbench.runtime.thread_pool import processor_share
 
 N = 1024

@@ -19,13 +19,15 @@ from runtime.llvm_kernels import ADD, code
 from workbench import te
 from workbench.ir.func import Buffer, LayoutStep, pack
 from workbench.ir.winograd_weights import WinogradStep
-from workbench.runtime.loaded_code import CodeImage
+from workbench.runtime.kernel_code import CodeImage
 from workbench.runtime.machine.interference import FEWEST, Interference, StolenTime
-from workbench.runtime.measuring import operands, repeats
+from workbench.runtime.measuring import adaptive_repeats as repeats
+from workbench.runtime.measuring import operands
+from workbench.runtime.measuring.adaptive_repeats import Timer, far
+from workbench.runtime.measuring.candidate_run import TrialRunner
+from workbench.runtime.measuring.jobs import SetupJob, TrialJob
 from workbench.runtime.measuring.operands import Packed
-from workbench.runtime.measuring.repeats import Timer, far
-from workbench.runtime.measuring.results import MeasureOptions, SetupJob, TrialJob
-from workbench.runtime.measuring.trial import TrialRunner
+from workbench.runtime.results.options import MeasureOptions
 
 # ---- how far is too far ----
 

@@ -6,9 +6,9 @@ import pytest
 
 from workbench import Schedule, Target, workloads
 from workbench.errors import UsageError, WorkbenchError
-from workbench.runtime.measuring import reproduction
-from workbench.runtime.measuring.reproduction import FLOOR, UNKNOWN, Reproduction, reproduce
-from workbench.runtime.measuring.results import Measurement
+from workbench.runtime.results import reproduction
+from workbench.runtime.results.measurement import Measurement
+from workbench.runtime.results.reproduction import FLOOR, UNKNOWN, Reproduction, reproduce
 
 
 def took(ms, spread=0.0):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from workbench.errors import ShapeError
-from workbench.runtime.execution.executable import ArraySpec, Executable, ExecutablePlan, HostCall, Slot
+from workbench.runtime.execution.executable import Executable
+from workbench.runtime.networks.execution_plan import ArraySpec, ExecutablePlan, HostCall, Slot
 
 SHAPE = (4, 6)
 ANSWER = np.arange(24, dtype="float32").reshape(SHAPE)

@@ -5,8 +5,8 @@ import pytest
 
 from workbench import workloads
 from workbench.errors import TargetError, UsageError
-from workbench.runtime.measuring import services
-from workbench.runtime.measuring.results import Measurement
+from workbench.runtime import schedule_methods
+from workbench.runtime.results.measurement import Measurement
 from workbench.schedule import Schedule
 from workbench.target import Target
 
@@ -78,7 +78,7 @@ def test_a_target_that_no_backend_serves():
 
 def test_contest(schedule):
     slow = Schedule(workloads.matmul(32, 32, 32), Target.host(1))
-    found = services.contest([slow.func, schedule.func], slow.base, Target.host(1), budget_ms=10.0, least=7)
+    found = schedule_methods.contest([slow.func, schedule.func], slow.base, Target.host(1), budget_ms=10.0, least=7)
     assert found.status == "ok"
     assert found.ratio(1) == pytest.approx(1 / found.ratio(0, 1))
     assert found.ratio(1) < 0.7
@@ -87,7 +87,7 @@ def test_contest(schedule):
 
 def test_contest_of_what_does_not_compute_the_same(schedule):
     wrong = Schedule(workloads.conv2d_nhwc(4, 4, 4, 4), Target.host(1))
-    found = services.contest([schedule.func, wrong.func], schedule.base, Target.host(1), budget_ms=10.0)
+    found = schedule_methods.contest([schedule.func, wrong.func], schedule.base, Target.host(1), budget_ms=10.0)
     assert found.status != "ok"
     assert found.measurements[0].ok
     assert not found.measurements[1].ok
@@ -100,7 +100,7 @@ def test_contest_of_what_does_not_compute_the_same(schedule):
 )
 def test_contest_refuses(schedule, count, options, code):
     with pytest.raises(UsageError) as caught:
-        services.contest([schedule.func] * count, schedule.base, Target.host(1), **options)
+        schedule_methods.contest([schedule.func] * count, schedule.base, Target.host(1), **options)
     assert caught.value.code == code
 
 
@@ -112,11 +112,11 @@ def test_what_a_person_measures_has_a_spread_or_says_that_it_was_timed_once(sche
         asked.append(options.at_least)
         return once
 
-    monkeypatch.setattr(services, "measure_func", measure_func)
+    monkeypatch.setattr(schedule_methods, "measure_func", measure_func)
     assert schedule.measure() is once
     schedule.measure(at_least=1)
-    assert asked == [services.AT_LEAST, 1]
-    assert services.AT_LEAST >= 3
+    assert asked == [schedule_methods.AT_LEAST, 1]
+    assert schedule_methods.AT_LEAST >= 3
     assert str(once) == "1000.0000 ms (timed once), 1.0 GFLOP/s"
     assert "timed once" in once._repr_html_()
     assert "repetition" not in once._repr_html_()

@@ -8,8 +8,8 @@ import pytest
 
 from workbench.codegen import ObjectCode, ParamInfo
 from workbench.errors import BuildError
-from workbench.runtime.execution.memory_check import reach
-from workbench.runtime.execution.plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot, Use, check_plan
+from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot, Use
+from workbench.runtime.networks.plan_check import check_plan, reach
 
 X, Y = ArraySpec("x", (4, 16)), ArraySpec("y", (4, 16))
 BYTES = X.nbytes

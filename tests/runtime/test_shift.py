@@ -7,27 +7,17 @@ import pytest
 from runtime.llvm_kernels import ADD, add_func, code
 
 from workbench.errors import RunError
-from workbench.runtime.loaded_code import CodeImage
-from workbench.runtime.measuring.contest import ContestRules
+from workbench.runtime.kernel_code import CodeImage
+from workbench.runtime.measuring.candidate_run import TrialRunner
 from workbench.runtime.measuring.contest_run import run_contest
-from workbench.runtime.measuring.results import (
-    EVERYBODY,
-    Built,
-    ContestDone,
-    ContestJob,
-    Measurement,
-    MeasureOptions,
-    Reply,
-    SetupJob,
-    TrialJob,
-    Turn,
-)
-from workbench.runtime.measuring.trial import TrialRunner
+from workbench.runtime.measuring.jobs import EVERYBODY, Built, ContestDone, ContestJob, Reply, SetupJob, TrialJob, Turn
+from workbench.runtime.results.measurement import Measurement
+from workbench.runtime.results.options import ContestRules, MeasureOptions
 from workbench.runtime.workers import recent_builds
 from workbench.runtime.workers.batch import Batch, Duty, MeasureInput, Trial
 from workbench.runtime.workers.dispatch import Shift
 from workbench.runtime.workers.local_runner import LocalRunner
-from workbench.runtime.workers.messages import HELLO
+from workbench.runtime.workers.pipe import HELLO
 from workbench.runtime.workers.process import Event
 from workbench.runtime.workers.worker_set import Crew
 from workbench.target import Target

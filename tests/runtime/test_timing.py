@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from workbench.runtime.execution import benchmark as timing
-from workbench.runtime.execution.benchmark import BenchmarkResult, benchmark_result, repeat_runs, warm_up
+from workbench.runtime.networks import benchmark as timing
+from workbench.runtime.networks.benchmark import BenchmarkResult, benchmark_result, repeat_runs, warm_up
 
 
 class Machine:

@@ -7,7 +7,7 @@ from waiting import until
 
 from workbench import Schedule, Target, workloads
 from workbench.log.record import Record
-from workbench.runtime.machine import roofs
+from workbench.runtime.machine import measured_roofline
 from workbench.session.measurement import measurements as bench
 from workbench.session.state.results import Result
 from workbench.session.tuning_run import charts
@@ -78,7 +78,7 @@ def test_the_peak_of_all_threads_is_measured_by_itself(session, monkeypatch):
     """Until then it is one core's, taken times the threads: of two threads of one core that is too much."""
     monkeypatch.setattr(Target, "stored_peak", lambda self: 100.0)
     kept = []
-    monkeypatch.setattr(roofs, "stored", lambda *_: kept[0] if kept else None)
+    monkeypatch.setattr(measured_roofline, "stored", lambda *_: kept[0] if kept else None)
     monkeypatch.setattr(bench, "measure_all_threads", lambda target: 120.0)
     monkeypatch.setattr(Target, "peak_gflops", lambda self: 100.0)
     s = session(Schedule(workloads.matmul(8, 8, 8), Target.host(threads=2)))
@@ -86,6 +86,6 @@ def test_the_peak_of_all_threads_is_measured_by_itself(session, monkeypatch):
     s.greet(lambda message: None)
     until(lambda: slices(s, "meta")["peak_measured"])
     assert slices(s, "meta")["peak_gflops"] == 120.0
-    kept.append(roofs.Roofs(2, 120.0, 50.0, 1 << 20))
-    assert roofs.all_threads(Target.host(threads=2)) == (120.0, True)
-    assert roofs.all_threads(Target.host(threads=1)) == (100.0, True)
+    kept.append(measured_roofline.Roofs(2, 120.0, 50.0, 1 << 20))
+    assert measured_roofline.all_threads(Target.host(threads=2)) == (120.0, True)
+    assert measured_roofline.all_threads(Target.host(threads=1)) == (100.0, True)

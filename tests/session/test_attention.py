@@ -11,7 +11,7 @@ from session.fakes import FakeTuning
 from session.test_doubt import WHY, disturbed, row, took
 from waiting import until
 
-from workbench.runtime.machine.load import Load
+from workbench.runtime.machine.system_load import Load
 from workbench.session.measurement import machine_load as attention
 from workbench.session.measurement.measurements import AGAIN
 from workbench.session.state.results import Result

@@ -14,7 +14,7 @@ from workbench import Target, Task, compile, read_log, workloads
 from workbench.log.database import Database
 from workbench.log.reader import Header
 from workbench.log.writer import LogWriter
-from workbench.runtime.measuring.results import Measurement
+from workbench.runtime.results.measurement import Measurement
 from workbench.session.state.results import Result
 from workbench.space.default_schedule import default_schedule
 

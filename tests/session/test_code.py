@@ -9,8 +9,8 @@ from session.conftest import matmul, split
 from waiting import until
 
 from workbench.analysis import estimate, listing
-from workbench.runtime.measuring.contest import Contest
-from workbench.runtime.measuring.results import Measurement
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
 from workbench.session.measurement import comparisons as contests
 from workbench.session.state.results import Result
 

@@ -12,7 +12,7 @@ from workbench.legible import python_literal
 from workbench.log.record import Record, outcome
 from workbench.log.replay import measurement_of
 from workbench.markup import row_time
-from workbench.runtime.measuring.results import Measurement
+from workbench.runtime.results.measurement import Measurement
 from workbench.session.state.results import Result
 from workbench.session.variants.saved_file import load, save
 from workbench.session.variants.table import variants

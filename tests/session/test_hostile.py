@@ -13,8 +13,8 @@ from waiting import until
 
 from workbench.errors import UsageError
 from workbench.log.record import Record
-from workbench.runtime.measuring.contest import Contest
-from workbench.runtime.measuring.results import Measurement
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
 from workbench.session.export.exporters import prepare
 from workbench.session.measurement import comparisons as contests
 from workbench.session.state import history

@@ -7,8 +7,9 @@ import threading
 
 from workbench import Target, __version__, workloads
 from workbench.graph.tasks import Task
-from workbench.runtime.measuring.contest import Contest
-from workbench.runtime.measuring.measure import MeasureInput, Measurement
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
+from workbench.runtime.workers.batch import MeasureInput
 from workbench.tune.dask import batch_dispatch as dask_shift
 from workbench.tune.dask import cluster_workers
 from workbench.tune.dask import runner as distributed

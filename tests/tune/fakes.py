@@ -12,8 +12,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from workbench.errors import UsageError
-from workbench.runtime.measuring.contest import Contest
-from workbench.runtime.measuring.results import Measurement
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
 from workbench.tune.plan.tune_context import GivenCandidate
 from workbench.tune.run.loop import TuningLoop
 from workbench.tune.state.session_control import SessionControl

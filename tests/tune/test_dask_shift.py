@@ -11,7 +11,7 @@ from tune.dask_fakes import INPUTS, Died, Worker, runner_of
 from waiting import until
 
 from workbench.errors import RunError, UsageError
-from workbench.runtime.measuring.measure import Measurement
+from workbench.runtime.results.measurement import Measurement
 from workbench.tune.dask import batch_dispatch as dask_shift
 from workbench.tune.dask import cluster_workers
 

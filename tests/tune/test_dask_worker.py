@@ -11,8 +11,9 @@ import pytest
 from tune.dask_fakes import INPUTS, TARGET
 from waiting import until
 
-from workbench.runtime.measuring.contest import Contest
-from workbench.runtime.measuring.measure import Measurement, MeasureOptions
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
+from workbench.runtime.results.options import MeasureOptions
 from workbench.tune.dask import worker_process as dask_worker
 from workbench.tune.dask.worker_process import DevicePool, DeviceRequest, introduce, pinned, share
 

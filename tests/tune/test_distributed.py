@@ -18,8 +18,9 @@ from workbench.errors import RunError, UsageError, WorkbenchError
 from workbench.graph.tasks import Task
 from workbench.host import usable_threads
 from workbench.log.reader import load_log
-from workbench.runtime.measuring.contest import Contest
-from workbench.runtime.measuring.measure import MeasureInput, Measurement
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
+from workbench.runtime.workers.batch import MeasureInput
 from workbench.schedule import Schedule
 from workbench.tune.dask import worker_process as dask_worker
 from workbench.tune.dask.runner import DaskRunner

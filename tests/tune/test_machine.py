@@ -12,7 +12,7 @@ from workbench.cost_model import AnalyticModel, load
 from workbench.machine_model import machine_parameters as machine_module
 from workbench.machine_model.features import INDEX, features
 from workbench.machine_model.machine_parameters import FITTED_RATES, Machine, measure_pace
-from workbench.runtime.machine import roofs as roofs_module
+from workbench.runtime.machine import measured_roofline as roofs_module
 from workbench.space.space import make_space
 from workbench.target import Target
 

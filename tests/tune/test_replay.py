@@ -14,8 +14,9 @@ from workbench.log.lines import Comparison
 from workbench.log.reader import collected, load_log
 from workbench.log.record import Record
 from workbench.log.replay import ReplayMeasurer, measurement_of
-from workbench.runtime.measuring.contest import Contest, ContestRules
-from workbench.runtime.measuring.results import Measurement
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
+from workbench.runtime.results.options import ContestRules
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.plan.tune_context import TuneContext

@@ -6,7 +6,7 @@ from typing import ClassVar
 from tune.fakes import FakeContext, FakeMeasurer, FakeSchedule, FakeSearch, FakeSpace, tasks
 
 from workbench.errors import ScheduleError
-from workbench.runtime.measuring.contest import BRIEF, ContestRules
+from workbench.runtime.results.options import BRIEF, ContestRules
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession

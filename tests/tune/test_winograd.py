@@ -23,8 +23,8 @@ from workbench.log.database import Database
 from workbench.log.record import Record
 from workbench.machine_model.features import INDEX
 from workbench.network.compile import compile
-from workbench.runtime.measuring.measure import measure_func
-from workbench.runtime.measuring.results import MeasureOptions
+from workbench.runtime.measure import measure_func
+from workbench.runtime.results.options import MeasureOptions
 from workbench.schedule import Schedule
 from workbench.space.default_schedule import default_schedule
 from workbench.space.space import make_space

@@ -92,8 +92,8 @@ def test_a_script_says_what_was_measured_and_how(session):
     ],
 )
 def test_a_script_says_whether_its_number_came_out_again(session, capsys, monkeypatch, ms, spread, said, code):
-    from workbench.runtime.measuring.reproduction import reproduce
-    from workbench.runtime.measuring.results import Measurement
+    from workbench.runtime.results.measurement import Measurement
+    from workbench.runtime.results.reproduction import reproduce
     from workbench.session.state.results import Result
 
     key = session.state.variant().key
@@ -101,7 +101,7 @@ def test_a_script_says_whether_its_number_came_out_again(session, capsys, monkey
     _, _, last = made(session, {"what": "script"}).text.partition('if __name__ == "__main__":')
     found = Measurement(status="ok", costs_ms=(ms,) * 5 + (1.01 * ms,) * 2)
     s = SimpleNamespace(reproduce=lambda ms, spread, **options: reproduce(lambda: found, ms, spread))
-    monkeypatch.setattr("workbench.runtime.measuring.reproduction._load", lambda: 0.0)
+    monkeypatch.setattr("workbench.runtime.results.reproduction._load", lambda: 0.0)
     with pytest.raises(SystemExit) as ended:
         exec(f"if True:{last}", {"s": s})
     assert said in capsys.readouterr().out

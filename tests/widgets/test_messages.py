@@ -11,7 +11,7 @@ from waiting import until
 
 from workbench import Schedule, Target, Task, workloads
 from workbench.errors import WorkbenchError
-from workbench.runtime.machine.load import Load, LoadWatch
+from workbench.runtime.machine.system_load import Load, LoadWatch
 from workbench.widgets import Workbench
 
 

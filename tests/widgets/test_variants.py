@@ -7,8 +7,8 @@ from session.fakes import FakeTuning
 
 from workbench import Target, Task, workloads
 from workbench.errors import RunError, ScheduleError, UsageError
-from workbench.runtime.measuring.contest import Contest
-from workbench.runtime.measuring.results import Measurement
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
 from workbench.schedule import Hole
 from workbench.session.measurement import comparisons as contests
 from workbench.session.state.results import Result

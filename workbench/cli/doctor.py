@@ -49,7 +49,7 @@ def _backends_text(backends: list[dict[str, Any]]) -> str:
 
 def _measure(target: Any) -> str:
     from workbench.codegen import require_runnable
-    from workbench.runtime.measuring.measure import measure_func
+    from workbench.runtime.measure import measure_func
     from workbench.workloads import matmul
 
     require_runnable(target)

@@ -14,7 +14,7 @@ def export(options: Namespace, output: Output) -> int:
     check_model_options(options)
     check_log(options)
     load_heavy_modules()
-    from workbench.runtime.export.library import check_destination
+    from workbench.runtime.export.write_library import check_destination
 
     check_destination(options.output, options.name)
     target = make_target(options)

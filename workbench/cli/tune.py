@@ -153,7 +153,7 @@ def _result(session: TuningSession, snapshot: Snapshot, options: Namespace) -> d
 
 def _end_to_end(network: NetworkTime) -> str:
     """Say what the network takes, and why its kernels take less."""
-    from workbench.runtime.measuring.comparison_words import as_fast
+    from workbench.runtime.results.comparison_words import as_fast
     from workbench.tune.display.terminal_table import latency_text
 
     untuned, tuned = (latency_text(ms, 3) for ms in (network.untuned_ms, network.measured_ms))

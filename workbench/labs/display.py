@@ -10,7 +10,7 @@ from workbench import markup
 from workbench.labs.exercise import Exercise, Prediction, said
 
 if TYPE_CHECKING:
-    from workbench.runtime.measuring.results import Measurement
+    from workbench.runtime.results.measurement import Measurement
     from workbench.schedule import Schedule
     from workbench.target import Target
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from workbench import markup
 from workbench.analysis import nest_rows
 from workbench.labs.load_counts import count
-from workbench.runtime.machine.above_roof import MARK, tile_of, why_above
-from workbench.runtime.machine.roofs import measure_all_threads
+from workbench.runtime.machine.above_roofline import MARK, tile_of, why_above
+from workbench.runtime.machine.measured_roofline import measure_all_threads
 
 if TYPE_CHECKING:
     import pandas
 
-    from workbench.runtime.measuring.measure import Measurement
+    from workbench.runtime.results.measurement import Measurement
     from workbench.schedule import Schedule
 
 _HEADS = ("step", "ms", "GFLOP/s", "of peak", "lanes", "tile", "loaded", "sum touches", "fits", "moved")

@@ -15,7 +15,7 @@ from workbench.errors import TuneError
 from workbench.log.columns import Line, column, unknown_fields
 
 if TYPE_CHECKING:
-    from workbench.runtime.measuring.results import Measurement
+    from workbench.runtime.results.measurement import Measurement
 
 SCHEMA = 1
 """Version of the log format that this code writes. Newer versions only ever add fields."""

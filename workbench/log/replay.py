@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import LogError, WorkbenchError
 from workbench.log.reader import Log, load_log
-from workbench.runtime.measuring.contest import Contest
-from workbench.runtime.measuring.results import Measurement
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
 from workbench.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workbench.ir.func import Func
     from workbench.log.lines import Comparison
     from workbench.log.record import Record
-    from workbench.runtime.measuring.contest import ContestRules
+    from workbench.runtime.results.options import ContestRules
 
 
 def schedule_of(task: Task | Func, record: Record) -> Schedule:

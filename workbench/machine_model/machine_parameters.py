@@ -1,7 +1,7 @@
 """The few numbers of a target that the analytic cost model and the sketch rules use.
 
 How fast caches deliver was fitted on one machine (`roofline.Constants`). Where the reading rates of this machine were
-measured before (`runtime.machine.roofs`, kept in the cache directory), the fitted rates are scaled by them:
+measured before (`runtime.machine.measured_roofline`, kept in the cache directory), the fitted rates are scaled by them:
 `Machine.pace`.
 Nothing is measured here; `measure_pace` does that when it is asked to.
 """
@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from workbench.runtime.machine.roofs import size_class, stored
+from workbench.runtime.machine.measured_roofline import size_class, stored
 from workbench.target import Target, cache_dir
 
 
@@ -88,7 +88,7 @@ def measure_pace(target: Target) -> Machine:
     TargetError
         ``target.host``
     """
-    from workbench.runtime.machine.roofs import roofs
+    from workbench.runtime.machine.measured_roofline import roofs
 
     for nbytes in working_sets(Machine.of(target)):
         if nbytes:

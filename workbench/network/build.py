@@ -18,8 +18,8 @@ from workbench.host import usable_threads
 from workbench.ir.func import Func
 from workbench.network.code_cache import CodeCache
 from workbench.runtime.buffers import concrete_shape
-from workbench.runtime.measuring.results import BuildJob, Built
-from workbench.runtime.workers.messages import HELLO
+from workbench.runtime.measuring.jobs import BuildJob, Built
+from workbench.runtime.workers.pipe import HELLO
 from workbench.runtime.workers.process import Event, Worker
 from workbench.target import Target
 

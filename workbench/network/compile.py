@@ -34,11 +34,11 @@ from workbench.network.borrow import borrow
 from workbench.network.build import KernelBuilder
 from workbench.network.code_cache import code_cache
 from workbench.runtime.buffers import as_aligned
-from workbench.runtime.execution.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
-from workbench.runtime.execution.plan import Use
+from workbench.runtime.execution.executable import Executable
 from workbench.runtime.kernel import logical_shape
-from workbench.runtime.machine.above_roof import tile_of
-from workbench.runtime.machine.quiet import quiet
+from workbench.runtime.machine.above_roofline import tile_of
+from workbench.runtime.machine.blas_threads import quiet
+from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot, Use
 from workbench.space.default_schedule import default_schedule
 from workbench.target import Target
 

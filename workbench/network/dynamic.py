@@ -17,8 +17,9 @@ from workbench.graph.reference import interpret
 from workbench.log.database import Database
 from workbench.network.compile import compile as compile_graph
 from workbench.runtime.buffers import Array
-from workbench.runtime.execution.executable import ArraySpec, Executable, HostCall
-from workbench.runtime.execution.outputs import check_apart, check_output, named_outputs
+from workbench.runtime.execution.executable import Executable
+from workbench.runtime.networks.execution_plan import ArraySpec, HostCall
+from workbench.runtime.networks.outputs import check_apart, check_output, named_outputs
 from workbench.target import Target
 
 #: Compiled stages that are kept.

@@ -1,7 +1,9 @@
 """Machine code at work: kernels, networks, threads, worker processes, measurements, exported libraries.
 
-Imports `graph`, `schedule`, `codegen` and below. Start with `kernel` (one compiled function). Subrooms: `workers`
-(processes that build and run candidates), `measuring` (check, repeat, compare), `machine` (peaks, roofs, other
-programs), `thread_pool` (parallel regions), `execution` (compiled networks), `native` (the emitter of the runtime's own
-machine code), `export` (shared libraries with a C header).
+Imports `graph`, `schedule`, `codegen` and below; inside, imports go down this list only. `schedule_methods`: what
+`Schedule.build`, `measure` and `reproduce` do. `measure`: one function measured. `workers`: processes that build and
+run candidates. `execution`: networks that were compiled here; `export`: shared libraries with a C header; `networks`:
+what both have. `measuring`: check, repeat, compare. `machine`: its peaks, other programs. `kernel`: one compiled
+function, the place to start. `thread_pool`: parallel regions. `native`: the runtime's own machine code, with the
+timing loop. `results`: what a measurement gives. `buffers`: aligned memory.
 """

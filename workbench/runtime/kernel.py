@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from workbench import markup as m
 from workbench.errors import BuildError
 from workbench.ir.func import Buffer, Func, pack
+from workbench.ir.text.printer import to_text
 from workbench.legible import shown_legibly
 from workbench.locks import ForkLock
 from workbench.runtime.buffers import (
@@ -18,12 +20,18 @@ from workbench.runtime.buffers import (
     pointer_table,
     poison,
 )
-from workbench.runtime.execution.inputs import by_name
-from workbench.runtime.loaded_code import CodeImage, LoadedCode, Surroundings
+from workbench.runtime.kernel_code import CodeImage, LoadedCode
+from workbench.runtime.named_arguments import by_name
+from workbench.runtime.thread_pool.launch_context import LaunchContext
+from workbench.schedule import upper_services
+from workbench.schedule.html import interface, machine, nest_table, operations
 
 if TYPE_CHECKING:
     from workbench.codegen import Backend, ObjectCode
     from workbench.target import Target
+
+#: Rows of a nest that are shown: a screen.
+_ROWS = 30
 
 
 def logical_shape(buffer: Buffer) -> tuple[int, ...]:
@@ -86,9 +94,13 @@ class Kernel:
         return Kernel, (self.func, self._code, self.target, self.threads, self._poison)
 
     def _repr_html_(self) -> str:
-        from workbench.runtime.html import kernel_html
-
-        return kernel_html(self)
+        func, workspace = self.func, self.workspace_bytes
+        more = f"{m.size(workspace)} of workspace" if workspace else ""
+        code = f"{m.size(self.code_bytes)} of code"
+        head = m.heading("Kernel", func.name, m.plural(self.threads, "thread"), operations(func), code, more)
+        nest = nest_table(upper_services.nest(func, self.target, _ROWS), _ROWS)
+        target = m.label("target", machine(self.target))
+        return m.page(head, interface(func), target, nest, m.fold("The nest as text", m.code(self.nest)))
 
     @property
     def code_bytes(self) -> int:
@@ -108,7 +120,7 @@ class Kernel:
     def set_threads(self, threads: int) -> None:
         """Set the number of threads for the calls that follow."""
         with self._lock:
-            around = Surroundings(threads)
+            around = LaunchContext(threads)
             around.reserve(self._image.workspace_bytes(threads))
             self._around = around
 
@@ -141,8 +153,6 @@ class Kernel:
     @property
     def nest(self) -> str:
         """The loop nest as text."""
-        from workbench.ir.text.printer import to_text
-
         return to_text(self.func)
 
     @property

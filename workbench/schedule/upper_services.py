@@ -11,7 +11,7 @@ from typing import Any
 
 from workbench.ir.func import Func
 
-_PROVIDER = "workbench.runtime.measuring.services"
+_PROVIDER = "workbench.runtime.schedule_methods"
 _ANALYSIS = "workbench.analysis"
 
 

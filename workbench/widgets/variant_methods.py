@@ -15,7 +15,7 @@ from workbench.arguments import path as as_path
 from workbench.errors import RunError, UsageError
 from workbench.graph.tasks import Task
 from workbench.ir.func import Func
-from workbench.runtime.measuring.contest import Contest
+from workbench.runtime.results.contest import Contest
 from workbench.session import Session
 from workbench.session.schedule_view import edit_step as changing
 from workbench.session.schedule_view.current_schedule import measure_new

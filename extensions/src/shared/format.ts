@@ -84,7 +84,7 @@ export function percent(share: Maybe): string {
     : `${(100 * share).toFixed(share >= 0.9995 ? 0 : 1)}${NBSP}%`;
 }
 
-/** How many times, as `workbench/runtime/measuring/comparison_words.py` writes it. */
+/** How many times, as `workbench/runtime/results/comparison_words.py` writes it. */
 const factor = (n: number): string => (n < 1.1 ? n.toFixed(3) : n.toFixed(n < 9.995 ? 2 : n < 99.95 ? 1 : 0));
 
 /** From one time to another: how many times as fast, or slower. */

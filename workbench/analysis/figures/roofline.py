@@ -15,7 +15,7 @@ from workbench.analysis.figures.subplot import FOOT, IN_PLOT, Part, Trace, alone
 from workbench.analysis.loop_nest.time_estimate import estimate
 from workbench.machine_model import machine_parameters as parameters
 from workbench.markup import plural
-from workbench.runtime.machine.roofs import Roofs, all_threads, size_class, stored
+from workbench.runtime.machine.measured_roofline import Roofs, all_threads, size_class, stored
 from workbench.schedule import Schedule
 from workbench.target import Target
 
@@ -77,7 +77,7 @@ def roofline_figure(
     variants : iterable of Schedule or Spot
         Schedules are shown as estimated, joined by a line in their order; the last one is the current one.
     target : Target, optional
-        That of the first schedule, else this machine. `workbench.runtime.machine.roofs.roofs` measures its memory,
+        That of the first schedule, else this machine. `runtime.machine.measured_roofline.roofs` measures its memory,
         `Target.peak_gflops` its arithmetic.
     theme : {"auto", "light", "dark"}
 

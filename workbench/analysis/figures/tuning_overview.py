@@ -12,7 +12,7 @@ from workbench.analysis.figures.subplot import Domain, compose
 from workbench.analysis.figures.timeline import TURNS, timeline_part
 from workbench.analysis.trials.latency_curve import best_so_far
 from workbench.analysis.trials.trial_reader import read
-from workbench.runtime.machine.roofs import all_threads
+from workbench.runtime.machine.measured_roofline import all_threads
 from workbench.target import Target
 
 if TYPE_CHECKING:

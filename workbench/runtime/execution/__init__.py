@@ -1,4 +1,5 @@
-"""Compiled networks: the plan of all calls, the memory of a run, inputs, outputs, benchmark, profile, trace.
+"""Networks that were compiled here: linked code, the memory of a run, profile, timeline.
 
-Start with `plan` and `executable`. `context` is what one run needs for itself.
+Start with `executable`. `run_context` is what one run needs for itself; `python_steps` are steps that are not compiled;
+`alternating_runs` times several plans of a network.
 """

@@ -9,23 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench import markup as m
 from workbench.arguments import whole
 from workbench.legible import shown_legibly
-from workbench.markup import size
 from workbench.runtime.buffers import Array
-from workbench.runtime.execution.benchmark import BenchmarkResult
-from workbench.runtime.execution.context import ContextPool, LoadedNetwork, RunContext
-from workbench.runtime.execution.network import Network, TimedRuns
-from workbench.runtime.execution.plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot, check_plan
+from workbench.runtime.execution.run_context import ContextPool, LoadedNetwork, RunContext
+from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, Slot
+from workbench.runtime.networks.network import Network, TimedRuns
+from workbench.runtime.networks.plan_check import check_plan
 from workbench.runtime.thread_pool.pool import ThreadPool, shared_pool
 from workbench.runtime.thread_pool.processor_share import Loan, give_back, lend
 
 if TYPE_CHECKING:
     from workbench.runtime.execution.profile import Profile
     from workbench.runtime.export import Export
-    from workbench.runtime.machine.roofs import Roofs
+    from workbench.runtime.machine.measured_roofline import Roofs
 
-__all__ = ["ArraySpec", "BenchmarkResult", "CallPlan", "Executable", "ExecutablePlan", "HostCall", "Slot"]
+#: Rows of a table that are shown: a screen.
+_ROWS = 30
 
 
 class Executable(Network):
@@ -71,13 +72,38 @@ class Executable(Network):
     @shown_legibly
     def __repr__(self) -> str:
         plan = self.plan
-        memory = size(plan.arena_bytes + sum(a.nbytes for a in plan.constants))
+        memory = m.size(plan.arena_bytes + sum(a.nbytes for a in plan.constants))
         return f"<Executable {plan.name}: {len(plan.calls)} calls, {memory}, {self.threads} threads>"
 
     def _repr_html_(self) -> str:
-        from workbench.runtime.html import executable_html
-
-        return executable_html(self)
+        plan = self.plan
+        flops = sum(c.flops for c in plan.calls)
+        weights = sum(a.nbytes for a in plan.constants)
+        least = f" ({m.size(plan.least_bytes)} live at once)" if plan.least_bytes else ""
+        arena = f"{m.size(plan.arena_bytes)} for intermediate results{least}"
+        kernels = len({id(c.code) for c in plan.calls if isinstance(c, CallPlan)})
+        head = m.heading(
+            "Executable", plan.name, f"{m.plural(len(plan.calls), 'call')} of {m.plural(kernels, 'kernel')}",
+            m.operations(flops), m.plural(self.threads, "thread"),
+        )  # fmt: skip
+        parts: list[object] = [
+            head,
+            m.label("inputs", _arrays(plan.inputs)),
+            m.label("outputs", _arrays(plan.outputs)),
+            m.label("memory", f"{arena}, {m.size(weights)} of constants"),
+            _tuned(plan.untuned),
+        ]
+        most = max((c.flops for c in plan.calls), default=0)
+        rows = [
+            [k, m.text(c.name, 70), m.operations(c.flops) if c.flops else "", m.bar(c.flops / most if most else None),
+             "tuned" if c.tuned else "default" if isinstance(c, CallPlan) else "not tunable"]
+            for k, c in enumerate(plan.calls[:_ROWS])
+        ]  # fmt: skip
+        columns = (
+            m.Column("#", number=True), m.Column("Kernel"), m.Column("Arithmetic", number=True), m.Column(""),
+            m.Column("Schedule"),
+        )  # fmt: skip
+        return m.page(*parts, m.table(columns, m.cut(rows, _ROWS, "calls", len(plan.calls))))
 
     @property
     def untuned(self) -> tuple[str, ...]:
@@ -206,7 +232,7 @@ class Executable(Network):
         from its first task of a parallel region to its last one. Recording costs two looks at the clock per task.
         """
         from workbench.runtime.execution.profile import make_profile
-        from workbench.runtime.execution.trace import record, write
+        from workbench.runtime.execution.timeline import record, write
 
         whole("runs", runs, code="usage.repeat")
         whole("warmup", warmup, least=0, code="usage.repeat")
@@ -219,7 +245,7 @@ class Executable(Network):
     def _roofs(self, threads: int) -> Roofs:
         """What this machine can do with so many threads on a working set of this size; measured once."""
         from workbench.runtime.execution.profile import working_set
-        from workbench.runtime.machine.roofs import roofs
+        from workbench.runtime.machine.measured_roofline import roofs
         from workbench.target import Target
 
         target = Target(self.plan.target) if self.plan.target else Target.host()
@@ -262,3 +288,16 @@ class _Running:
             give_back(loan)
         if context is not None:
             self._contexts.give(context)
+
+
+def _arrays(specs: tuple[ArraySpec, ...], limit: int = 8) -> m.Html:
+    shown = [m.join(m.mono(s.name, 50), " ", m.shape(s.shape), " ", m.faint(s.dtype)) for s in specs[:limit]]
+    return m.listed(shown, len(specs)) if shown else m.faint("none")
+
+
+def _tuned(untuned: tuple[str, ...]) -> m.Html:
+    if not untuned:
+        return m.line("Every task has a tuned schedule.")
+    verb = "runs with its" if len(untuned) == 1 else "run with their"
+    names = m.table((m.Column(""),), m.cut([[m.text(name, 100)] for name in untuned], _ROWS, "tasks"))
+    return m.fold(f"{m.plural(len(untuned), 'task')} {verb} default schedule", names)

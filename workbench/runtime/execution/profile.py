@@ -12,9 +12,9 @@ import pandas
 from workbench import markup as m
 from workbench.legible import shown_legibly
 from workbench.runtime.buffers import Array
-from workbench.runtime.execution.plan import CallPlan, ExecutablePlan, HostCall
-from workbench.runtime.machine.above_roof import MARK, marked, why_above
-from workbench.runtime.machine.roofs import Roofs
+from workbench.runtime.machine.above_roofline import MARK, marked, why_above
+from workbench.runtime.machine.measured_roofline import Roofs
+from workbench.runtime.networks.execution_plan import CallPlan, ExecutablePlan, HostCall
 
 #: Rows that are printed: a screen.
 SHOWN = 40

@@ -1,8 +1,8 @@
 """Compiled networks as shared libraries with a plain C interface, and the way back into Python.
 
-`library.export_library` writes one, `loader.load_exported` opens one. The loader is separate because it must do without
-the compiler: whoever opens a library needs NumPy and nothing else. `native_contexts`, `native_calls` and
-`native_memory` are the machine code that every library has, `tables` is what differs between them.
+`write_library.export_library` writes one, `loader.load_exported` opens one. The loader is separate because it must do
+without the compiler: whoever opens a library needs NumPy and nothing else. `native_contexts`, `native_calls` and
+`native_memory` are the machine code that every library has, `library_tables` is what differs between them.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from workbench.runtime.export.library import Export as Export
-    from workbench.runtime.export.library import export_library as export_library
+    from workbench.runtime.export.write_library import Export as Export
+    from workbench.runtime.export.write_library import export_library as export_library
 
 __all__ = ["Export", "export_library"]
 
@@ -19,6 +19,6 @@ __all__ = ["Export", "export_library"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from workbench.runtime.export import library
+    from workbench.runtime.export import write_library
 
-    return getattr(library, name)
+    return getattr(write_library, name)

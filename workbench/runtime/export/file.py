@@ -6,7 +6,7 @@ import mmap
 import struct
 from typing import BinaryIO
 
-from workbench.runtime.export.tables import MARK
+from workbench.runtime.export.library_tables import MARK
 
 
 def problem_of(stream: BinaryIO, size: int) -> str:

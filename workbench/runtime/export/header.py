@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.runtime.execution.plan import ArraySpec
+from workbench.runtime.export.library_tables import About
 from workbench.runtime.export.native_contexts import ABI, ERRORS
-from workbench.runtime.export.tables import About
+from workbench.runtime.networks.execution_plan import ArraySpec
 
 _TEXT = """/* [NAME], compiled by [VERSION] for
  *     [TARGET]

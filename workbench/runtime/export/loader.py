@@ -17,9 +17,9 @@ from workbench.host import usable_threads
 from workbench.legible import shown_legibly
 from workbench.locks import ForkLock
 from workbench.runtime.buffers import Array, pointer_table
-from workbench.runtime.execution.network import Network, TimedRuns
-from workbench.runtime.export.functions import Functions, open_library
+from workbench.runtime.export.library_functions import Functions, open_library
 from workbench.runtime.export.native_contexts import CODES
+from workbench.runtime.networks.network import Network, TimedRuns
 from workbench.runtime.thread_pool.native_pool import MAX_THREADS
 
 

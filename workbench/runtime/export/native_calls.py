@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Annotated
 
 from workbench.runtime.buffers import ALIGNMENT
-from workbench.runtime.export.features import missing
+from workbench.runtime.export.cpu_features import missing
 from workbench.runtime.export.native_contexts import (
     ABI,
     CALL,
@@ -25,7 +25,7 @@ from workbench.runtime.export.native_contexts import (
 )
 from workbench.runtime.export.native_memory import memcpy
 from workbench.runtime.native.emitter import I32, I64, Emitter, Native, Pointers, Ptr, Value, native
-from workbench.runtime.native.layout import Pointer
+from workbench.runtime.native.structs import Pointer
 from workbench.runtime.thread_pool.native_pool import MAX_THREADS, RUNTIME
 
 Place = Annotated[Value, Pointer(PLACE)]

@@ -5,7 +5,7 @@ during a run), then the table of all kernels' arguments. Two more blocks belong 
 of the plan's `lines`, and the surroundings of kernels (thread pool, threads, workspace), which `set_threads` replaces.
 Contexts share the constants and nothing else, so any number of them may run at the same time.
 
-What differs from network to network are the tables that `tables` writes: ``@calls``, ``@args``, ``@results``,
+What differs from network to network are the tables that `library_tables` writes: ``@calls``, ``@args``, ``@results``,
 ``@inputs``, ``@outputs``, ``@stage``, ``@spaces`` and ``@checks``.
 """
 
@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from workbench.runtime.buffers import ALIGNMENT
-from workbench.runtime.export.features import missing
+from workbench.runtime.export.cpu_features import missing
 from workbench.runtime.export.native_memory import drop_constants, free, getpid, hold_constants, memset, take
 from workbench.runtime.native.emitter import I32, I64, Emitter, External, Ptr, Value, native
-from workbench.runtime.native.layout import Pointer, Struct
+from workbench.runtime.native.structs import Pointer, Struct
 from workbench.runtime.thread_pool import native_pool
 from workbench.runtime.thread_pool.native_pool import MAX_THREADS, POOL, RUNTIME, Pool
 
@@ -87,7 +87,7 @@ def code(f: Emitter, name: str) -> Value:
 
 
 def number(f: Emitter, name: str) -> Value:
-    """A number that `tables` writes."""
+    """A number that `library_tables` writes."""
     return f.extern(name, "i64").load()
 
 

@@ -1,5 +1,5 @@
 """What this machine can do, and how busy it is.
 
-`peaks` and `roofs` are measured limits; `interference`, `load`, `processor_speed` and `quiet` say whether a time
-counts.
+`arithmetic_peak` and `measured_roofline` are measured limits, `above_roofline` says why a kernel exceeds them;
+`interference`, `system_load`, `processor_speed` and `blas_threads` say whether a time counts.
 """

@@ -2,7 +2,7 @@
 
 A kernel on several threads is timed by the wall clock, which counts what others do; and a thread that has no core is
 not missed: the others do its work, in twice the time. But the system keeps an account of how long each thread ran.
-While a kernel is timed its threads work or spin and never sleep (`threads.timing`), so each has to have run all the
+While a kernel is timed its threads work or spin and never sleep (`timing`), so each has to have run all the
 time that has passed. (How long a thread waited is no help: it is booked when the wait is over.)
 """
 
@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import math
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from workbench.runtime.machine.load import totals
 from workbench.runtime.machine.processor_speed import off
+from workbench.runtime.machine.system_load import totals
+from workbench.runtime.thread_pool.pool import ThreadPool
 
 #: A thread that is away for this part of the time, or for so many nanoseconds, was there: the clock ticks, and the
 #: accounts are not read at one moment.
@@ -196,3 +199,17 @@ class StolenTime:
         return (
             f"the host of this virtual machine took {100 * self.share:.0f} % of its time" if self.share > STOLEN else ""
         )
+
+
+@contextmanager
+def timing(pool: ThreadPool | None) -> Iterator[Interference]:
+    """Work whose time counts: the calling thread keeps to its cores, and no thread sleeps.
+
+    Where one of them is not running all the time, it is because something else has its core: that is what the
+    `Interference` sees that this yields. None is a pool of one thread.
+    """
+    if pool is None:
+        yield Interference([threading.get_native_id()])
+        return
+    with pool.placement.caller(), pool.spinning():
+        yield Interference([threading.get_native_id(), *pool.members])

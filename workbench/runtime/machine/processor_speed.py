@@ -12,7 +12,7 @@ import statistics
 from collections import OrderedDict, deque
 from collections.abc import Hashable
 
-from workbench.runtime.machine.peaks import Arithmetic
+from workbench.runtime.machine.arithmetic_peak import Arithmetic
 from workbench.target import Target
 
 #: A speed that differs by this part from the usual one is not the usual one.

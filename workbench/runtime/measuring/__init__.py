@@ -1,5 +1,6 @@
-"""Measuring kernels: inputs, check of results, repetitions, contests, results.
+"""Checking and timing kernels in a runner process.
 
-Start with `measure`; a candidate is a `trial` (checked against `expected`, then timed by `repeats` in the machine code
-of `harness`), two or more are a `contest`. `results` are plain values that cross process borders.
+Start with `candidate_run`: a candidate is checked against `expected_results` on `random_inputs`, then timed by
+`adaptive_repeats`. `contest_run` times several in alternating blocks, in the order of `contest_rounds`. `jobs` are what
+a worker is asked to do and what it answers.
 """

@@ -14,7 +14,7 @@ import numpy as np
 
 from workbench.ir.func import Buffer
 from workbench.runtime.buffers import ALIGNMENT, Array, RuntimeStruct, aligned_empty, pointer_table
-from workbench.runtime.measuring import harness
+from workbench.runtime.native import timing_loop
 
 #: Bytes of constants between two uses of the same ones; several times what the cores of one machine keep to themselves.
 #: Chosen, not measured.
@@ -94,8 +94,8 @@ class CallCycle:
         starts = self._tables.ctypes.data + self._tables.strides[0] * np.arange(count)
         rows = np.stack([np.full(count, fn, np.uintp), starts.astype(np.uintp)], axis=1).reshape(-1)
         self._rows = np.tile(rows, 2)  # twice, so that so many calls in a row begin anywhere
-        self._walk = harness.call_table(rows.tolist())
-        self._walk[harness.CLOCK] = clock
+        self._walk = timing_loop.call_table(rows.tolist())
+        self._walk[timing_loop.CLOCK] = clock
         self._clock, self._stamps = clock, np.zeros(count + 1, np.int64)
         self._next = 0
 
@@ -104,27 +104,27 @@ class CallCycle:
 
     def _take(self, calls: int) -> None:
         """Make the next calls those that the walk makes."""
-        harness.set_calls(self._walk, self._rows[2 * self._next : 2 * (self._next + calls)])
+        timing_loop.set_calls(self._walk, self._rows[2 * self._next : 2 * (self._next + calls)])
         self._next = (self._next + calls) % len(self)
 
     def times(self, repeat: int, number: int, workspace: int, rt: RuntimeStruct) -> list[float]:
         """Return nanoseconds per call: of `repeat` single calls, or of as many averages over `number` or more calls."""
-        walk, table = harness.walk_address(), int(self._walk.ctypes.data)
+        walk, table = timing_loop.walk_address(), int(self._walk.ctypes.data)
         out: list[float] = []
         if number > 1:
             calls, rounds = min(number, len(self)), -(-number // len(self))
             for _ in range(repeat):
                 self._take(calls)
-                spent = harness.time_calls(walk, table, workspace, rt, 1, rounds, self._clock)
+                spent = timing_loop.time_calls(walk, table, workspace, rt, 1, rounds, self._clock)
                 out.append(float(spent[0]) / calls)
             return out
-        self._walk[harness.STAMPS] = self._stamps.ctypes.data
+        self._walk[timing_loop.STAMPS] = self._stamps.ctypes.data
         try:
             while len(out) < repeat:
                 calls = min(repeat - len(out), len(self))
                 self._take(calls)
-                harness.time_calls(walk, table, workspace, rt, 1, 1, self._clock)
+                timing_loop.time_calls(walk, table, workspace, rt, 1, 1, self._clock)
                 out += [float(t) for t in np.diff(self._stamps[: calls + 1])]
         finally:
-            self._walk[harness.STAMPS] = 0
+            self._walk[timing_loop.STAMPS] = 0
         return out

@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from workbench.runtime.machine.interference import Interference
-from workbench.runtime.measuring.contest import play
+from workbench.runtime.machine.interference import Interference, timing
+from workbench.runtime.measuring.adaptive_repeats import Timer
+from workbench.runtime.measuring.candidate_run import Candidate, TrialRunner
+from workbench.runtime.measuring.contest_rounds import play
+from workbench.runtime.measuring.jobs import EVERYBODY, ContestDone, ContestJob, Reply
 from workbench.runtime.measuring.operands import GUARD
-from workbench.runtime.measuring.repeats import Timer
-from workbench.runtime.measuring.results import EVERYBODY, ContestDone, ContestJob, Measurement, Reply, error_text
-from workbench.runtime.measuring.trial import Candidate, TrialRunner
+from workbench.runtime.results.measurement import Measurement, error_text
 
 #: Shortest stretch in ms that is timed on its own: a block is judged by several, so that one disturbance spoils one.
 #: Chosen, not measured; `bench_measuring` and the simulated clocks of `test_contest` tell what comes of it.
@@ -53,7 +54,7 @@ def run_contest(runner: TrialRunner, job: ContestJob, turn: Callable[[int], None
     if not runner.knows(first.key):
         return Reply("need_setup")
     room = max(trial.image.workspace_bytes(trial.threads) for trial in job.trials)
-    runner.surroundings(first.threads).reserve(room, GUARD)  # once for all: nobody's workspace moves later
+    runner.launch_context(first.threads).reserve(room, GUARD)  # once for all: nobody's workspace moves later
     loaded: list[Candidate] = []
     try:
         for i, trial in enumerate(job.trials):
@@ -62,7 +63,7 @@ def run_contest(runner: TrialRunner, job: ContestJob, turn: Callable[[int], None
                 loaded.append(runner.candidate(trial, i + 1))
             except Exception as error:
                 return _without(i, len(job.trials), Measurement(status="run_error", error=error_text(error)))
-        with runner.surroundings(first.threads).timing() as watch:
+        with timing(runner.launch_context(first.threads).pool) as watch:
             return _Bout(runner, job, loaded, turn, watch).result()
     finally:
         for candidate in loaded:

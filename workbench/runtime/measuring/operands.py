@@ -12,7 +12,7 @@ import numpy as np
 from workbench.ir.func import Buffer, Func, LayoutStep
 from workbench.ir.winograd_weights import WinogradStep
 from workbench.runtime.buffers import ALIGNMENT, Array, aligned_empty, as_aligned, concrete_shape
-from workbench.runtime.measuring.expected import Expected, near_results, with_winograd
+from workbench.runtime.measuring.expected_results import Expected, near_results, with_winograd
 from workbench.runtime.measuring.random_inputs import DRAWINGS, draw
 
 #: Bytes after every buffer that a kernel may write, filled with a pattern that must survive.

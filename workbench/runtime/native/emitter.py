@@ -19,7 +19,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated
 
-from workbench.runtime.native.layout import BYTES, Pointee, Pointer, Struct
+from workbench.runtime.native.structs import BYTES, Pointee, Pointer, Struct
 
 #: Vectors are aligned as their elements, of so many bytes.
 _FLOAT_BYTES = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from workbench.runtime.native.emitter import I32, I64, Emitter, External, Module, Ptr, Value, exported, native
-from workbench.runtime.native.layout import Pointer, Struct
+from workbench.runtime.native.structs import Pointer, Struct
 
 #: Most tasks in one ticket word; larger regions are cut into pieces of this many. Each counter has two bits more, which
 #: is room for every thread to ask once too often.

@@ -37,8 +37,7 @@ from workbench.errors import RunError, UsageError
 from workbench.host import usable_threads
 from workbench.locks import ForkLock, once
 from workbench.runtime.buffers import Array, aligned_empty
-from workbench.runtime.machine.interference import Interference
-from workbench.runtime.native.load import load
+from workbench.runtime.native.jit import load
 from workbench.runtime.thread_pool import native_pool
 from workbench.runtime.thread_pool.native_pool import MAX_THREADS, POOL
 from workbench.runtime.thread_pool.placement import Placement
@@ -249,20 +248,6 @@ def shared_pool(nthreads: int) -> ThreadPool:
         if pool not in _recent:
             _recent.append(pool)
         return pool
-
-
-@contextmanager
-def timing(pool: ThreadPool | None) -> Iterator[Interference]:
-    """Work whose time counts: the calling thread keeps to its cores, and no thread sleeps.
-
-    Where one of them is not running all the time, it is because something else has its core: that is what the
-    `Interference` sees that this yields. None is a pool of one thread.
-    """
-    if pool is None:
-        yield Interference([threading.get_native_id()])
-        return
-    with pool.placement.caller(), pool.spinning():
-        yield Interference([threading.get_native_id(), *pool.members])
 
 
 def _after_fork() -> None:

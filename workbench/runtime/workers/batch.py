@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from workbench.runtime.measuring.results import Built, Measurement, MeasureOptions
+from workbench.runtime.measuring.jobs import Built
+from workbench.runtime.results.measurement import Measurement
+from workbench.runtime.results.options import MeasureOptions
 
 if TYPE_CHECKING:
     from workbench.ir.func import Func
-    from workbench.runtime.measuring.contest import ContestRules
+    from workbench.runtime.results.options import ContestRules
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,22 +16,20 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.errors import RunError, WorkbenchError
-from workbench.runtime.measuring.results import (
+from workbench.runtime.measuring.jobs import (
     EVERYBODY,
     BuildJob,
     Built,
     ContestDone,
     ContestJob,
-    Measurement,
     Reply,
     SetupJob,
-    Status,
     TrialJob,
     Turn,
-    error_text,
 )
+from workbench.runtime.results.measurement import Measurement, Status, error_text
 from workbench.runtime.workers.batch import Batch, Duty, MeasureInput, Trial
-from workbench.runtime.workers.messages import HELLO
+from workbench.runtime.workers.pipe import HELLO
 from workbench.runtime.workers.process import LEAVING_S, START_TIMEOUT_S, Event, Worker
 from workbench.runtime.workers.worker_set import Crew
 

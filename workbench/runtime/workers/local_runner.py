@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import RunError, UsageError
 from workbench.locks import ForkLock
-from workbench.runtime.measuring.contest import Contest, ContestRules
-from workbench.runtime.measuring.results import Measurement, MeasureOptions
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
+from workbench.runtime.results.options import ContestRules, MeasureOptions
 from workbench.runtime.workers.batch import Batch, MeasureInput, Results
 from workbench.runtime.workers.dispatch import Shift
 from workbench.runtime.workers.process import Worker

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 from workbench.codegen.c.compiler import remove_folders
 from workbench.errors import RunError
-from workbench.runtime.workers.messages import HELLO, read_frame, write_frame
+from workbench.runtime.workers.pipe import HELLO, read_frame, write_frame
 
 WorkerKind: TypeAlias = Literal["build", "run"]
 
@@ -101,7 +101,7 @@ class Worker:
         path = os.pathsep.join([package_root, *filter(None, [os.environ.get("PYTHONPATH")])])
         environment = {**os.environ, **_QUIET, "PYTHONPATH": path}
         # -P: a file called numpy.py in the current folder must not become part of the worker.
-        command = [sys.executable, "-P", "-m", "workbench.runtime.workers.worker", self.kind]
+        command = [sys.executable, "-P", "-m", "workbench.runtime.workers.worker_main", self.kind]
         pipe = subprocess.PIPE
         try:
             process = subprocess.Popen(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from workbench.runtime.measuring.results import Built
+from workbench.runtime.measuring.jobs import Built
 from workbench.runtime.workers.batch import MeasureInput
 
 if TYPE_CHECKING:

@@ -62,7 +62,7 @@ def _library(host: Host, args: Mapping[str, Any]) -> Work:
     def work() -> File:
         # most sessions never load the compiler
         from workbench.network.compile import compile
-        from workbench.runtime.export.library import check_destination
+        from workbench.runtime.export.write_library import check_destination
 
         assert graph is not None
         check_destination(f"{name}.so", None)  # before anything is compiled

@@ -7,8 +7,8 @@ from typing import Any
 
 from workbench.codegen import require_runnable
 from workbench.errors import ScheduleError, UsageError, WorkbenchError, render
-from workbench.runtime.measuring import services
-from workbench.runtime.measuring.comparison_words import against, told_apart
+from workbench.runtime import schedule_methods
+from workbench.runtime.results.comparison_words import against, told_apart
 from workbench.session.core.protocol import error_json
 from workbench.session.registry import Host
 from workbench.session.state.history import History, open_parts
@@ -106,7 +106,9 @@ def _measured(a: TreeNode, b: TreeNode, target: Any, constants: str) -> PairResu
     """Time two variants; an error that is raised becomes a result like any other."""
     keys = (a.key, b.key)
     try:
-        found = services.contest([a.schedule.func, b.schedule.func], a.schedule.base, target, constants=constants)
+        found = schedule_methods.contest(
+            [a.schedule.func, b.schedule.func], a.schedule.base, target, constants=constants
+        )
     except WorkbenchError as error:
         return PairResult(keys, "failed", error=render(error))
     except Exception as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 
-from workbench.runtime.machine.load import Load, LoadWatch
+from workbench.runtime.machine.system_load import Load, LoadWatch
 from workbench.session.core.publisher import Publisher
 from workbench.session.core.threads import Lane, Worker
 from workbench.session.measurement.measurements import Measurements

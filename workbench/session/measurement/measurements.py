@@ -11,7 +11,7 @@ from typing import Any
 from workbench.errors import LogError
 from workbench.graph.tasks import Task
 from workbench.log.record import Record
-from workbench.runtime.machine.roofs import measure_all_threads
+from workbench.runtime.machine.measured_roofline import measure_all_threads
 from workbench.schedule import Schedule
 from workbench.session.core.notifications import error_note
 from workbench.session.core.publisher import Publisher

@@ -9,7 +9,7 @@ from workbench.analysis.figures.roofline import working_sets
 from workbench.arguments import shown
 from workbench.codegen import require_runnable
 from workbench.errors import UsageError, did_you_mean
-from workbench.runtime.machine.roofs import roofs
+from workbench.runtime.machine.measured_roofline import roofs
 from workbench.session import registry as declare
 from workbench.session.registry import Host, SliceContext
 from workbench.session.state.chart_choice import CHARTS, ChartChoice, known_roofs

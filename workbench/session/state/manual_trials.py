@@ -17,7 +17,7 @@ from workbench.log.lines import Round
 from workbench.log.reader import Header
 from workbench.log.record import Record
 from workbench.log.writer import LogWriter
-from workbench.runtime.measuring.results import Measurement
+from workbench.runtime.results.measurement import Measurement
 from workbench.schedule import Schedule
 from workbench.session.state.results import Key, Result
 from workbench.session.state.session_input import TaskInfo

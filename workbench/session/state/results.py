@@ -8,10 +8,10 @@ from typing import Any, Literal
 from workbench.errors import WorkbenchError, render
 from workbench.log.record import Record
 from workbench.markup import doubtful
-from workbench.runtime.measuring import services
-from workbench.runtime.measuring.comparison_words import against, outcome
-from workbench.runtime.measuring.contest import Contest
-from workbench.runtime.measuring.results import Measurement
+from workbench.runtime import schedule_methods
+from workbench.runtime.results.comparison_words import against, outcome
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
 from workbench.schedule import Schedule
 from workbench.session.core.protocol import error_json
 from workbench.session.state.statistics import rounded
@@ -84,7 +84,7 @@ def measure(view: Schedule, target: Target, constants: str = "near") -> Result:
         Where it finds its constants, see `MeasureOptions`.
     """
     try:
-        return Result.of(services.measure(view.func, view.base, target, constants=constants))
+        return Result.of(schedule_methods.measure(view.func, view.base, target, constants=constants))
     except WorkbenchError as error:
         return Result("run_error", error=render(error))
     except Exception as error:

@@ -11,8 +11,8 @@ from workbench.graph.tasks import Task
 from workbench.log.ledger import Best, TaskLedger
 from workbench.log.record import Record
 from workbench.log.replay import schedule_of
-from workbench.runtime.machine.load import Load
-from workbench.runtime.machine.roofs import all_threads
+from workbench.runtime.machine.measured_roofline import all_threads
+from workbench.runtime.machine.system_load import Load
 from workbench.schedule import Schedule
 from workbench.session.core.notifications import NO_PROGRAM_HINT, note
 from workbench.session.state.chart_choice import ChartChoice, known_roofs

@@ -9,7 +9,7 @@ from workbench import markup as m
 from workbench.arguments import shown
 from workbench.errors import UsageError
 from workbench.legible import shown_legibly
-from workbench.runtime.measuring.comparison_words import ONCE
+from workbench.runtime.results.comparison_words import ONCE
 from workbench.schedule import Schedule
 from workbench.session.state.session_state import SessionState
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import RunError, WorkbenchError
-from workbench.runtime.measuring.contest import Contest
-from workbench.runtime.measuring.results import Measurement
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
 
 if TYPE_CHECKING:
     from workbench.runtime.workers.batch import Batch, MeasureInput

@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import real
 from workbench.errors import RunError, UsageError, WorkbenchError
-from workbench.runtime.measuring.contest import Contest, ContestRules
-from workbench.runtime.measuring.measure import MeasureInput, Measurement, MeasureOptions
-from workbench.runtime.workers.batch import Batch, Results
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
+from workbench.runtime.results.options import ContestRules, MeasureOptions
+from workbench.runtime.workers.batch import Batch, MeasureInput, Results
 from workbench.tune.dask import worker_process as dask_worker
 from workbench.tune.dask.batch_dispatch import BatchDispatch, WorkItem
 from workbench.tune.dask.cluster_workers import ClusterWorkers
@@ -41,7 +42,7 @@ INTRODUCE_S = 10.0
 
 
 class DaskRunner:
-    """Measures candidates on the workers of a dask cluster; a `Runner` of `workbench.runtime.measuring.measure`.
+    """Measures candidates on the workers of a dask cluster; a `Runner` of `workbench.runtime.measure`.
 
     Parameters
     ----------

@@ -21,8 +21,11 @@ from typing import Any
 from workbench import __version__
 from workbench.errors import WorkbenchError
 from workbench.host import usable_threads
-from workbench.runtime.measuring.contest import Contest
-from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, Measurement, MeasureOptions
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
+from workbench.runtime.results.options import MeasureOptions
+from workbench.runtime.workers.batch import MeasureInput
+from workbench.runtime.workers.local_runner import LocalRunner
 
 #: Idle crews per device that are kept for their runners. A tuner that died never says that it needs them no more.
 KEPT = 4

@@ -6,9 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from workbench.runtime.measuring.contest import Contest, ContestRules
-from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, Runner
-from workbench.runtime.measuring.results import Measurement, MeasureOptions
+from workbench.runtime.measure import Runner
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
+from workbench.runtime.results.options import ContestRules, MeasureOptions
+from workbench.runtime.workers.batch import MeasureInput
+from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.tune.options import TuneOptions
 
 if TYPE_CHECKING:

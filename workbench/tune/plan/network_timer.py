@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import RunError, WorkbenchError
 from workbench.log.database import Database
-from workbench.runtime.measuring.contest import Contest
-from workbench.runtime.measuring.results import Measurement
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
     from workbench.graph.group import Group
     from workbench.log.lines import Comparison
     from workbench.log.record import Record
-    from workbench.runtime.execution.plan import ExecutablePlan
-    from workbench.runtime.measuring.network_turns import PlanTime
+    from workbench.runtime.execution.alternating_runs import PlanTime
+    from workbench.runtime.networks.execution_plan import ExecutablePlan
     from workbench.target import Target
 
 MUCH = 0.9
@@ -105,7 +105,7 @@ class NetworkTimer:
         WorkbenchError
             What compiling raises, and ``run.network`` for everything else; the network is not measured again then.
         """
-        from workbench.runtime.measuring.network_turns import measure_networks
+        from workbench.runtime.workers.network_worker import measure_networks
 
         begin = time.perf_counter()
         try:
@@ -150,7 +150,7 @@ class NetworkTimer:
         WorkbenchError
             As `measure`; one of the candidates may be the reason, so the network may be measured all the same.
         """
-        from workbench.runtime.measuring.network_turns import measure_networks
+        from workbench.runtime.workers.network_worker import measure_networks
 
         begin = time.perf_counter()
         plans = []
@@ -188,7 +188,7 @@ class NetworkTimer:
 @contextmanager
 def _told() -> Iterator[None]:
     """Tell of whatever goes wrong as of the network: a run of hours does not end because one number is not known."""
-    from workbench.runtime.machine.quiet import quiet
+    from workbench.runtime.machine.blas_threads import quiet
 
     try:
         with quiet():

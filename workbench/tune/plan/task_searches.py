@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.log.lines import Comparison
     from workbench.log.record import Record
-    from workbench.runtime.measuring.results import Measurement
+    from workbench.runtime.results.measurement import Measurement
     from workbench.schedule import Schedule
     from workbench.search import Search
     from workbench.space.space import Space

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import TuneError, WorkbenchError
 from workbench.log.lines import INSIDE, Comparison, Round
-from workbench.runtime.measuring.comparison_words import SURE, as_fast, how_sure
-from workbench.runtime.measuring.contest import BRIEF, Contest, ContestRules
-from workbench.runtime.measuring.results import Measurement
+from workbench.runtime.results.comparison_words import SURE, as_fast, how_sure
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
+from workbench.runtime.results.options import BRIEF, ContestRules
 from workbench.tune.plan.task_searches import TaskSearches
 from workbench.tune.plan.tune_context import GivenCandidate
 from workbench.tune.state.log_recorder import LogRecorder, comparison_line, trial_line

@@ -15,7 +15,7 @@ from workbench.log.lines import Command, Comparison, NetworkTime, Round
 from workbench.log.reader import to_frame
 from workbench.log.record import Record
 from workbench.log.writer import LogWriter
-from workbench.runtime.machine.quiet import quiet
+from workbench.runtime.machine.blas_threads import quiet
 from workbench.tune.display.html import session_html
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.plan.task_selection import as_named, position

@@ -19,8 +19,8 @@ from workbench.tune.state.events import Event, EventKind
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.log.writer import LogWriter
-    from workbench.runtime.measuring.contest import Contest
-    from workbench.runtime.measuring.results import Measurement
+    from workbench.runtime.results.contest import Contest
+    from workbench.runtime.results.measurement import Measurement
     from workbench.schedule import Schedule
     from workbench.tune.state.run_state import RunState
 

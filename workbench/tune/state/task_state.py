@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from workbench.log.ledger import TaskLedger
 from workbench.log.lines import INSIDE
-from workbench.runtime.measuring.contest import ratio
+from workbench.runtime.results.contest_statistics import ratio
 
 if TYPE_CHECKING:
     from workbench.log.lines import Comparison

@@ -1,0 +1,271 @@
+"""The two roofs of a roofline for so many threads: arithmetic, and reading memory.
+
+Arithmetic is the multiply-add rate of `arithmetic_peak` with all threads at it at the same time: two threads of one
+core have one core's worth. Memory is the rate at which the threads read a working set of a given size, each its own
+part again and again, so a network that fits a cache is compared with that cache. What is measured is kept in the cache
+directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+
+from workbench import host
+from workbench.runtime.buffers import Array, aligned_empty, pointer_table
+from workbench.runtime.machine.arithmetic_peak import arithmetic_shape, peak_kernel
+from workbench.runtime.native.emitter import I64, Emitter, Native, Ptr, Value, exported, native
+from workbench.runtime.native.jit import load
+from workbench.runtime.native.structs import Pointer, Struct
+from workbench.runtime.native.timing_loop import cpu_clock, now, time_calls, wall_clock
+from workbench.runtime.thread_pool.launch_context import LaunchContext
+from workbench.runtime.thread_pool.native_pool import Runtime
+from workbench.target import Target, cache_dir
+
+#: Nanoseconds of a try, tries at least, and seconds for all of them. Chosen, not measured.
+_TRY_NS = 2e6
+_LONGEST_S = 1.0
+#: Bytes of the smallest and the largest working set that is measured. Chosen, not measured.
+_SHORT, _LONG = 1 << 20, 1 << 28
+_TRIES = 50
+#: Registers that are read at a time.
+#: Chosen, not measured.
+_STREAMS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Roofs:
+    """What the machine can do with some threads.
+
+    Attributes
+    ----------
+    threads : int
+    gflops : float
+        float32 multiply-adds (two operations each), in GFLOP/s.
+    gbytes : float
+        Reading, in GB/s (10^9 bytes).
+    working_set : int
+        Bytes that the threads read together when `gbytes` was measured.
+    """
+
+    threads: int
+    gflops: float
+    gbytes: float
+    working_set: int
+
+    @property
+    def ridge(self) -> float:
+        """Operations per byte from which arithmetic is the lower roof."""
+        return self.gflops / self.gbytes
+
+
+def size_class(nbytes: int) -> int:
+    """The working set that stands for one of this size: a power of two from 1 MiB to 256 MiB."""
+    return min(max(1 << max(nbytes - 1, 1).bit_length(), _SHORT), _LONG)
+
+
+def roofs(target: Target, threads: int, working_set: int) -> Roofs:
+    """Return the roofs, measured now unless they were measured before.
+
+    Parameters
+    ----------
+    target : Target
+        Its vector extensions decide what is measured; this machine has to have them.
+    threads : int
+    working_set : int
+        Bytes that the network touches in one run.
+
+    Raises
+    ------
+    TargetError
+        ``target.host``.
+    """
+    target.require_here()
+    kept = stored(target, threads, working_set)
+    if kept is not None:
+        return kept
+    nbytes = size_class(working_set)
+    found = measure(target, threads, nbytes)
+    path, key = _place(target, threads, nbytes)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_suffix(f".{os.getpid()}.tmp")
+        beside.write_text(json.dumps({"gflops": found.gflops, "gbytes": found.gbytes, "key": key}), encoding="utf-8")
+        beside.replace(path)
+    return found
+
+
+def measure_all_threads(target: Target) -> float:
+    """Return the arithmetic of all threads of a target at the same time in GFLOP/s, measured unless it was before."""
+    one = target.peak_gflops()
+    return one if target.threads == 1 else roofs(target, target.threads, _SHORT).gflops
+
+
+def all_threads(target: Target) -> tuple[float | None, bool]:
+    """Return what is known of that without measuring, and whether it was measured: else it is one core's, taken times
+    the number of threads, which counts two threads of one core twice. Nothing is known where no core was measured.
+    """
+    one = target.stored_peak()
+    kept = None if one is None or target.threads == 1 else stored(target, target.threads, _SHORT)
+    if kept is not None:
+        return kept.gflops, True
+    return (None, False) if one is None else (one * target.threads, target.threads == 1)
+
+
+def stored(target: Target, threads: int, working_set: int) -> Roofs | None:
+    """Return the roofs if they were measured on this machine before; parameters as for `roofs`."""
+    nbytes = size_class(working_set)
+    path, _ = _place(target, threads, nbytes)
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        if all(0 < kept[name] < math.inf for name in ("gflops", "gbytes")):
+            return Roofs(threads, float(kept["gflops"]), float(kept["gbytes"]), nbytes)
+    return None
+
+
+def _place(target: Target, threads: int, nbytes: int) -> tuple[Path, str]:
+    key = f"{target.triple} {target.cpu} {target.features} {host.detect().model} {threads} {nbytes}"
+    return cache_dir() / f"roofs-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json", key
+
+
+#: Operands of the kernels below, each an address: of a number (int64), of the threads' parts, of room for one register
+#: per thread, and of one processor time per thread (ns, of arithmetic).
+_OPERANDS = Struct.of(threads="ptr", rounds="ptr", part_bytes="ptr", data="ptr", room="ptr", spent="ptr")
+Operands = Annotated[Value, Pointer(_OPERANDS)]
+
+
+def roof_kernels(lanes: int, chains: int, fused: bool, clock: int) -> tuple[Native, Native]:
+    """Two kernels that work on the parts of an array, one task per thread.
+
+    Parameters
+    ----------
+    lanes, chains, fused
+        As for `workbench.runtime.machine.arithmetic_peak.peak_kernel`.
+    clock : int
+        Clock of a thread's processor time.
+
+    Returns
+    -------
+    (Native, Native)
+        ``wb_peak_all(bufs, ws, rt)`` and ``wb_read_all(bufs, ws, rt)``; ``bufs`` are `_OPERANDS`.
+    """
+    vector, width = f"<{lanes} x float>", 4 * lanes
+    peak = peak_kernel(lanes, chains, fused)
+
+    def number(bufs: Value, name: str) -> Value:
+        return bufs[name].load().as_("i64").load()
+
+    def part(bufs: Value, task: Value) -> Value:
+        return bufs["data"].load().offset(number(bufs, "part_bytes") * task)
+
+    def launch(f: Emitter, bufs: Value, rt: Value, task: Native) -> None:
+        rt["launch"].load()(rt["pool"].load(), f.address(task), bufs, number(bufs, "threads"))
+
+    @native
+    def peak_part(f: Emitter, bufs: Operands, task: I64, tid: I64) -> None:
+        args = f.room("[2 x ptr]", "ptr")
+        args.store(bufs["rounds"].load())
+        args[1].store(part(bufs, task))
+        start = now(f, clock)
+        peak(f, args, f.null(), f.null())
+        spent = now(f, clock) - start
+        bufs["spent"].load().as_("i64")[task].store(spent)
+
+    @native
+    def read_part(f: Emitter, bufs: Operands, task: I64, tid: I64) -> None:
+        rounds, size = number(bufs, "rounds"), number(bufs, "part_bytes")
+        data, out = part(bufs, task), bufs["room"].load().as_(vector)[task]
+        with f.range(rounds, once=True):
+            sums = [f.local(0, vector) for _ in range(_STREAMS)]
+            with f.range(size, step=_STREAMS * width, once=True) as at:
+                here = data.offset(at).as_(vector)
+                for k, each in enumerate(sums):
+                    each.store(each.load().fadd(here[k].load()))
+            total = sums[0].load()
+            for each in sums[1:]:
+                total = total.fadd(each.load())
+            out.store(total)
+
+    @exported
+    def wb_peak_all(f: Emitter, bufs: Operands, ws: Ptr, rt: Runtime) -> None:
+        launch(f, bufs, rt, peak_part)
+
+    @exported
+    def wb_read_all(f: Emitter, bufs: Operands, ws: Ptr, rt: Runtime) -> None:
+        launch(f, bufs, rt, read_part)
+
+    return wb_peak_all, wb_read_all
+
+
+class _Probe:
+    """The two kernels with their operands."""
+
+    def __init__(self, target: Target, threads: int, nbytes: int) -> None:
+        self.lanes, self.chains, fused = arithmetic_shape(target)
+        self.library = load(*roof_kernels(self.lanes, self.chains, fused, cpu_clock()), target=target)
+        self.threads, self.around = threads, LaunchContext(threads)
+        step = _STREAMS * 4 * self.lanes
+        least = 4 * self.lanes * (2 + self.chains)  # what the arithmetic needs
+        self.part = max(nbytes // threads // step, -(-least // step)) * step
+        self.numbers = np.array([threads, 1, self.part], np.int64)
+        self.data: Array = aligned_empty((threads, self.part // 4), "float32")
+        self.data[...] = 1.0  # neither infinities nor denormal numbers, which some processors handle slowly
+        self.data[:, : 2 * self.lanes] = 0.5  # factor and addend that keep the accumulators at 1
+        self.room: Array = aligned_empty((threads * self.lanes,), "float32")
+        self.spent = np.ones(threads, np.int64)
+        first = int(self.numbers.ctypes.data)
+        places = [first, first + 8, first + 16, *(a.ctypes.data for a in (self.data, self.room, self.spent))]
+        self.table = pointer_table(places)
+
+    def tries(self, name: str) -> Iterator[tuple[float, int]]:
+        """Yield nanoseconds and rounds of one call after the other, each of about two milliseconds.
+
+        At least `_TRIES` of them, more while what they tell gets better: other processes can only make a call slower.
+        """
+        self.around.ready()
+
+        def run(rounds: int) -> float:
+            self.numbers[1] = rounds
+            table = int(self.table.ctypes.data)
+            return float(time_calls(self.library[name], table, 0, self.around.rt, 1, 1, wall_clock())[0])
+
+        rounds = 1
+        while (once := min(run(rounds) for _ in range(3))) < _TRY_NS / 4:  # until launching is a small part of it
+            rounds *= 4
+        rounds = max(1, int(rounds * _TRY_NS / once))
+        end, best, last = time.monotonic() + _LONGEST_S, float("inf"), _TRIES
+        k = 0
+        while k < last and time.monotonic() < end:
+            spent = run(rounds)
+            if spent < best * 0.99:
+                best, last = spent, max(last, 2 * k)
+            yield spent, rounds
+            k += 1
+
+
+def measure(target: Target, threads: int, nbytes: int) -> Roofs:
+    """Measure both roofs; parameters as for `roofs`, `nbytes` is taken as it is.
+
+    Reading is the best of several tries by the wall clock. Arithmetic is the sum of what the threads did in their own
+    processor time, which does not depend on whether other processes let all of them run.
+    """
+    probe = _Probe(target, threads, nbytes)
+    try:
+        reading = max(threads * probe.part * rounds / spent for spent, rounds in probe.tries("wb_read_all"))
+        each = 2.0 * probe.lanes * probe.chains
+        arithmetic = max(
+            float((each * rounds / np.maximum(probe.spent, 1)).sum()) for _, rounds in probe.tries("wb_peak_all")
+        )
+        return Roofs(threads, arithmetic, reading, nbytes)
+    finally:
+        probe.library.close()

@@ -1,0 +1,139 @@
+"""What the runtime lends to schedules: `build`, `measure` and `reproduce`, called by name from
+`workbench.schedule.upper_services`, and the contest of several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from workbench.arguments import known_options
+from workbench.codegen import backend_for, build_func, generate_func, require_runnable
+from workbench.errors import UsageError
+from workbench.ir.flops import count_flops
+from workbench.ir.func import Func
+from workbench.runtime.kernel import Kernel
+from workbench.runtime.measure import contest_funcs, measure_func
+from workbench.runtime.results import reproduction
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
+from workbench.runtime.results.options import ContestRules, MeasureOptions
+from workbench.runtime.results.reproduction import Reproduction
+from workbench.target import Target
+
+AT_LEAST = 3
+"""Repetitions at least of what a person has measured, so that there is a spread, also of a kernel of one second."""
+
+
+def _machine(target: Target | str | None) -> Target:
+    return target if isinstance(target, Target) else Target("llvm" if target is None else target)
+
+
+def build(func: Func, original: Func, target: Target | str | None = None, **options: Any) -> Kernel:
+    """Compile a scheduled function.
+
+    For another machine the kernel comes out compiled, and where its backend has no compiler here, as text; both can be
+    looked at, and calling them is an error.
+
+    Parameters
+    ----------
+    func : Func
+        Without open holes.
+    original : Func
+        The function before any primitive (not needed here).
+    target : Target or str, optional
+        This machine by default.
+    **options
+        ``threads`` : int, instead of the target's; ``poison`` : bool, outputs and temporaries start as NaN on every
+        call, which makes a read before the write visible.
+
+    Raises
+    ------
+    UsageError
+        ``usage.option``.
+    TargetError
+        ``target.backend`` when no code generator serves the target.
+    BuildError
+        What the code generator or the compiler refuses.
+    """
+    known_options(options, ("threads", "poison"), "build")
+    machine = _machine(target)
+    poison = bool(options.get("poison", False))
+    make = generate_func if backend_for(machine).compiler_problem(machine) else build_func
+    return Kernel(func, make(func, machine, "kernel", poison), machine, options.get("threads"), poison)
+
+
+def measure(func: Func, original: Func, target: Target | str | None = None, **options: Any) -> Measurement:
+    """Compile a scheduled function, compare its result with that of the original, and time it, in worker processes.
+
+    Parameters
+    ----------
+    func, original, target
+        As for `build`; `original` is the reference.
+    **options
+        Those of `MeasureOptions`: ``repeat``, ``min_repeat_ms``, ``flush_cache``, ``timeout_s``, ...
+
+    Raises
+    ------
+    UsageError
+        ``usage.option``, ``usage.repeat``, ``usage.timeout``.
+    TargetError
+        ``target.host`` when this machine cannot run the target's code.
+    BuildError
+        ``build.compiler`` when the target's backend needs a compiler that is not there.
+    """
+    known_options(options, [f.name for f in fields(MeasureOptions)], "measure")
+    machine = _machine(target)
+    require_runnable(machine)
+    settings: Mapping[str, Any] = {"at_least": AT_LEAST, **options}
+    return measure_func(func, machine, MeasureOptions(**settings), original, count_flops(original))
+
+
+def reproduce(
+    func: Func,
+    original: Func,
+    target: Target | str | None = None,
+    *,
+    ms: float,
+    spread: float | None = None,
+    disturbed: str = "",
+    **options: Any,
+) -> Reproduction:
+    """Measure, up to three times, and say whether a recorded time of `ms` comes out again; else as `measure`."""
+    return reproduction.reproduce(lambda: measure(func, original, target, **options), ms, spread, disturbed)
+
+
+def contest(funcs: Sequence[Func], original: Func, target: Target | str | None = None, **options: Any) -> Contest:
+    """Compile scheduled functions of one computation, check each one's result, and time them against each other.
+
+    Parameters
+    ----------
+    funcs : sequence of Func
+        Two or more, without open holes; the first one is what the others are compared with.
+    original, target
+        As for `measure`.
+    **options
+        Those of `ContestRules`, which say how long it lasts (``budget_ms``, ``resolution``, ...), and of
+        `MeasureOptions`.
+
+    Returns
+    -------
+    Contest
+        ``ratio(1)`` is the time of the second function over that of the first, ``confidence(1)`` how sure it is that
+        the second one is faster. A function that fails has a measurement that says how.
+
+    Raises
+    ------
+    UsageError
+        ``usage.contest`` for fewer than two functions; else as `measure`.
+    """
+    if len(funcs) < 2:
+        raise UsageError("usage.contest", "A contest needs two functions at least", (), "pass [a.func, b.func]")
+    rules, how = ([f.name for f in fields(kind)] for kind in (ContestRules, MeasureOptions))
+    known_options(options, [*rules, *how], "contest")
+    machine = _machine(target)
+    require_runnable(machine)
+    settings = MeasureOptions(**{k: v for k, v in options.items() if k in how})
+    lasting = ContestRules(**{k: v for k, v in options.items() if k in rules})
+    return contest_funcs(funcs, machine, settings, original, count_flops(original), lasting)
