@@ -106,9 +106,8 @@ def _measured(a: TreeNode, b: TreeNode, target: Any, constants: str) -> PairResu
     """Time two variants; an error that is raised becomes a result like any other."""
     keys = (a.key, b.key)
     try:
-        found = schedule_methods.contest(
-            [a.schedule.func, b.schedule.func], a.schedule.base, target, constants=constants
-        )
+        funcs = [a.schedule.func, b.schedule.func]
+        found = schedule_methods.contest(funcs, a.schedule.base, target, constants=constants)
     except WorkbenchError as error:
         return PairResult(keys, "failed", error=render(error))
     except Exception as error:
