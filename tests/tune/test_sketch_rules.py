@@ -15,7 +15,7 @@ from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule.primitives.compute_inline import ComputeInline
 from workbench.space.default_schedule import default_schedule
 from workbench.space.shared_steps.register_tiles import best_rows, best_width, vector_choices
-from workbench.space.sketch.pointwise_stages import MOST_PARTS
+from workbench.space.sketch.rules.pointwise_stages import MOST_PARTS
 from workbench.space.space import make_space
 from workbench.target import Target
 

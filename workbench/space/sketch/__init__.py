@@ -1,8 +1,13 @@
-"""Sketch rules: how a space of schedules comes from a computation alone."""
+"""Sketch rules: how a space of schedules comes from a computation alone.
+
+`rule_table` declares and orders rules, `rules` has them, `apply_rules` makes the sketches of a schedule; a `draft` is a
+schedule while rules are applied. `user_rules` keeps what goes wrong with a rule of a user to the sketch it is about.
+`rule_report` says which rule did what. Start at `rule_table`.
+"""
 
 from __future__ import annotations
 
-from workbench.space.sketch import operands, pointwise_stages, rfactor, row_reductions, tensorize, tiling, winograd  # noqa: F401 (registers)
+import workbench.space.sketch.rules  # noqa: F401  (declares them)
 from workbench.space.sketch.apply_rules import sketches
 from workbench.space.sketch.rule_table import RULES, Draft, Note, Rule, sketch_rule
 from workbench.space.sketch.tile_structure import Structure

@@ -10,12 +10,12 @@
         s.vectorize(inner)
 
 Knobs have AutoTVM's names; behind them are holes, so a template's space is searched, logged, replayed and shown like
-any other. The templates of this package stand in a file each: `matmul`, `conv2d_nhwc`, `depthwise_conv2d_nhwc`.
+any other. The templates of this package stand in a file each in `kernels`; a template is found by being there.
 """
 
 from __future__ import annotations
 
-from workbench.space.template import conv2d_nhwc, depthwise_conv2d_nhwc, matmul  # noqa: F401 (declares)
+import workbench.space.template.kernels  # noqa: F401  (declares them)
 from workbench.space.template.config import Config
 from workbench.space.template.knob_table import Knobs
 from workbench.space.template.patterns import Found, Mismatch

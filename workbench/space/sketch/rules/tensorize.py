@@ -14,8 +14,8 @@ from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.shared_steps.block_queries import epilogue, role, suited
 from workbench.space.shared_steps.register_tiles import open_factors, parallel_limits
-from workbench.space.sketch.pointwise_stages import pointwise
 from workbench.space.sketch.rule_table import Draft, Skip, rule, untouched
+from workbench.space.sketch.rules.pointwise_stages import pointwise
 
 #: Results in registers along one axis.
 BLOCKS = (1, 2, 3, 4, 6, 8, 12, 16)

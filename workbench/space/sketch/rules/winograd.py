@@ -11,8 +11,8 @@ from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule.match_convolution import match_conv
 from workbench.space.shared_steps.register_tiles import broken_lanes, open_factors, parallel_limits, tile_limits
 from workbench.space.shared_steps.winograd_steps import PRODUCT, TRANSFORM, Winograd, channel_vectors
-from workbench.space.sketch.pointwise_stages import pointwise
 from workbench.space.sketch.rule_table import Draft, rule, untouched
+from workbench.space.sketch.rules.pointwise_stages import pointwise
 
 #: With fewer tiles of 4x4 outputs than this, tiles of 2x2 were faster (7x7 images of 512 channels: 0.98 against 1.48
 #: ms on one core); with 16 of them (13x13, 14x14) they were slower by a tenth, with more by half.

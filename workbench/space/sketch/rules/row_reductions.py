@@ -17,8 +17,8 @@ from workbench.schedule.holes import divisors
 from workbench.space.shared_steps.block_queries import loop_of_axis, missing_axes, points, size_of
 from workbench.space.shared_steps.placement import mark, partial_sums
 from workbench.space.shared_steps.register_tiles import AT_ONCE, WASTE, open_factors, vector_choices
-from workbench.space.sketch.pointwise_stages import SMALL
 from workbench.space.sketch.rule_table import Draft, Skip, rule
+from workbench.space.sketch.rules.pointwise_stages import SMALL
 
 #: Rows that are worked on together at most: their reductions overlap.
 MAX_ROWS = 8
