@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import workbench.schedule.html  # noqa: F401 (it registers what a notebook shows)
 from workbench.errors import ScheduleError
 from workbench.ir.unit_loops import drop_unit_loops
 from workbench.schedule.hole_domain import Domain

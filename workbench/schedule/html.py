@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench import markup as m
 from workbench.ir.flops import count_flops
 from workbench.ir.func import Buffer, Func
 from workbench.ir.text.printer import dim_text, to_text
 from workbench.schedule import upper_services
-
-if TYPE_CHECKING:
-    from workbench.schedule.legal_moves import Move
-    from workbench.schedule.schedule import Schedule
+from workbench.schedule.legal_moves import Moves
+from workbench.schedule.schedule import Schedule
 
 NEST_ROWS = 60
 STEPS = 60
@@ -30,6 +28,7 @@ _COLUMNS = (
 )
 
 
+@m.drawn.register(Schedule)
 def schedule_html(schedule: Schedule) -> str:
     """Return what a notebook shows of a schedule."""
     func, trace = schedule.func, schedule.trace
@@ -124,7 +123,8 @@ def steps(texts: Sequence[str], limit: int = STEPS) -> m.Html:
     return m.table((m.Column("", number=True), m.Column("")), m.cut(rows, limit, "steps"))
 
 
-def moves_html(moves: Sequence[Move]) -> str:
+@m.drawn.register(Moves)
+def moves_html(moves: Moves) -> str:
     """Return what a notebook shows of moves; of very many, the first."""
     legal = sum(move.legal for move in moves)
     head = m.heading("Moves", m.plural(len(moves), "step"), f"{m.counted(legal)} of them legal")

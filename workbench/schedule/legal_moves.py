@@ -1,17 +1,15 @@
-"""What a user needs to know about steps: the moves that are possible, and the methods that make them."""
+"""The steps that could be taken next, each with its verdict."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-from workbench import forms
 from workbench.errors import WorkbenchError
 from workbench.ir.func import Func
 from workbench.ir.stmt import Block, walk
 from workbench.legible import shown_legibly
+from workbench.markup import Drawn
 from workbench.memoize import trial
 from workbench.schedule.primitive import Json, Primitive
 from workbench.schedule.refusal import Evidence, Hint, Refusal, Witness, witness_of
@@ -80,13 +78,8 @@ class Move:
         }
 
 
-class Moves(list[Move]):
+class Moves(Drawn, list[Move]):
     """A list of moves that a notebook shows as a table."""
-
-    def _repr_html_(self) -> str:
-        from workbench.schedule.html import moves_html
-
-        return moves_html(self)
 
 
 def judge(func: Func, step: Primitive, target: object) -> Move:
@@ -129,29 +122,3 @@ def refused(step: Primitive, e: WorkbenchError) -> Move:
     args = step.to_json()["args"]
     evidence, advice = (e.evidence, e.advice) if isinstance(e, Refusal) else (None, e.hint)
     return Move(step.name, args, False, step, e.code, e.message, e.where, evidence, advice)
-
-
-def method_of(cls: type[Primitive]) -> Callable[..., Any]:
-    """Method of `Schedule` that takes a step of a primitive: signature, documentation, and what it gives back."""
-
-    def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        names = self.apply(cls.make(*args, **kwargs))
-        if cls.returns == "nothing":
-            return self
-        return names[0] if cls.returns == "name" else names
-
-    return forms.method_of(cls, "Schedule", method, method_doc(cls))
-
-
-def method_doc(cls: type[Primitive]) -> str:
-    """Documentation of the method that a primitive becomes, from its declaration."""
-    lines = [inspect.getdoc(cls) or "", *forms.parameters(cls)]
-    gives = {
-        "nothing": ("Schedule", "itself"),
-        "name": ("str", "the name that was made"),
-        "names": ("tuple of str", "the names that were made"),
-    }
-    kind, text = gives[cls.returns]
-    lines += ["", "Returns", "-------", kind, f"    {text.capitalize()}.", "", "Raises", "------", "ScheduleError"]
-    lines += [f"    {code!r}: {text}." for code, text in cls.codes.items()]
-    return "\n".join(lines)

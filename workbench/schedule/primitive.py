@@ -20,15 +20,18 @@ lists, and the contract tests, which walk over `registry`.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
+from workbench import forms
 from workbench.arguments import shown
 from workbench.errors import ScheduleError, UsageError
 from workbench.forms import Choice, Flag, Form, Json, Kind
 from workbench.ir.func import Func
+from workbench.registry import Declarations
 from workbench.schedule import legality, size_limits
 from workbench.schedule.field_kinds import (
     AxisRef,
@@ -46,7 +49,6 @@ from workbench.schedule.field_kinds import (
 )
 from workbench.schedule.holes import Hole
 from workbench.schedule.legality import invariants
-from workbench.schedule.registry import Registry
 
 Applied: TypeAlias = tuple[Func, tuple[str, ...]]
 Returns: TypeAlias = Literal["nothing", "name", "names"]
@@ -211,6 +213,28 @@ class Primitive(Form):
 P = TypeVar("P", bound=type[Primitive])
 
 
+class Registry(Declarations[type[Primitive]]):
+    """All primitives by name; iterating gives them in the order of declaration."""
+
+    def __init__(self) -> None:
+        super().__init__("primitive", "primitives", "primitive.unknown", ScheduleError)
+        self._listeners: list[Callable[[type[Primitive]], None]] = []
+
+    def add(self, cls: type[Primitive]) -> None:
+        """Add a primitive and tell the listeners."""
+        if cls.name in self._table:
+            raise UsageError("primitive.taken", f"There is a primitive {cls.name!r} already.", (cls.name,))
+        self._table[cls.name] = cls
+        for listener in self._listeners:
+            listener(cls)
+
+    def listen(self, listener: Callable[[type[Primitive]], None]) -> None:
+        """Call `listener` for every primitive, those to come included."""
+        self._listeners.append(listener)
+        for cls in self._table.values():
+            listener(cls)
+
+
 registry = Registry()
 
 
@@ -268,6 +292,32 @@ def from_json(data: object) -> Primitive:
     return registry[data["primitive"]].make(**{k: decode(v) for k, v in args.items()})
 
 
+def method_of(cls: type[Primitive]) -> Callable[..., Any]:
+    """Method of `Schedule` that takes a step of a primitive: signature, documentation, and what it gives back."""
+
+    def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        names = self.apply(cls.make(*args, **kwargs))
+        if cls.returns == "nothing":
+            return self
+        return names[0] if cls.returns == "name" else names
+
+    return forms.method_of(cls, "Schedule", method, _method_doc(cls))
+
+
+def _method_doc(cls: type[Primitive]) -> str:
+    """Documentation of the method that a primitive becomes, from its declaration."""
+    lines = [inspect.getdoc(cls) or "", *forms.parameters(cls)]
+    gives = {
+        "nothing": ("Schedule", "itself"),
+        "name": ("str", "the name that was made"),
+        "names": ("tuple of str", "the names that were made"),
+    }
+    kind, text = gives[cls.returns]
+    lines += ["", "Returns", "-------", kind, f"    {text.capitalize()}.", "", "Raises", "------", "ScheduleError"]
+    lines += [f"    {code!r}: {text}." for code, text in cls.codes.items()]
+    return "\n".join(lines)
+
+
 __all__ = [
     "COMMON_CODES",
     "Applied",
@@ -286,6 +336,7 @@ __all__ = [
     "decode",
     "encode",
     "from_json",
+    "method_of",
     "primitive",
     "registry",
 ]

@@ -6,12 +6,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING
 
 from workbench.ir.func import Func, Same
-
-if TYPE_CHECKING:
-    from workbench.schedule.primitive import Applied, Primitive
+from workbench.schedule.primitive import Applied, Primitive
 
 KEPT = 8
 

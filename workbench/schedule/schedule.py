@@ -10,18 +10,19 @@ from workbench.arguments import is_a, shown
 from workbench.errors import ScheduleError, UsageError, WorkbenchError, did_you_mean
 from workbench.ir.func import Buffer, Func, HoleInfo
 from workbench.ir.stmt import Block, For, blocks, loops
+from workbench.markup import Drawn
 from workbench.schedule import primitives, upper_services
 from workbench.schedule.hole_domain import Domain
 from workbench.schedule.holes import Row, complete_row
-from workbench.schedule.legal_moves import Move, Moves, judge_all, method_of
-from workbench.schedule.primitive import Json, Primitive, registry
+from workbench.schedule.legal_moves import Move, Moves, judge_all
+from workbench.schedule.primitive import Json, Primitive, method_of, registry
 from workbench.schedule.trace import script, trace_from_json, trace_to_json
 from workbench.schedule.undo_redo import State, States
 
 __all__ = ["Move", "Schedule", "primitives"]
 
 
-class Schedule(States):
+class Schedule(Drawn, States):
     """A function and the steps taken on it so far.
 
     Every primitive is a method (``s.split("i", [None, 8])``). A method moves the cursor on and returns the names that
@@ -215,9 +216,7 @@ class Schedule(States):
 
     def nest(self) -> str:
         """Text of the nest."""
-        from workbench.ir.text import printer
-
-        return printer.to_text(self.func)
+        return str(self.func)
 
     def to_json(self) -> list[Json]:
         """The trace as plain data: ``[{"primitive": name, "args": {...}}, ...]``."""
@@ -264,11 +263,6 @@ class Schedule(States):
     def __repr__(self) -> str:
         steps = "\n".join(f"# {k}: {p}" for k, p in enumerate(self.trace))
         return f"{steps}\n{self.nest()}" if steps else self.nest()
-
-    def _repr_html_(self) -> str:
-        from workbench.schedule.html import schedule_html
-
-        return schedule_html(self)
 
     # ----- running
 
