@@ -16,7 +16,7 @@ from workbench.errors import UsageError, WorkbenchError, did_you_mean
 T = TypeVar("T")
 
 _LONGEST = 80
-"""Characters of a name that an error repeats as it is."""
+"""Characters of a name that an error repeats as it is; a longer one is shortened."""
 
 
 class Registry(dict[str, T], Generic[T]):

@@ -18,9 +18,9 @@ from workbench.ir.stmt import blocks, loops
 from workbench.schedule.holes import Hole, divisors
 from workbench.schedule.size_limits import NUMBER_LIMIT
 
-#: Most parts that one step cuts a loop into; an extent below `NUMBER_LIMIT` has fewer prime factors.
+#: Parts that one step cuts a loop into; an extent below `NUMBER_LIMIT` has fewer prime factors.
 MOST_FACTORS = 32
-#: How deep lists lie in the arguments of a recorded step, at most.
+#: Lists inside each other in the arguments of a recorded step; steps need two. What is deeper is no step.
 DEEPEST = 4
 
 

@@ -13,6 +13,8 @@ from workbench.schedule import upper_services
 from workbench.schedule.legal_moves import Moves
 from workbench.schedule.schedule import Schedule
 
+#: Rows of a nest, steps and moves that a cell shows, and levels that it sets a row in; chosen so that a table fits a
+#: few screens. A last line tells of the rest.
 NEST_ROWS = 60
 STEPS = 60
 MOVES = 40

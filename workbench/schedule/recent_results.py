@@ -10,6 +10,7 @@ from collections import OrderedDict
 from workbench.ir.func import Func, Same
 from workbench.schedule.primitive import Applied, Primitive
 
+#: Results of steps; chosen: more than a person tries before taking one.
 KEPT = 8
 
 

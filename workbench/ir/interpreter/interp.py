@@ -53,7 +53,7 @@ _INFIX = {
 }
 #: Integer results of these may have to wrap.
 _WRAPPED = ("add", "sub", "mul", "neg", "abs")
-#: CPython compiles at most 20 nested blocks; a nest that gets this deep continues in a function of its own.
+#: Nested blocks of the text; a deeper nest continues in a function of its own, since CPython compiles at most 20.
 _MAX_DEPTH = 12
 
 

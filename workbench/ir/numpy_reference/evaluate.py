@@ -29,10 +29,11 @@ from workbench.ir.stmt import Block, For, Iter, Stmt, map_block
 
 Array: TypeAlias = NDArray[Any]
 
-#: Reductions over at most this many points run point by point, vectorised over space: NumPy is slow on
-#: short inner axes.
+#: Points; reductions over at most so many run point by point, vectorised over space: NumPy is slow on short inner
+#: axes. Chosen, with `_BUDGET`, so that the workloads of the tests stay within their time.
 _SHORT = 64
-#: Most elements that one intermediate array of a reduction may have; longer ones are cut along their leading axes.
+#: Elements of one intermediate array of a reduction; longer ones are cut along their leading axes, which bounds
+#: memory to 32 MB each.
 _BUDGET = 4_000_000
 _REDUCE: dict[str, Any] = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
 
-#: Batches of vector products up to this depth run point by point instead of through the matrix product.
+#: Terms of a sum; batches of vector products up to so many run point by point: `np.matmul` takes one call for each
+#: of the batch then. Chosen for depthwise convolutions.
 _DEGENERATE = 256
 
 

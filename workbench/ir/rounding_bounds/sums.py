@@ -15,11 +15,12 @@ from workbench.ir.numpy_reference.product import sum_of_products
 from workbench.ir.rounding_bounds.domain import OPERAND, Box, Domain, boxes, boxes_of
 from workbench.ir.rounding_bounds.values import LARGEST, UNIT, Array, Near, binary, double, rounded
 
-#: Elements of other intermediate arrays: few enough to stay in a cache.
+#: Elements of an intermediate array, 512 KB of doubles: few enough to stay in a cache of the second level.
 PIECE = 1 << 16
-#: Reductions over at most so many points run point by point: NumPy is slow on short inner axes.
+#: Points; reductions over at most so many run point by point: NumPy is slow on short inner axes. Chosen.
 _SHORT = 64
-#: Numbers below this part of the largest count for nothing in a bound: their products would be denormal.
+#: Part of the largest number; what is below it counts as that much in a bound: products in float32 would be denormal
+#: (below 1e-38), which is slow.
 _FAINT = 1e-18
 _FOLD: dict[str, Any] = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 

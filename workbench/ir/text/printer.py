@@ -52,6 +52,7 @@ from workbench.ir.stmt import Block, For, Note, Stmt
 from workbench.ir.winograd_weights import WinogradStep
 from workbench.legible import escaped
 
+#: Columns of a line; the head of a function or block that is longer has a line for each parameter or axis.
 WIDTH = 120
 NAME = r"[A-Za-z_]\w*(?:\.\w+)*"
 _WORDS = """for parallel vectorize unroll vthread intrin in block reduce when init hole relation require alias packed

@@ -12,7 +12,7 @@ from workbench.schedule.legality.affine_forms import evaluate_form
 from workbench.schedule.refusal import Point
 
 DEEPEST = 6
-"""Element-wise blocks behind each other that a value is followed through."""
+"""Element-wise blocks behind each other that a value is followed through; chosen. Deeper conflicts show no values."""
 
 _OPS: dict[str, Callable[[float, float], float]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "max": max, "min": min,

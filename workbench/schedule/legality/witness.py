@@ -28,15 +28,14 @@ from workbench.schedule.legality.conflict_values import effect_of
 from workbench.schedule.legality.readers_writers import chain, reduction_loops
 from workbench.schedule.refusal import Point, Witness
 
+# How far a search goes, chosen so that it takes milliseconds; a refusal is said without what it does not find.
+#: Iterations that are looked at.
 LIMIT = 4096
-"""Iterations that are looked at."""
-
+#: Rows of open numbers that are tried.
 FILLINGS = 4
-"""Rows of open numbers that are tried."""
-
+#: Pairs of iterations among which one is taken where the order is seen in the result.
 PAIRS = 64
-"""Pairs of iterations among which one is taken where the order is seen in the result."""
-
+#: Iterations of those loops of a writer that decide what it writes.
 _ELEMENTS = 1 << 18
 _Placed: TypeAlias = tuple[Block, tuple[For, ...]]
 _Ints: TypeAlias = NDArray[np.int64]
