@@ -62,8 +62,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _processes(config: pytest.Config) -> int | None:
     """Two processes for a run of a whole tier (`tiers.whole`) where there are two cores; else none but pytest's own.
 
-    So named files and folders, `-k`, what is slow or timed, and what somebody watches (``-s``, ``--pdb``, ``--trace``)
-    run in one process; ``-n`` overrules it.
+    The default run has a third process: its tests wait for half of their time, for a browser, a kernel, a measurement.
+    Named files and folders, `-k`, what is slow or timed, and what somebody watches (``-s``, ``--pdb``, ``--trace``) run
+    in one process; ``-n`` overrules it.
     """
     option = config.option
     everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not option.keyword
@@ -72,7 +73,9 @@ def _processes(config: pytest.Config) -> int | None:
         return None
     from workbench.host import usable_threads
 
-    return 2 if usable_threads() > 1 else None
+    if usable_threads() < 2:
+        return None
+    return 2 if option.markexpr in tiers.COMPUTING else 3
 
 
 @pytest.fixture(autouse=True, scope="session")

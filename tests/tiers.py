@@ -26,6 +26,8 @@ LONG = (
 )  # fmt: skip
 #: Tests with one of these are of that tier only, wherever they stand.
 OTHERS = ("checks", "slow", "bench", "real_models")
+#: Tiers whose tests compute all the time; those of the default run wait for half of it.
+COMPUTING = ("quick", "checks")
 
 
 def first(cases: Iterable[Any], count: int = 1) -> list[Any]:
@@ -40,9 +42,9 @@ def quick(path: Path) -> bool:
 
 
 def whole(config: pytest.Config) -> bool:
-    """Whether a whole tier is wanted that any machine can run in two processes."""
+    """Whether a whole tier is wanted that any machine can run in several processes."""
     wanted = str(config.option.markexpr)
-    return wanted in ("quick", "checks") or all(f"not {name}" in wanted for name in OTHERS)
+    return wanted in COMPUTING or all(f"not {name}" in wanted for name in OTHERS)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -7,12 +7,15 @@ import threading
 import time
 
 import pytest
+from short_runs import short_network_times
 from waiting import until
 
 from workbench import Session, Target, Task, workloads
 from workbench.session import apply_delta
 from workbench.session.state import results as measuring
 from workbench.session.state.results import Result
+
+__all__ = ["short_network_times"]  # a fixture
 
 
 class Mirror:

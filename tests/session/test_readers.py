@@ -30,7 +30,7 @@ from workbench.tune.options import TuneOptions
 from workbench.tune.run.start import tune
 
 #: Random logs, and in how many parts they are read.
-LOGS, PARTS = 1000, 7
+LOGS, PARTS = 1000, 14
 
 
 def told(*args: object) -> Any:

@@ -53,6 +53,16 @@ def chain(path, count=4, n=32):
     return load_onnx(models.save(path, nodes, {"x": [8, n]}, outputs, constants))
 
 
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory):
+    """A chain and the log of a short run of it."""
+    folder = tmp_path_factory.mktemp("chain")
+    graph, log = chain(folder / "m.onnx"), folder / "a.jsonl"
+    with tune(graph, trials=6, log=log, target=TARGET) as session:
+        assert session.wait(60)
+    return graph, log
+
+
 def test_equal_kernels_are_built_once(tmp_path, monkeypatch):
     built: list[Func] = []
     original = KernelBuilder.add
@@ -96,21 +106,20 @@ def test_a_partial_log_is_enough(tmp_path):
     assert caught.value.code == "log.other_model"
 
 
-def test_a_task_without_a_record_gets_the_nearest_one_adapted(tmp_path, capfd):
-    with tune(chain(tmp_path / "m.onnx"), trials=6, log=tmp_path / "a.jsonl", target=TARGET) as session:
-        assert session.wait(60)
+def test_a_task_without_a_record_gets_the_nearest_one_adapted(tuned, tmp_path, capfd):
+    _, log = tuned
     wider = chain(tmp_path / "w.onnx", n=48)
     with pytest.raises(LogError) as caught:
-        compile(wider, tmp_path / "a.jsonl", TARGET)
+        compile(wider, log, TARGET)
     assert caught.value.code == "log.other_model"
-    executable = compile(wider, tmp_path / "a.jsonl", TARGET, nearest=True)
+    executable = compile(wider, log, TARGET, nearest=True)
     assert executable.untuned == ()
     ((task, how),) = executable.borrowed.items()
     assert task == "matmul 8x48 · 48x48 + relu"
     assert "nearest of its kind is matmul 8x32 · 32x32 + relu (32 for 48" in how
     assert " trial " in how
     check(wider, executable)
-    arguments = ["run", tmp_path / "w.onnx", "--log", tmp_path / "a.jsonl", "--nearest", "--threads", 1]
+    arguments = ["run", tmp_path / "w.onnx", "--log", log, "--nearest", "--threads", 1]
     code, out, err = invoke(capfd, *arguments, "--json")
     assert code == 0
     assert json.loads(out)["borrowed"] == executable.borrowed
@@ -118,25 +127,20 @@ def test_a_task_without_a_record_gets_the_nearest_one_adapted(tmp_path, capfd):
     from onnx import helper
 
     path = models.save(tmp_path / "r.onnx", [helper.make_node("Relu", ["x"], ["y"])], {"x": [8, 32]}, {"y": [8, 32]})
-    other = compile(load_onnx(path), tmp_path / "a.jsonl", TARGET, nearest=True)  # nothing of its kind
+    other = compile(load_onnx(path), log, TARGET, nearest=True)  # nothing of its kind
     assert (other.borrowed, len(other.untuned)) == ({}, 1)
 
 
-def test_a_record_for_other_threads_is_used_and_told(tmp_path):
-    graph = chain(tmp_path / "m.onnx")
-    with tune(graph, trials=4, log=tmp_path / "a.jsonl", target=TARGET) as session:
-        assert session.wait(60)
-    assert compile(graph, tmp_path / "a.jsonl", TARGET).borrowed == {}
-    executable = compile(graph, tmp_path / "a.jsonl", Target.host(threads=2))
+def test_a_record_for_other_threads_is_used_and_told(tuned):
+    graph, log = tuned
+    assert compile(graph, log, TARGET).borrowed == {}
+    executable = compile(graph, log, Target.host(threads=2))
     assert [how.split(" for ", 1)[1] for how in executable.borrowed.values()] == ["threads=1 instead of 2"]
     assert executable.untuned == ()
 
 
-def test_a_record_of_a_machine_with_other_instructions_is_only_borrowed(tmp_path):
-    graph = chain(tmp_path / "m.onnx")
-    with tune(graph, trials=4, log=tmp_path / "a.jsonl", target=TARGET) as session:
-        assert session.wait(60)
-    log = load_log(tmp_path / "a.jsonl")
+def test_a_record_of_a_machine_with_other_instructions_is_only_borrowed(tuned, tmp_path):
+    graph, log = tuned[0], load_log(tuned[1])
     foreign = [dataclasses.replace(r, target="llvm -mcpu=other -mattr=+sve2 -threads=1") for r in log.records]
     write_log(tmp_path / "b.jsonl", log.header, foreign)
     assert len(compile(graph, tmp_path / "b.jsonl", TARGET).untuned) == 1
@@ -147,11 +151,8 @@ def test_a_record_of_a_machine_with_other_instructions_is_only_borrowed(tmp_path
     check(graph, executable)
 
 
-def test_a_trace_that_does_not_apply_is_reported(tmp_path):
-    graph = load_onnx(models.dense(tmp_path / "m.onnx"))
-    with tune(graph, trials=4, log=tmp_path / "a.jsonl", target=TARGET, only_tasks=[0]) as session:
-        session.wait(60)
-    log = load_log(tmp_path / "a.jsonl")
+def test_a_trace_that_does_not_apply_is_reported(tuned, tmp_path):
+    graph, log = tuned[0], load_log(tuned[1])
     step = {"primitive": "split", "args": {"loop": "nowhere", "factors": [None, 4]}}
     broken = [dataclasses.replace(r, trace=(step,)) for r in log.records]
     write_log(tmp_path / "b.jsonl", log.header, broken)
