@@ -268,7 +268,7 @@ MUTATIONS = (
         "maximum over channels",
     ),
     at(
-        f"{OPS}.math.arg:_Arg.permuted",
+        f"{OPS}.math.arg:Arg.permuted",
         "the axis stays",
         "perm.index(axis)}, out)",
         "axis}, out)",

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from graph.examples import Case, cases
 from graph.protos import node_of
 
 from workbench import te
 from workbench.errors import ModelError
-from workbench.graph.call import Case
 from workbench.graph.evaluation import evaluate as op_values
 from workbench.graph.opdef import registry
 from workbench.graph.ops.common import as_type
@@ -18,7 +18,7 @@ from workbench.ir import verify
 from workbench.ir.interpreter import interp
 from workbench.ir.numpy_reference.evaluate import evaluate
 
-EXAMPLES = [pytest.param(n, c, id=f"{n}-{c.label}") for n, d in registry().items() for c in d.cases()]
+EXAMPLES = [pytest.param(n, c, id=f"{n}-{c.label}") for n, d in registry().items() for c in cases(d)]
 #: Examples in our own layout, or of operators that are not in the opset of the example, have no ONNX form.
 ONNX_EXAMPLES = [p for p in EXAMPLES if "layout" not in p.values[1].attrs]
 #: Results of these have shapes that depend on values.
@@ -119,12 +119,12 @@ def test_the_registry_is_complete():
     assert set(wanted.split()) <= set(registry())
     for name, op in registry().items():
         assert op.__doc__, name
-        assert op.cases(), name
+        assert cases(op), name
         assert op.fusion in ("injective", "reduction", "complex", "opaque")
 
 
 def test_an_operator_that_can_only_be_folded_says_so():
-    case = registry()["Shape"].cases()[0]
+    case = cases(registry()["Shape"])[0]
     with pytest.raises(ModelError, match="no loop nest") as e:
         registry()["Shape"].lower(case.call("Shape"))
     assert e.value.code == "model.unsupported_op"

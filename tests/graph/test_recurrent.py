@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from graph.checks import kept
+from graph.examples import Case, cases
 from graph.mutation import Mutation, assert_noticed
 
 from workbench.graph import Graph, partition, run_reference
-from workbench.graph.call import Case
 from workbench.graph.graph import TensorType
 from workbench.graph.opdef import registry
 from workbench.graph.ops.nn.recurrent import MOST_STEPS
 from workbench.graph.passes import run_pass
 
 RECURRENT = ("RNN", "GRU", "LSTM")
-CASES = [pytest.param(n, c, id=f"{n}-{c.label}") for n in RECURRENT for c in registry()[n].cases()]
+CASES = [pytest.param(n, c, id=f"{n}-{c.label}") for n in RECURRENT for c in cases(registry()[n])]
 
 
 def net(name: str, case: Case, known: tuple[int, ...] = (1, 2, 3, 4, 7)) -> Graph:
@@ -38,7 +38,7 @@ def test_unrolled_recurrences_compute_the_same(name, case):
 
 @pytest.mark.parametrize("name", RECURRENT)
 def test_time_in_the_second_place(name):
-    case = next(c for c in registry()[name].cases() if c.label == "both ways")
+    case = next(c for c in cases(registry()[name]) if c.label == "both ways")
     x, w, r, b, lengths, *states = case.inputs
     turned = (x.swapaxes(0, 1), w, r, b, lengths, *(s.swapaxes(0, 1) for s in states))
     graph = net(name, replace(case, inputs=turned, attrs={**case.attrs, "layout": 1}))
@@ -54,7 +54,7 @@ def test_time_in_the_second_place(name):
 
 @pytest.mark.parametrize("name", RECURRENT)
 def test_what_stays_a_step_says_why(name):
-    case = next(c for c in registry()[name].cases() if c.label == "all")
+    case = next(c for c in cases(registry()[name]) if c.label == "all")
     long = replace(case, inputs=(np.zeros((MOST_STEPS + 1, 2, 4), np.float32), *case.inputs[1:]))
     uneven = replace(case, inputs=(*case.inputs[:4], np.array([3, 1], np.int32), *case.inputs[5:]))
     for graph, why in [
@@ -71,7 +71,7 @@ def test_what_stays_a_step_says_why(name):
 @pytest.mark.parametrize("direction", ["forward", "reverse"])
 def test_sequences_of_different_lengths_end_each_at_its_own_place(name, direction):
     """As onnxruntime has it: zeros behind the end, the last state is that of the end."""
-    case = next(c for c in registry()[name].cases() if c.label == "all")
+    case = next(c for c in cases(registry()[name]) if c.label == "all")
     attrs = {**case.attrs, "direction": direction}
     both = replace(case, inputs=(*case.inputs[:4], np.array([3, 1], np.int32), *case.inputs[5:]), attrs=attrs)
     every, *last = registry()[name].reference(both.call(name), *both.inputs)
@@ -87,7 +87,7 @@ def test_sequences_of_different_lengths_end_each_at_its_own_place(name, directio
 
 
 def _like(name: str, label: str) -> Graph:
-    return net(name, next(c for c in registry()[name].cases() if c.label == label))
+    return net(name, next(c for c in cases(registry()[name]) if c.label == label))
 
 
 def _bug(function: str, what: str, old: str, new: str, name: str, label: str) -> Mutation:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from workbench.errors import ModelError
-from workbench.graph.graph import Array, AttrValue, Node, TensorType
+from workbench.graph.graph import Array, Node, TensorType
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,26 +108,3 @@ class Call:
     def error(self, code: str, what: str, hint: str = "") -> ModelError:
         """Error about this node: ``Node 'x' (Conv) <what>.``"""
         return ModelError(f"model.{code}", f"Node {self.node.name!r} ({self.node.op}) {what}.", (self.node.name,), hint)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Case:
-    """Example of an operator: arrays (None = absent), attributes, which inputs are constants, and their names where
-    they matter.
-    """
-
-    label: str
-    inputs: tuple[Array | None, ...]
-    attrs: Mapping[str, AttrValue] = field(default_factory=dict)
-    const: tuple[int, ...] = ()
-    version: int = 18
-    outputs: int = 1
-    names: tuple[str, ...] = ()
-
-    def call(self, op: str) -> Call:
-        """The example as a call."""
-        names = self.names or tuple("" if a is None else f"x{i}" for i, a in enumerate(self.inputs))
-        node = Node(self.label, op, names, tuple(f"y{i}" for i in range(self.outputs)), self.attrs, "", self.version)
-        types = tuple(None if a is None else TensorType(a.shape, a.dtype.name) for a in self.inputs)
-        values = tuple(a if i in self.const else None for i, a in enumerate(self.inputs))
-        return Call(node, types, values)

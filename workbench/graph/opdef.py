@@ -1,7 +1,7 @@
 """Operators: one declared class each, from which everything about the operator is derived.
 
-A class says its `fusion` class, infers types (`infer`), computes with NumPy (`reference`), lowers to a tensor
-expression (`lower`) and lists small examples (`cases`). What else is to be known of it, from the word for a person to
+A class says its `fusion` class, infers types (`infer`), computes with NumPy (`reference`) and lowers to a tensor
+expression (`lower`). What else is to be known of it, from the word for a person to
 what becomes of it in another layout, is declared beside that: passes, task extraction and the contract tests ask the
 declaration. Adding an operator means adding one class to a file in ``ops/``.
 """
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from workbench import te
 from workbench.errors import ModelError, did_you_mean
-from workbench.graph.call import Call, Case
+from workbench.graph.call import Call
 from workbench.graph.facts import Input, Permuted, Weights, dims, snake_case
 from workbench.graph.graph import Array, Node, TensorType
 from workbench.provided import Provided
@@ -37,6 +37,8 @@ class OpDef:
     parameters: ClassVar[tuple[int, ...]] = ()  # inputs that are part of the code where they are constant: axes, shapes
     scalars: ClassVar[bool] = False  # constants with one element become numbers in the code (see `operand`)
     tensors: ClassVar[tuple[int, ...]] = ()  # inputs that stay arguments however small
+    result: ClassVar[str] = ""  # element type of the result, where it is always the same
+    typed_by: ClassVar[int] = 0  # the input that has the element type of the result
     by_type: ClassVar[bool] = False  # the result follows from the types of the inputs alone
     random: ClassVar[bool] = False  # another result each time: never computed ahead
     native: ClassVar[bool] = True  # declared here, not left to the onnx package
@@ -81,8 +83,16 @@ class OpDef:
         return self.multi or not any(node.outputs[1:])
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
-        """Types of the outputs."""
-        raise NotImplementedError
+        """Types of the outputs; that of the only one follows from `shape` and `dtype`."""
+        return (TensorType(self.shape(c), self.dtype(c)),)
+
+    def shape(self, c: Call) -> tuple[int, ...]:
+        """Shape of the first output."""
+        return c.shape(0)
+
+    def dtype(self, c: Call) -> str:
+        """Element type of the first output."""
+        return self.result or c.type(self.typed_by).dtype
 
     def reference(self, c: Call, *args: Any, **named: Any) -> Array | tuple[Array, ...]:
         """Values of the outputs, computed with NumPy; of the first one alone where a node seldom has more.
@@ -126,10 +136,6 @@ class OpDef:
         """Axis of the constant matrix of weights (input 1) that is summed over with the input's last; else None."""
         return None
 
-    def cases(self) -> list[Case]:
-        """Small examples, run by the contract tests."""
-        raise NotImplementedError
-
 
 #: Operators that are declared elsewhere, by domain, name and opset: those of the onnx package (`onnx.foreign`).
 foreign: Provided[[str, str, int], OpDef | None] = Provided("operators of the onnx package")
@@ -139,10 +145,10 @@ _T = TypeVar("_T", bound=type[OpDef])
 
 
 def operator(name: str, fusion: Fusion, *, domain: str = "", **facts: Any) -> Callable[[_T], _T]:
-    """Register a class as the operator `name`; `facts` are attributes of `OpDef`."""
-    assert all(hasattr(OpDef, k) for k in facts), facts
+    """Register a class as the operator `name`; `facts` are attributes of that class, most of them of `OpDef`."""
 
     def wrap(cls: _T) -> _T:
+        assert all(hasattr(cls, k) for k in facts), facts
         own = {"word": snake_case(name)} if not cls.word else {}
         members = {"name": name, "fusion": fusion, "__doc__": cls.__doc__, **own, **facts}
         _REGISTRY[domain, name] = type(name, (cls,), members)()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.graph.call import Call, Case
+from workbench.graph.call import Call
 from workbench.graph.facts import snake_case
 from workbench.graph.graph import Array, AttrValue, Node, TensorType
 from workbench.graph.model import Program
@@ -86,10 +86,6 @@ class Foreign(OpDef):
             what = f"cannot be computed by the reference implementation of the onnx package: {_short(e)}"
             raise c.error("reference_failed", what) from None
         return tuple(found)
-
-    def cases(self) -> list[Case]:
-        """None: the onnx package tests its own."""
-        return []
 
 
 @functools.cache

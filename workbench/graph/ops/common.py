@@ -220,13 +220,6 @@ def same(c: Call, i: int = 0) -> tuple[TensorType, ...]:
     return (c.type(i),)
 
 
-def sample(*shape: int, seed: int = 0, low: float | None = None) -> Array:
-    """Small seeded array for examples; normal, or uniform in [low, low + 1)."""
-    rng = np.random.default_rng(seed + sum(shape))
-    data = rng.standard_normal(shape) if low is None else rng.random(shape) + low
-    return data.astype(np.float32)
-
-
 def ints(*values: int) -> Array:
     """Vector of int64, as shape inputs are given."""
     return np.array(values, dtype=np.int64)

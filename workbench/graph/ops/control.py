@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from workbench.errors import ModelError
-from workbench.graph.call import Call, Case
-from workbench.graph.graph import Array, AttrValue, Node, TensorType
-from workbench.graph.model import Declared, Program
+from workbench.graph.call import Call
+from workbench.graph.graph import Array, Node, TensorType
+from workbench.graph.model import Program
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.reference import interpret
 
@@ -56,18 +56,6 @@ class _Control(OpDef):
         graph = body.typed(types, known)
         return tuple(graph.types[o] for o in body.outputs)
 
-    def cases(self) -> list[Case]:
-        one = Declared("v", "float32", None)
-        twice = Node("twice", "Add", ("v", "v"), ("w",))
-        half = Node("half", "Identity", ("outer",), ("w",))
-        return self.examples(
-            Program("twice", (twice,), (one,), ("w",)), Program("outer", (half,), (), ("w",), {}, ("outer",))
-        )
-
-    def examples(self, step: Program, branch: Program) -> list[Case]:
-        """Cases made of a body that doubles its input and one that gives what it captured."""
-        raise NotImplementedError
-
 
 @operator("If", "opaque")
 class If(_Control):
@@ -89,15 +77,6 @@ class If(_Control):
     def reference(self, c: Call, *args: Any) -> tuple[Array, ...]:
         chosen = "then_branch" if bool(np.asarray(args[0]).reshape(-1)[0]) else "else_branch"
         return self.run(c, self.body(c, chosen), args, ())
-
-    def examples(self, step: Program, branch: Program) -> list[Case]:
-        other = Program("negated", (Node("neg", "Neg", ("outer",), ("w",)),), (), ("w",), {}, ("outer",))
-        attrs: dict[str, AttrValue] = {"then_branch": branch, "else_branch": other, "captures": ("outer",)}
-        x = np.arange(6, dtype=np.float32)
-        return [Case(label, (np.array(cond), x), attrs, names=("cond", "outer")) for label, cond in _SIDES]
-
-
-_SIDES = (("then", True), ("else", False))
 
 
 @operator("Loop", "opaque")
@@ -124,12 +103,6 @@ class Loop(_Control):
         if not count and stacked:
             raise c.error("dynamic_shape", "ends before its first iteration, so that results to stack have no shape")
         return (*state, *(np.stack(s) for s in stacked))
-
-    def examples(self, step: Program, branch: Program) -> list[Case]:
-        ins = (Declared("i", "int64", ()), Declared("c", "bool", ()), Declared("v", "float32", None))
-        nodes = (*step.nodes, Node("copy", "Identity", ("w",), ("s",)), Node("on", "Identity", ("c",), ("d",)))
-        body = Program("body", nodes, ins, ("d", "w", "s"))
-        return [Case("three times", (np.array(3), np.array(True), np.ones(2, np.float32)), {"body": body}, outputs=2)]
 
 
 @operator("Scan", "opaque")
@@ -178,10 +151,3 @@ class Scan(_Control):
         turn = c.get_ints("scan_output_directions") or (0,) * len(columns)
         stacked = [np.stack(col[::-1] if t else col, axis=a) for col, a, t in zip(columns, outs, turn, strict=True)]
         return (*state, *stacked)
-
-    def examples(self, step: Program, branch: Program) -> list[Case]:
-        ins = (Declared("a", "float32", None), Declared("b", "float32", None))
-        nodes = (Node("sum", "Add", ("a", "b"), ("s",)), Node("out", "Identity", ("s",), ("t",)))
-        body = Program("body", nodes, ins, ("s", "t"))
-        x = np.arange(6, dtype=np.float32).reshape(3, 2)
-        return [Case("sums", (np.zeros(2, np.float32), x), {"body": body, "num_scan_inputs": 1}, outputs=2)]

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call, Case
+from workbench.graph.call import Call
 from workbench.graph.facts import Permuted, left_axes
-from workbench.graph.graph import Array, TensorType
+from workbench.graph.graph import Array
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import Idx, compute, ints, sample
+from workbench.graph.ops.common import Idx, compute
 
 
 def counted(c: Call, i: int, value: te.Value, extent: int) -> te.Value:
@@ -59,10 +59,10 @@ class _Picking(OpDef):
 class Gather(_Picking):
     """Slices along one axis, by number."""
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         x, axis = c.shape(0), c.axis(c.get_int("axis", 0), len(c.shape(0)))
         self.check_index(c, x[axis : axis + 1])
-        return (TensorType((*x[:axis], *c.shape(1), *x[axis + 1 :]), c.type(0).dtype),)
+        return (*x[:axis], *c.shape(1), *x[axis + 1 :])
 
     def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted | None:
         axis, index = c.get_int("axis", 0) % len(perm), len(c.shape(1))
@@ -81,30 +81,19 @@ class Gather(_Picking):
             at = self.index(c, index, i[axis : axis + width], x.shape[axis])
             return x[(*i[:axis], at, *i[axis + width :])]
 
-        return compute(self.infer(c)[0].shape, body, c.name("gather"))
-
-    def cases(self) -> list[Case]:
-        table, ids = sample(5, 4), np.array([[0, 4, -5], [-1, 2, 2]], np.int64)
-        return [
-            Case("one", (sample(3, 4, 2), np.array(1, np.int64)), {"axis": 1}, const=(1,)),
-            Case("negative", (sample(3, 4), ints(-1)), const=(1,)),
-            Case("known", (table, ints(3, 0, 1, 3)), const=(1,)),
-            Case("rows", (table, ids)),
-            Case("columns", (sample(2, 3, 4), np.array([3, -1], np.int32)), {"axis": 2}),
-            Case("one at run time", (table, np.array(-2, np.int64)), {"axis": 1}),
-        ]
+        return compute(self.shape(c), body, c.name("gather"))
 
 
 @operator("GatherElements", "injective", picks=True)
 class GatherElements(_Picking):
     """Elements along one axis, each by a number of its own."""
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         x, index, axis = c.shape(0), c.shape(1), c.axis(c.get_int("axis", 0), len(c.shape(0)))
         if len(x) != len(index) or any(b > a for d, (a, b) in enumerate(zip(x, index, strict=True)) if d != axis):
             raise c.error("shape_mismatch", f"picks {list(index)} elements of {list(x)} along axis {axis}")
         self.check_index(c, x[axis : axis + 1])
-        return (TensorType(index, c.type(0).dtype),)
+        return index
 
     def reference(self, c: Call, x: Array, index: Array) -> Array:
         axis = c.axis(c.get_int("axis", 0), x.ndim)
@@ -120,12 +109,6 @@ class GatherElements(_Picking):
             return x[tuple(at if d == axis else v for d, v in enumerate(i))]
 
         return compute(c.shape(1), body, c.name("gather"))
-
-    def cases(self) -> list[Case]:
-        return [
-            Case("rows", (sample(3, 4), np.array([[2, 0, -1], [1, -3, 0]], np.int64))),
-            Case("columns", (sample(2, 3, 4), np.array([[[3, -1, 0, 0, 2]]], np.int32)), {"axis": -1}),
-        ]
 
 
 @operator("GatherND", "injective", picks=True)
@@ -145,10 +128,10 @@ class GatherND(_Picking):
             raise c.error("shape_mismatch", f"shares {batch} dimensions of {list(x)} with {list(index)}")
         return batch, index[-1]
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         batch, width = self.parts(c)
         self.check_index(c, c.shape(0)[batch : batch + width])
-        return (TensorType((*c.shape(1)[:-1], *c.shape(0)[batch + width :]), c.type(0).dtype),)
+        return (*c.shape(1)[:-1], *c.shape(0)[batch + width :])
 
     def reference(self, c: Call, x: Array, index: Array) -> Array:
         batch, width = self.parts(c)
@@ -164,12 +147,4 @@ class GatherND(_Picking):
             picked = [counted(c, 1, index[(*i[:rank], k)], x.shape[batch + k]) for k in range(width)]
             return x[(*i[:batch], *picked, *i[rank:])]
 
-        return compute(self.infer(c)[0].shape, body, c.name("gather"))
-
-    def cases(self) -> list[Case]:
-        pairs = np.array([[0, 1], [2, -1], [-3, 0]], np.int64)
-        return [
-            Case("elements", (sample(3, 4), pairs)),
-            Case("slices", (sample(3, 4, 2), pairs)),
-            Case("shared", (sample(2, 3, 4), np.array([[[1], [-1]], [[0], [2]]], np.int64)), {"batch_dims": 1}),
-        ]
+        return compute(self.shape(c), body, c.name("gather"))

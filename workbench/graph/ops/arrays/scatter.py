@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call, Case
-from workbench.graph.graph import Array, TensorType
+from workbench.graph.call import Call
+from workbench.graph.graph import Array
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.arrays.gather import counted
-from workbench.graph.ops.common import compute, lowest, sample
+from workbench.graph.ops.common import compute, lowest
 
 #: Most numbers that an element of the result looks at (on average), and the most comparisons of any nest.
 MOST_LOOKS, MOST_COMPARISONS = 16, 1 << 18
@@ -39,11 +39,11 @@ def _highest(dtype: str) -> float | int:
 class _Scatter(OpDef):
     """What both share: the result is the tensor with some elements replaced, or joined by an operation."""
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         if c.type(1).dtype not in ("int32", "int64"):
             raise c.error("unsupported_dtype", f"takes {c.type(1).dtype} for an index", "cast it to int64")
         self.check(c)
-        return (c.type(0),)
+        return c.shape(0)
 
     def check(self, c: Call) -> None:
         """Refuse shapes that do not belong together."""
@@ -146,18 +146,6 @@ class ScatterElements(_Scatter):
         new = compute(x.shape, joined, c.name("new"))
         return compute(x.shape, lambda *i: _JOIN[how](x[i], new[i]), c.name("scatter"))
 
-    def cases(self) -> list[Case]:
-        x, at, new = sample(3, 4), np.array([[2, 0, -1, 1], [1, -3, 0, 0]], np.int64), sample(2, 4)
-        part = np.array([[1, -1, 0]], np.int32)
-        same = np.array([[1, 1, 1, 1], [1, -2, 0, 0]], np.int64)
-        joined = [Case(how, (x, same, new), {"reduction": how}, version=18) for how in _JOIN]
-        return [
-            Case("rows", (x, at, new)),
-            Case("columns of the first row", (x, part, sample(1, 3)), {"axis": 1}),
-            Case("whole numbers", ((x * 9).astype(np.int64), at, (new * 9).astype(np.int64))),
-            *joined,
-        ]  # fmt: skip
-
 
 @operator("ScatterND", "opaque")
 class ScatterND(_Scatter):
@@ -215,15 +203,3 @@ class ScatterND(_Scatter):
             return te.select(found >= 0, values[(*at, *i[width:])], x[i])
 
         return compute(x.shape, body, c.name("scatter"))
-
-    def cases(self) -> list[Case]:
-        x, pairs = sample(3, 4, 2), np.array([[0, 1], [2, -1], [-2, 0]], np.int64)
-        same = np.array([[0, 1], [2, -1], [0, 1]], np.int64)
-        grid = np.array([[[0, 1], [2, 3]], [[1, 1], [2, 0]]], np.int64)
-        joined = [Case(how, (x, same, sample(3, 2)), {"reduction": how}, version=18) for how in _JOIN]
-        return [
-            Case("slices", (x, pairs, sample(3, 2))),
-            Case("elements", (sample(3, 4), pairs, sample(3))),
-            Case("in two dimensions", (x, grid, sample(2, 2, 2))),
-            *joined,
-        ]

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call, Case
+from workbench.graph.call import Call
 from workbench.graph.graph import Array, Node, TensorType
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import compute, ints, sample
+from workbench.graph.ops.common import compute
 
 
 def _view(c: Call, x: te.Tensor, shape: tuple[int, ...]) -> te.Tensor:
@@ -62,9 +62,6 @@ class _Reshaping(OpDef):
         """Shape of the result."""
         raise NotImplementedError
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
-        return (TensorType(self.shape(c), c.type(0).dtype),)
-
     def reference(self, c: Call, x: Array, *_: Any) -> Array | tuple[Array, ...]:
         return x.reshape(self.shape(c))
 
@@ -96,15 +93,6 @@ class Reshape(_Reshaping):
             raise c.error("shape_mismatch", f"cannot reshape {list(x)} to {list(want)}")
         return tuple(dims)
 
-    def cases(self) -> list[Case]:
-        x = sample(2, 3, 4)
-        return [
-            Case("flat", (x, ints(6, 4)), const=(1,)),
-            Case("split", (x, ints(2, 3, 2, 2)), const=(1,)),
-            Case("rest", (x, ints(0, -1)), const=(1,)),
-            Case("channel groups", (sample(1, 6, 2, 2), ints(1, 2, 3, 2, 2)), const=(1,)),
-        ]
-
 
 @operator("Flatten", "injective", view=True)
 class Flatten(_Reshaping):
@@ -115,9 +103,6 @@ class Flatten(_Reshaping):
         axis = c.get_int("axis", 1)
         axis = len(x) if axis == len(x) else c.axis(axis, len(x))
         return math.prod(x[:axis]), math.prod(x[axis:])
-
-    def cases(self) -> list[Case]:
-        return [Case("default", (sample(2, 3, 4),)), Case("axis", (sample(2, 3, 4),), {"axis": 2})]
 
 
 @operator("Squeeze", "injective", view=True)
@@ -133,14 +118,6 @@ class Squeeze(_Reshaping):
         if any(x[a] != 1 for a in axes):
             raise c.error("shape_mismatch", f"drops a dimension that is not 1 from {list(x)}")
         return tuple(e for d, e in enumerate(x) if d not in axes)
-
-    def cases(self) -> list[Case]:
-        x = sample(1, 3, 1, 4)
-        return [
-            Case("attribute", (x,), {"axes": (0,)}, version=11),
-            Case("input", (x, ints(2)), const=(1,)),
-            Case("all", (x,)),
-        ]
 
 
 @operator("Unsqueeze", "injective", view=True)
@@ -160,12 +137,6 @@ class Unsqueeze(_Reshaping):
         rest = iter(x)
         return tuple(1 if d in axes else next(rest) for d in range(rank))
 
-    def cases(self) -> list[Case]:
-        return [
-            Case("attribute", (sample(3, 4),), {"axes": (0, 2)}, version=11),
-            Case("input", (sample(3, 4), ints(-1)), const=(1,)),
-        ]
-
 
 @operator("Identity", "injective", elementwise=True, view=True)
 class Identity(_Reshaping):
@@ -173,9 +144,6 @@ class Identity(_Reshaping):
 
     def shape(self, c: Call) -> tuple[int, ...]:
         return c.shape(0)
-
-    def cases(self) -> list[Case]:
-        return [Case("2d", (sample(3, 4),))]
 
 
 @operator("Optional", "injective", elementwise=True, view=True)
@@ -202,16 +170,15 @@ class OptionalGetElement(Optional):
 class OptionalHasElement(OpDef):
     """Whether a value is there."""
 
+    result = "bool"
+
     multi = True
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
-        return (TensorType((), "bool"),)
+    def shape(self, c: Call) -> tuple[int, ...]:
+        return ()
 
     def reference(self, c: Call, x: Any = None) -> tuple[Any, ...]:
         return (np.array(x is not None),)
-
-    def cases(self) -> list[Case]:
-        return [Case("tensor", (sample(2, 3),)), Case("nothing", ())]
 
 
 @operator("Dropout", "injective", elementwise=True, view=True)
@@ -234,21 +201,17 @@ class Dropout(_Reshaping):
     def reference(self, c: Call, x: Array, *_: Any) -> tuple[Array, ...]:
         return x, np.ones(x.shape, bool)
 
-    def cases(self) -> list[Case]:
-        return [
-            Case("opset 9", (sample(3, 4),), {"ratio": 0.5}, version=9),
-            Case("mask", (sample(3, 4),), outputs=2, version=9),
-        ]
-
 
 @operator("Shape", "opaque")
 class Shape(OpDef):
     """The shape, as a constant."""
 
+    result = "int64"
+
     by_type = True
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
-        return (TensorType((len(self._dims(c)),), "int64"),)
+    def shape(self, c: Call) -> tuple[int, ...]:
+        return (len(self._dims(c)),)
 
     def _dims(self, c: Call) -> tuple[int, ...]:
         x = c.shape(0)
@@ -257,24 +220,20 @@ class Shape(OpDef):
     def reference(self, c: Call, *_: Any) -> Array:
         return np.array(self._dims(c), dtype=np.int64)
 
-    def cases(self) -> list[Case]:
-        return [Case("all", (sample(2, 3, 4),)), Case("part", (sample(2, 3, 4),), {"start": 1, "end": -1})]
-
 
 @operator("Size", "opaque")
 class Size(OpDef):
     """The number of elements, as a constant."""
 
+    result = "int64"
+
     by_type = True
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
-        return (TensorType((), "int64"),)
+    def shape(self, c: Call) -> tuple[int, ...]:
+        return ()
 
     def reference(self, c: Call, *_: Any) -> Array:
         return np.array(c.type(0).size, dtype=np.int64)
-
-    def cases(self) -> list[Case]:
-        return [Case("all", (sample(2, 3, 4),)), Case("one", (np.array(1.0, np.float32),))]
 
 
 @operator("Constant", "opaque")
@@ -297,13 +256,6 @@ class Constant(OpDef):
             "unsupported_attr", f"has a value of a kind that is not supported: {', '.join(c.node.attrs) or 'none'}"
         )
 
-    def cases(self) -> list[Case]:
-        return [
-            Case("tensor", (), {"value": sample(2, 2)}),
-            Case("ints", (), {"value_ints": (1, 2)}),
-            Case("float", (), {"value_float": 0.5}),
-        ]
-
 
 @operator("ConstantOfShape", "opaque")
 class ConstantOfShape(OpDef):
@@ -323,12 +275,6 @@ class ConstantOfShape(OpDef):
         value = self._value(c)
         return np.full(tuple(int(d) for d in x), value.reshape(-1)[0], value.dtype)
 
-    def cases(self) -> list[Case]:
-        return [
-            Case("default", (ints(2, 3),), const=(0,)),
-            Case("value", (ints(4),), {"value": np.array([7], np.int64)}, const=(0,)),
-        ]
-
 
 @operator("Range", "opaque")
 class Range(OpDef):
@@ -336,11 +282,11 @@ class Range(OpDef):
 
     parameters = (0, 1, 2)
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         start, limit, step = (c.constant(i, "bounds").reshape(()).item() for i in range(3))
         if not step or not all(map(math.isfinite, (start, limit, step))):
             raise c.error("invalid_graph", f"counts from {start} to {limit} by {step}")
-        return (TensorType((self._count(start, limit, step),), c.type(0).dtype),)
+        return (self._count(start, limit, step),)
 
     def _count(self, start: float, limit: float, step: float) -> int:
         exact = -((start - limit) // step) if isinstance(step, int) else math.ceil((limit - start) / step)
@@ -350,11 +296,3 @@ class Range(OpDef):
         start, limit, step = (a.reshape(()) for a in args)
         count = self._count(start.item(), limit.item(), step.item())
         return np.asarray(start + np.arange(count, dtype=start.dtype) * step)
-
-    def cases(self) -> list[Case]:
-        return [
-            Case("up", (np.array(1), np.array(8), np.array(3)), const=(0, 1, 2)),
-            Case("down", (np.array(5), np.array(-2), np.array(-2)), const=(0, 1, 2)),
-            Case("none", (np.array(5), np.array(5), np.array(1)), const=(0, 1, 2)),
-            Case("fractions", tuple(np.array(v, np.float32) for v in (0, 1, 0.25)), const=(0, 1, 2)),
-        ]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from workbench.graph.call import Call, Case
+from workbench.graph.call import Call
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
 
@@ -29,6 +29,3 @@ class StringNormalizer(OpDef):
         words = {same(str(s)) for s in stop} if isinstance(stop, tuple) else set()
         kept = [_CASES[action](str(t)) for t in x.reshape(-1) if same(str(t)) not in words]
         return np.array(kept or [""], object).reshape((1, -1) if x.ndim == 2 else -1)
-
-    def cases(self) -> list[Case]:
-        return [Case("upper", (np.array(["a", "of", "B"], object),), {"case_change_action": "UPPER", "locale": "C"})]

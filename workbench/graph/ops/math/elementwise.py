@@ -1,8 +1,7 @@
-"""Element-wise operators: unary, binary with broadcasting, and clipping."""
+"""Element-wise operators: arithmetic, comparisons, logic, choosing by a condition, and clipping."""
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -10,75 +9,145 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call, Case
+from workbench.graph.call import Call
 from workbench.graph.facts import DATA, Input
-from workbench.graph.graph import Array, Node, TensorType
+from workbench.graph.graph import Array, Node
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import at, broadcast_shape, compute, operand, same, sample
+from workbench.graph.ops.common import at, broadcast_shape, compute, operand
+from workbench.graph.ops.pointwise import Broadcast, Pointwise, pointwise
 from workbench.ir.dtypes import is_float
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
-def _np_erf(x: Array) -> Array:
-    return np.asarray(_erf(x), dtype=x.dtype)
+def _sigmoid(x: Array) -> Array:
+    e = np.exp(-np.abs(x))  # does not overflow
+    return np.asarray(np.where(x >= 0, 1, e) / (1 + e))
 
 
-def _np_sigmoid(x: Any) -> Any:
-    return np.exp(-np.logaddexp(0, -x))  # does not overflow
+def _divide(a: Any, b: Any) -> Any:
+    """Quotient; integers are truncated towards zero, as ONNX asks."""
+    if np.issubdtype(np.asarray(a).dtype, np.integer):
+        down = np.floor_divide(a, b)
+        return down + ((np.remainder(a, b) != 0) & ((a < 0) != (b < 0)))
+    return a / b
 
 
-def _always(value: te.Value) -> Callable[[Any], te.Value]:
-    return lambda idx: value
+def _power(a: te.Value, b: te.Value) -> te.Value:
+    return te.power(a, b if b.dtype == a.dtype else te.cast(b, a.dtype))
 
 
-class _Unary(OpDef):
-    numpy: Callable[[Any], Any]
-    scalar: Callable[[Any], te.Value]
-    stage = ""
-    low: float | None = None
+# ---- of one input ----------------------------------------------------------------------------------------------------
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
-        return same(c)
-
-    def reference(self, c: Call, x: Array) -> Array:
-        return np.asarray(type(self).numpy(x)).astype(x.dtype, copy=False)
-
-    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
-        fn = type(self).scalar
-        return compute(x.shape, lambda *i: fn(x[i]), c.name(self.stage))
-
-    def cases(self) -> list[Case]:
-        return [Case("2d", (sample(3, 5, low=self.low),)), Case("4d", (sample(1, 4, 3, 2, low=self.low),))]
-
-
-def _unary(
-    name: str,
-    numpy: Callable[[Any], Any],
-    scalar: Callable[[Any], te.Value],
-    doc: str,
-    low: float | None = None,
-    **facts: Any,
-) -> None:
-    steps = {"numpy": staticmethod(numpy), "scalar": staticmethod(scalar), "stage": name.lower(), "low": low}
-    operator(name, "injective", elementwise=True, **facts)(type(name, (_Unary,), {**steps, "__doc__": doc}))
-
-
-_unary(
-    "Relu", lambda x: np.maximum(x, 0), lambda v: te.maximum(v, 0.0), "max(x, 0)", idempotent=True, not_negative=True
+pointwise(
+    "Relu", "max(x, 0)", lambda x: np.maximum(x, 0), lambda v: te.maximum(v, 0.0), idempotent=True, not_negative=True
 )
-_unary("Sigmoid", _np_sigmoid, te.sigmoid, "1 / (1 + exp(-x))", not_negative=True)
-_unary("Tanh", np.tanh, te.tanh, "Hyperbolic tangent.")
-_unary("Exp", np.exp, te.exp, "Exponential.", not_negative=True)
-_unary("Log", np.log, te.log, "Natural logarithm.", low=0.1)
-_unary("Sqrt", np.sqrt, te.sqrt, "Square root.", low=0.1, not_negative=True)
-_unary("Neg", np.negative, lambda v: -v, "Negation.", involution=True)
-_unary("Abs", np.abs, te.abs, "Absolute value.", idempotent=True, not_negative=True)
-_unary("Erf", _np_erf, te.erf, "Error function.")
-_unary("Floor", np.floor, te.floor, "Largest integer not above.", idempotent=True)
-_unary("Ceil", np.ceil, te.ceil, "Smallest integer not below.", idempotent=True)
-_unary("Round", np.rint, te.round, "Nearest integer; of two that are equally near, the even one.", idempotent=True)
-_unary("Reciprocal", np.reciprocal, lambda v: 1.0 / v, "1 / x", low=0.5)
+pointwise("Sigmoid", "1 / (1 + exp(-x))", _sigmoid, te.sigmoid, not_negative=True)
+pointwise("Tanh", "Hyperbolic tangent.", np.tanh, te.tanh)
+pointwise("Exp", "Exponential.", np.exp, te.exp, not_negative=True)
+pointwise("Log", "Natural logarithm.", np.log, te.log, low=0.1)
+pointwise("Sqrt", "Square root.", np.sqrt, te.sqrt, low=0.1, not_negative=True)
+pointwise("Neg", "Negation.", np.negative, lambda v: -v, involution=True)
+pointwise("Abs", "Absolute value.", np.abs, te.abs, idempotent=True, not_negative=True)
+pointwise("Erf", "Error function.", _erf, te.erf)
+pointwise("Floor", "Largest integer not above.", np.floor, te.floor, idempotent=True)
+pointwise("Ceil", "Smallest integer not below.", np.ceil, te.ceil, idempotent=True)
+pointwise("Round", "Nearest integer; of two that are equally near, the even one.", np.rint, te.round, idempotent=True)
+pointwise("Reciprocal", "1 / x", np.reciprocal, lambda v: 1.0 / v, low=0.5)
+pointwise(
+    "Not", "Whether the value is false.", np.logical_not, te.logical_not, result="bool", boolean=True, involution=True
+)
+pointwise("IsNaN", "Whether the value is not a number.", np.isnan, lambda v: te.not_equal(v, v), result="bool")
+
+# ---- of several inputs -----------------------------------------------------------------------------------------------
+
+_TWO: dict[str, Any] = {"base": Broadcast}
+_ANY: dict[str, Any] = {**_TWO, "variadic": True, "commutative": True}
+_TRUTH: dict[str, Any] = {**_TWO, "result": "bool"}
+_LOGIC: dict[str, Any] = {**_TRUTH, "boolean": True, "commutative": True}
+_BIASES, _SCALES = (Input("bias"), Input("bias")), (Input("scale"), Input("scale"))
+
+
+def _add(a: te.Value, b: te.Value) -> te.Value:
+    return a + b
+
+
+pointwise("Add", "Sum of two tensors.", np.add, _add, commutative=True, identity=0, inputs=_BIASES, **_TWO)
+pointwise("Sub", "Difference.", np.subtract, lambda a, b: a - b, identity=0, **_TWO)
+pointwise("Mul", "Product.", np.multiply, lambda a, b: a * b, commutative=True, identity=1, inputs=_SCALES, **_TWO)
+pointwise("Div", "Quotient.", _divide, lambda a, b: a / b, low=0.5, identity=1, **_TWO)
+pointwise(
+    "Pow", "Power; the exponent is converted to the type of the base.", np.power, _power,
+    low=0.5, identity=1, mixed=True, **_TWO,
+)  # fmt: skip
+pointwise("Max", "Largest of its inputs.", np.maximum, te.maximum, **_ANY)
+pointwise("Min", "Smallest of its inputs.", np.minimum, te.minimum, **_ANY)
+pointwise("Sum", "Sum of its inputs.", np.add, _add, identity=0, word="add", **_ANY)
+pointwise("Mean", "Mean of its inputs.", np.add, _add, mean=True, **_ANY)
+pointwise("Equal", "Whether two values are equal.", np.equal, te.equal, commutative=True, **_TRUTH)
+pointwise("Less", "Whether the first value is smaller.", np.less, lambda a, b: a < b, **_TRUTH)
+pointwise("LessOrEqual", "Whether the first value is smaller or equal.", np.less_equal, lambda a, b: a <= b, **_TRUTH)
+pointwise("Greater", "Whether the first value is larger.", np.greater, lambda a, b: a > b, **_TRUTH)
+pointwise(
+    "GreaterOrEqual", "Whether the first value is larger or equal.", np.greater_equal, lambda a, b: a >= b, **_TRUTH
+)
+pointwise("And", "Whether both are true.", np.logical_and, te.logical_and, identity=True, **_LOGIC)
+pointwise("Or", "Whether one is true.", np.logical_or, te.logical_or, identity=False, **_LOGIC)
+pointwise("Xor", "Whether exactly one is true.", np.logical_xor, te.not_equal, identity=False, **_LOGIC)
+
+
+class Slope(Pointwise):
+    """The second input broadcasts to the first."""
+
+    def accepts(self, node: Node) -> bool:
+        return node.version >= 7  # before, the slope had one element per channel
+
+    def shape(self, c: Call) -> tuple[int, ...]:
+        if broadcast_shape(c, [c.shape(0), c.shape(1)]) != c.shape(0):
+            text = f"has a slope of shape {list(c.shape(1))} for an input of shape {list(c.shape(0))}"
+            raise c.error("shape_mismatch", text)
+        return c.shape(0)
+
+
+pointwise(
+    "PRelu",
+    "x where x >= 0, else slope * x, with a slope that broadcasts.",
+    lambda x, slope: np.where(x >= 0, x, x * slope),
+    lambda v, slope: te.select(v >= 0.0, v, v * slope),
+    Slope,
+    arity=2,
+    inputs=(DATA, Input("scale")),
+)
+
+
+# ---- choosing and clipping ------------------------------------------------------------------------------------------
+
+
+@operator("Where", "injective", elementwise=True)
+class Where(OpDef):
+    """The second value where the first is true, else the third, under broadcasting."""
+
+    scalars = broadcasts = True
+
+    def shape(self, c: Call) -> tuple[int, ...]:
+        return broadcast_shape(c, [c.shape(k) for k in range(3)])
+
+    def dtype(self, c: Call) -> str:
+        a, b = c.type(1).dtype, c.type(2).dtype
+        if a != b or c.type(0).dtype != "bool":
+            raise c.error("shape_mismatch", f"chooses by {c.type(0).dtype} between {a} and {b}")
+        return a
+
+    def reference(self, c: Call, cond: Array, a: Array, b: Array) -> Array:
+        return np.asarray(np.where(cond, a, b))
+
+    def lower(self, c: Call, *args: Any) -> te.Tensor:
+        shape, cond = self.shape(c), c.values[0]
+        a, b = operand(c, 1, args), operand(c, 2, args)
+        if cond is not None and cond.size == 1:
+            chosen = a if cond.reshape(-1)[0] else b
+            return compute(shape, lambda *i: chosen(i), c.name("where"))
+        return compute(shape, lambda *i: te.select(at(args[0], i), a(i), b(i)), c.name("where"))
 
 
 def largest(dtype: str) -> float | None:
@@ -92,9 +161,6 @@ class Clip(OpDef):
 
     scalars = True
     tensors = (0,)
-
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
-        return same(c)
 
     def _attributes(self, c: Call) -> tuple[float | None, float | None]:
         low, high = (c.get_float(k, 0.0) if k in c.node.attrs else None for k in ("min", "max"))
@@ -113,9 +179,12 @@ class Clip(OpDef):
         return np.asarray(x if hi is None else np.minimum(x, hi))
 
     def lower(self, c: Call, x: te.Tensor, *limits: te.Tensor | None) -> te.Tensor:
-        lo, hi = (None if v is None else _always(te.const(v, x.dtype)) for v in self._open(c))
+        def fixed(v: float | None) -> Callable[[Any], te.Value] | None:
+            return None if v is None else lambda idx: te.const(v, x.dtype)
+
+        lo, hi = map(fixed, self._open(c))
         if c.version < 11:
-            given = [None if v is None else _always(te.const(v, x.dtype)) for v in self._attributes(c)]
+            given = [*map(fixed, self._attributes(c))]
         else:
             given = [operand(c, i, (x, *limits)) if c.has(i) else None for i in (1, 2)]
         lo, hi = given[0] or lo, given[1] or hi
@@ -126,141 +195,3 @@ class Clip(OpDef):
             return v if hi is None else te.minimum(v, hi(i))
 
         return compute(x.shape, body, c.name("clip"))
-
-    def cases(self) -> list[Case]:
-        lo, hi = np.float32(-0.5), np.float32(0.5)
-        return [
-            Case("opset6", (sample(3, 5),), {"min": 0.0, "max": 0.7}, version=6),
-            Case("opset6 open", (sample(3, 5),), {"min": 0.0}, version=6),
-            Case("inputs", (sample(3, 5), np.array(lo), np.array(hi)), const=(1, 2)),
-            Case("only max", (sample(3, 5), None, np.array(hi)), const=(2,)),
-            Case("computed", (sample(3, 5), np.array(lo), np.array(hi))),
-        ]
-
-
-class Broadcast(OpDef):
-    """Operators of tensors that broadcast to one shape."""
-
-    numpy: Callable[[Any, Any], Any]
-    scalar: Callable[[Any, Any], te.Value]
-    stage = ""
-    variadic = False
-    low: float | None = None
-    scalars = broadcasts = True
-
-    def accepts(self, node: Node) -> bool:
-        return not (node.version < 7 and node.attrs.get("broadcast"))
-
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
-        types = [c.type(i) for i in range(len(c.types))]
-        dtype = types[0].dtype
-        if self.name != "Pow" and any(t.dtype != dtype for t in types):
-            raise c.error("shape_mismatch", f"mixes element types {', '.join(t.dtype for t in types)}")
-        return (TensorType(broadcast_shape(c, [t.shape for t in types]), dtype),)
-
-    def reference(self, c: Call, *args: Array) -> Array:
-        out = self.last(functools.reduce(type(self).numpy, args), len(args))
-        return np.asarray(out).astype(c.type(0).dtype, copy=False)
-
-    def last(self, value: Any, count: int) -> Any:
-        """What becomes of the operands taken together."""
-        return value
-
-    def idle(self, c: Call) -> bool:
-        return len(c.types) == 1
-
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        fn, shape = type(self).scalar, broadcast_shape(c, [c.shape(i) for i in range(len(c.types))])
-        reads = [operand(c, i, args) for i in range(len(args))]
-        return compute(
-            shape, lambda *i: self.last(functools.reduce(fn, [r(i) for r in reads]), len(reads)), c.name(self.stage)
-        )
-
-    def cases(self) -> list[Case]:
-        a, b = sample(2, 3, 4, low=self.low), sample(2, 3, 4, seed=1, low=self.low)
-        cases = [
-            Case("same", (a, b)),
-            Case("trailing", (a, sample(4, low=self.low)), const=(1,)),
-            Case("both ways", (sample(2, 1, 4, low=self.low), sample(3, 1, low=self.low))),
-            Case("scalar", (a, np.array(1.5, np.float32)), const=(1,)),
-        ]
-        if self.variadic:
-            cases += [Case("one", (a,)), Case("three", (a, b, sample(3, 1, low=self.low)))]
-        return cases
-
-
-def _divide(a: Any, b: Any) -> Any:
-    """Quotient; integers are truncated towards zero, as ONNX asks."""
-    if np.issubdtype(np.asarray(a).dtype, np.integer):
-        down = np.floor_divide(a, b)
-        return down + ((np.remainder(a, b) != 0) & ((a < 0) != (b < 0)))
-    return a / b
-
-
-def _power(a: te.Value, b: te.Value) -> te.Value:
-    return te.power(a, b if b.dtype == a.dtype else te.cast(b, a.dtype))
-
-
-def _binary(
-    name: str,
-    numpy: Callable[[Any, Any], Any],
-    scalar: Callable[[Any, Any], te.Value],
-    doc: str,
-    variadic: bool = False,
-    low: float | None = None,
-    **facts: Any,
-) -> None:
-    steps = {"numpy": staticmethod(numpy), "scalar": staticmethod(scalar), "stage": name.lower()}
-    members = {**steps, "variadic": variadic, "low": low, "__doc__": doc}
-    operator(name, "injective", elementwise=True, **facts)(type(name, (Broadcast,), members))
-
-
-_BIASES, _SCALES = (Input("bias"), Input("bias")), (Input("scale"), Input("scale"))
-_binary("Add", np.add, lambda a, b: a + b, "Sum of two tensors.", commutative=True, identity=0, inputs=_BIASES)
-_binary("Sub", np.subtract, lambda a, b: a - b, "Difference.", identity=0)
-_binary("Mul", np.multiply, lambda a, b: a * b, "Product.", commutative=True, identity=1, inputs=_SCALES)
-_binary("Div", _divide, lambda a, b: a / b, "Quotient.", low=0.5, identity=1)
-_binary("Pow", np.power, _power, "Power; the exponent is converted to the type of the base.", low=0.5, identity=1)
-_binary("Max", np.maximum, te.maximum, "Largest of its inputs.", variadic=True, commutative=True)
-_binary("Min", np.minimum, te.minimum, "Smallest of its inputs.", variadic=True, commutative=True)
-_binary(
-    "Sum", np.add, lambda a, b: a + b, "Sum of its inputs.", variadic=True, commutative=True, identity=0, word="add"
-)
-
-
-@operator("Mean", "injective", elementwise=True, commutative=True)
-class Mean(Broadcast):
-    """Mean of its inputs."""
-
-    numpy, scalar = staticmethod(np.add), staticmethod(lambda a, b: a + b)
-    stage, variadic = "mean", True
-
-    def last(self, value: Any, count: int) -> Any:
-        return value * (1.0 / count)
-
-
-@operator("PRelu", "injective", elementwise=True, inputs=(DATA, Input("scale")))
-class PRelu(OpDef):
-    """x where x >= 0, else slope * x, with a slope that broadcasts."""
-
-    def accepts(self, node: Node) -> bool:
-        return node.version >= 7  # before, the slope had one element per channel
-
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
-        if broadcast_shape(c, [c.shape(0), c.shape(1)]) != c.shape(0):
-            raise c.error(
-                "shape_mismatch", f"has a slope of shape {list(c.shape(1))} for an input of shape {list(c.shape(0))}"
-            )
-        return same(c)
-
-    def reference(self, c: Call, x: Array, slope: Array) -> Array:
-        return np.where(x >= 0, x, x * slope).astype(x.dtype)
-
-    def lower(self, c: Call, x: te.Tensor, slope: te.Tensor) -> te.Tensor:
-        return compute(x.shape, lambda *i: te.select(x[i] >= 0.0, x[i], x[i] * at(slope, i)), c.name("prelu"))
-
-    def cases(self) -> list[Case]:
-        return [
-            Case("channel", (sample(1, 3, 2, 2), sample(3, 1, 1)), const=(1,)),
-            Case("same", (sample(2, 3), sample(2, 3, seed=4))),
-        ]

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from workbench.graph.call import Call, Case
-from workbench.graph.graph import Array, TensorType
+from workbench.graph.call import Call
+from workbench.graph.graph import Array
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import sample
 
 
 @operator("STFT", "opaque")
@@ -30,11 +29,11 @@ class STFT(OpDef):
     def _half(self, c: Call) -> bool:
         return bool(c.get_int("onesided", 1)) and c.shape(0)[2:] in ((), (1,))
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         if len(c.shape(0)) not in (2, 3):
             raise c.error("shape_mismatch", f"needs a batch of signals, but has {list(c.shape(0))}")
         _, size, count = self._frames(c)
-        return (TensorType((c.shape(0)[0], count, size // 2 + 1 if self._half(c) else size, 2), c.type(0).dtype),)
+        return (c.shape(0)[0], count, size // 2 + 1 if self._half(c) else size, 2)
 
     def reference(self, c: Call, x: Array, _step: Any, window: Array | None = None, *_: Any) -> Array:
         step, size, count = self._frames(c)
@@ -44,11 +43,3 @@ class STFT(OpDef):
         frames = frames if window is None else frames * window
         found = np.fft.rfft(frames) if self._half(c) else np.fft.fft(frames)
         return np.stack([found.real, found.imag], axis=-1).astype(x.dtype)
-
-    def cases(self) -> list[Case]:
-        step, size = np.array(4), np.array(8)
-        return [
-            Case("half", (sample(2, 20, 1), step, None, size), const=(1, 3)),
-            Case("window", (sample(2, 20, 1), step, sample(8)), {"onesided": 0}, const=(1,)),
-            Case("complex", (sample(1, 20, 2), step, sample(8)), {"onesided": 0}, const=(1,)),
-        ]

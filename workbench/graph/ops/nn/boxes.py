@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.graph.call import Call, Case
+from workbench.graph.call import Call
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import sample
 
 
 @operator("NonMaxSuppression", "opaque")
@@ -30,11 +29,6 @@ class NonMaxSuppression(OpDef):
             for k in range(scores.shape[1]):
                 found += [(b, k, box) for box in _chosen(corners, scores[b, k], int(count), limit, floor)]
         return np.array(found, np.int64).reshape(-1, 3)
-
-    def cases(self) -> list[Case]:
-        boxes = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [3, 3, 5, 4]]], np.float32)
-        limits = (np.array([2]), np.array([0.5], np.float32))
-        return [Case("all scores", (boxes, sample(1, 2, 3), *limits)), Case("nothing", (boxes, sample(1, 2, 3)))]
 
 
 def _corners(boxes: Array, centred: bool) -> Array:
@@ -64,12 +58,12 @@ def _chosen(boxes: Array, scores: Array, count: int, limit: float, floor: float)
 class MaxRoiPool(OpDef):
     """Maximum over a grid of windows in each region ``[image, x1, y1, x2, y2]``, whose corners belong to it."""
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         grid = c.get_ints("pooled_shape")
         if len(c.shape(0)) != 4 or len(c.shape(1)) != 2 or c.shape(1)[1] != 5 or not grid or len(grid) != 2:
             given = f"{list(c.shape(0))}, {list(c.shape(1))} and {grid}"
             raise c.error("shape_mismatch", f"takes images, regions of five numbers and a grid, not {given}")
-        return (TensorType((c.shape(1)[0], c.shape(0)[1], *grid), c.type(0).dtype),)
+        return (c.shape(1)[0], c.shape(0)[1], *grid)
 
     def reference(self, c: Call, x: Array, rois: Array) -> Array:
         grid = c.get_ints("pooled_shape") or ()
@@ -85,10 +79,6 @@ class MaxRoiPool(OpDef):
                     if part.size:
                         to[:, i, j] = part.max(axis=(1, 2))
         return out
-
-    def cases(self) -> list[Case]:
-        rois = np.array([[0, 0, 0, 3, 3], [1, 1, 2, 9, 4]], np.float32)
-        return [Case("two", (sample(2, 3, 6, 5), rois), {"pooled_shape": (2, 3)})]
 
 
 def _bins(first: int, last: int, count: int, size: int) -> list[slice]:

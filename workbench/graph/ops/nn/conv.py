@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call, Case
+from workbench.graph.call import Call
 from workbench.graph.facts import BIAS, DATA, WEIGHT, Weights, dims
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
@@ -21,7 +20,6 @@ from workbench.graph.ops.common import (
     np_windows,
     pad_stage,
     place,
-    sample,
     spatial_names,
     stride_words,
     to_nchw,
@@ -136,11 +134,11 @@ class Conv(OpDef):
     def words(self, c: Call, out: TensorType) -> str:
         return conv_words(c, conv_shape(c)) + (" + bias" if c.has(2) else "")
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         s = conv_shape(c)
         if c.has(2) and c.shape(2) != (s.co,):
             raise c.error("shape_mismatch", f"has a bias of shape {list(c.shape(2))} for {s.co} output channels")
-        return (TensorType(s.out, c.type(0).dtype),)
+        return s.out
 
     def reference(self, c: Call, x: Array, w: Array, b: Array | None = None) -> Array:
         s = conv_shape(c)
@@ -156,27 +154,3 @@ class Conv(OpDef):
             return y
         names = conv_names(s)
         return compute(s.out, lambda *i: y[i] + b[unplace(s.layout, i)[2]], c.name("bias_add"), names)
-
-    def cases(self) -> list[Case]:
-        b = sample(6)
-
-        def case(label: str, x: tuple[int, ...], w: tuple[int, ...], bias: Array | None = None, **attrs: Any) -> Case:
-            return Case(label, (sample(*x), sample(*w), bias), attrs, const=(1, 2))
-
-        nhwc: dict[str, Any] = {"layout": "NHWC"}
-        return [
-            case("3x3", (1, 4, 7, 6), (6, 4, 3, 3), b, pads=(1, 1, 1, 1)),
-            case("1x1", (2, 4, 5, 5), (6, 4, 1, 1)),
-            case("strided", (1, 3, 9, 8), (6, 3, 3, 3), b, strides=(2, 2), pads=(0, 1, 1, 0)),
-            case("dilated", (1, 2, 9, 9), (3, 2, 3, 3), dilations=(2, 2)),
-            case("same upper", (1, 2, 6, 7), (3, 2, 3, 2), auto_pad="SAME_UPPER", strides=(2, 2)),
-            case("same lower", (1, 2, 6, 7), (3, 2, 3, 2), auto_pad="SAME_LOWER", strides=(2, 2)),
-            case("grouped", (1, 4, 5, 5), (6, 2, 3, 3), b, group=2, pads=(1, 1, 1, 1)),
-            case("depthwise", (1, 6, 5, 5), (6, 1, 3, 3), b, group=6, pads=(1, 1, 1, 1)),
-            case("multiplier", (1, 3, 5, 5), (6, 1, 3, 3), group=3),
-            case("1d", (1, 3, 9), (4, 3, 3), pads=(1, 1)),
-            case("nhwc", (1, 7, 6, 4), (3, 3, 4, 6), b, pads=(1, 1, 1, 1), **nhwc),
-            case("nhwc strided", (1, 9, 8, 3), (3, 3, 3, 6), b, pads=(1, 1, 1, 1), strides=(2, 2), **nhwc),
-            case("nhwc depthwise", (1, 5, 5, 6), (3, 3, 1, 6), b, pads=(1, 1, 1, 1), group=6, **nhwc),
-            case("nhwc grouped", (1, 5, 5, 4), (3, 3, 2, 6), group=2, **nhwc),
-        ]

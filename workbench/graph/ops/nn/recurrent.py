@@ -7,15 +7,14 @@ left runs as a step in NumPy: all products with the input first, in one go, then
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from workbench.graph.call import Call, Case
-from workbench.graph.graph import Array, AttrValue, TensorType
+from workbench.graph.call import Call
+from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import sample
 from workbench.graph.ops.nn.gating import Activation, activations
 
 #: Recurrences of at most this many steps, both directions together, are unrolled: each is two kernels or three, and
@@ -182,29 +181,6 @@ class Recurrent(OpDef):
         """State after one step; `x` is the product of the input with W, its bias added."""
         raise NotImplementedError
 
-    def cases(self) -> list[Case]:
-        t, b, i, h = 3, 2, 4, 5
-        rows = self.gates * h
-
-        def given(n: int) -> tuple[Array | None, ...]:
-            states = tuple(sample(n, b, h) * (k + 1) for k in range(self.states))
-            lengths = np.full(b, t, np.int32)
-            return (sample(t, b, i), sample(n, rows, i), sample(n, rows, h), sample(n, 2 * rows), lengths, *states)
-
-        def case(label: str, inputs: tuple[Array | None, ...], **attrs: int | float | str) -> Case:
-            const = tuple(k for k in (1, 2, 3, 4) if k < len(inputs))
-            return Case(label, inputs, {"hidden_size": h, **attrs}, const, 14, 1 + self.states)
-
-        one, short = given(1), sample(1, b, i)
-        return [
-            case("least", one[:3]),
-            case("all", one),
-            case("backwards", one, direction="reverse"),
-            case("both ways", given(2), direction="bidirectional"),
-            case("clipped", one, clip=0.5),
-            case("one step", (short, *one[1:4])),
-        ]
-
 
 @operator("RNN", "opaque")
 class Rnn(Recurrent):
@@ -234,12 +210,6 @@ class Gru(Recurrent):
             new = f[1](x[:, 2 * n :] + _times(r * h, w.r[2 * n :]) + w.rb[2 * n :])
         return ((1 - z) * new + z * h,)
 
-    def cases(self) -> list[Case]:
-        plain = Recurrent.cases(self)
-        late: dict[str, AttrValue] = {"linear_before_reset": 1}
-        more = (replace(k, label=f"{k.label}, reset late", attrs={**k.attrs, **late}) for k in plain[1:4])
-        return [*plain, *more]
-
 
 @operator("LSTM", "opaque")
 class Lstm(Recurrent):
@@ -255,10 +225,3 @@ class Lstm(Recurrent):
         forget = 1 - i if c.get_int("input_forget", 0) else f[0](forget + p[2 * n :] * cell)
         cell = forget * cell + i * f[1](new)
         return f[0](o + p[n : 2 * n] * cell) * self.functions(c, w.direction)[2](cell), cell
-
-    def cases(self) -> list[Case]:
-        plain = Recurrent.cases(self)
-        looking = replace(
-            plain[1], label="looks at its cell", inputs=(*plain[1].inputs, sample(1, 15)), const=(1, 2, 3, 4, 7)
-        )
-        return [*plain, looking, replace(looking, label="one gate less", attrs={**looking.attrs, "input_forget": 1})]

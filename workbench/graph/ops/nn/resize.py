@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call, Case
+from workbench.graph.call import Call
 from workbench.graph.facts import Permuted
-from workbench.graph.graph import Array, TensorType
+from workbench.graph.graph import Array
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import Idx, compute, ints, sample
+from workbench.graph.ops.common import Idx, compute
 from workbench.graph.ops.quantized.quant import np_saturated
 from workbench.ir.dtypes import is_float
 
@@ -153,10 +153,10 @@ class Resize(OpDef):
         near = _ROUNDING[mode]
         return [np.clip(near(self.positions(c, a), a), 0, max(a.n - 1, 0)).astype(np.int64) for a in sides]
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         if c.get_str("mode", "nearest") not in ("nearest", *_FILTERS):
             raise c.error("unsupported_attr", f"has the mode {c.node.attrs['mode']!r}, which is not known")
-        return (TensorType(tuple(a.m for a in self.sides(c)), c.type(0).dtype),)
+        return tuple(a.m for a in self.sides(c))
 
     def reference(self, c: Call, x: Array, roi: Array | None = None, *_: Any) -> Array:
         sides = self._cropped(c, self.sides(c), roi)
@@ -220,7 +220,7 @@ class Resize(OpDef):
         def body(*i: te.Axis) -> te.Value:
             return x[tuple(_position(k, rule) for k, rule in zip(i, rules, strict=True))]
 
-        return compute(self.infer(c)[0].shape, body, c.name("resize"))
+        return compute(self.shape(c), body, c.name("resize"))
 
     def _mean(self, c: Call, x: te.Tensor, axis: int, side: Side) -> te.Tensor:
         """Stage with weighted means along an axis; a place beyond an edge is read at the edge."""
@@ -248,27 +248,6 @@ class Resize(OpDef):
 
         shape = (*x.shape[:axis], side.m, *x.shape[axis + 1 :])
         return compute(shape, body, c.name(f"resize_{axis}"))
-
-    def cases(self) -> list[Case]:
-        x = sample(1, 2, 4, 6)
-
-        def scaled(*scales: float) -> tuple[Array | None, ...]:
-            return x, None, np.array(scales, np.float32)
-
-        return [
-            Case("twice", scaled(1, 1, 2, 2), const=(2,)),
-            Case("floor", scaled(1, 1, 2, 3), _FLOOR, const=(2,)),
-            Case("half", scaled(1, 1, 0.5, 0.5), _FLOOR, const=(2,)),
-            Case("sizes", (x, None, None, ints(1, 2, 8, 6)), const=(3,)),
-            Case(
-                "corners", (x, None, None, ints(1, 2, 7, 9)), {"coordinate_transformation_mode": "align_corners"}, (3,)
-            ),
-            Case("linear", scaled(1, 1, 1.4, 0.7), {"mode": "linear"}, const=(2,)),
-            Case("cubic", scaled(1, 1, 2, 0.6), {"mode": "cubic"}, const=(2,)),
-        ]
-
-
-_FLOOR = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
 
 
 def _rule(table: Array) -> tuple[str, int, int] | None:

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from workbench.graph.call import Call, Case
-from workbench.graph.graph import Array, TensorType
+from workbench.graph.call import Call
+from workbench.graph.graph import Array
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import ints, sample
 from workbench.graph.ops.nn.resize import cubic_weight
 
 #: Neighbours along a dimension, relative to the element at or before a position; None: the nearest element alone.
@@ -22,14 +21,14 @@ _PADDING = ("zeros", "border", "reflection")
 class GridSample(OpDef):
     """Elements of images at the positions that a grid names, from -1 to 1 along every dimension, the last one first."""
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         x, grid = c.shape(0), c.shape(1)
         mode, padding = c.get_str("mode", "linear"), c.get_str("padding_mode", "zeros")
         if mode not in _TAPS or padding not in _PADDING:
             raise c.error("unsupported_attr", f"reads by {mode!r} with {padding!r} around, which is not known")
         if len(x) < 3 or len(grid) != len(x) or grid[-1] != len(x) - 2 or grid[0] != x[0]:
             raise c.error("shape_mismatch", f"cannot read {list(x)} by a grid of shape {list(grid)}")
-        return (TensorType((*x[:2], *grid[1:-1]), c.type(0).dtype),)
+        return (*x[:2], *grid[1:-1])
 
     def reference(self, c: Call, x: Array, grid: Array) -> Array:
         size, aligned, padding = x.shape[2:], c.get_int("align_corners", 0), c.get_str("padding_mode", "zeros")
@@ -46,14 +45,6 @@ class GridSample(OpDef):
             weight = np.prod([w for _, w in parts], axis=0)
             y += last[(batch, *(i for i, _ in parts))] * weight[..., None]
         return np.ascontiguousarray(np.moveaxis(y, -1, 1)).astype(x.dtype)
-
-    def cases(self) -> list[Case]:
-        x, grid = sample(2, 3, 4, 5), sample(2, 3, 2, 2)
-        return [
-            Case("linear", (x, grid), version=20),
-            Case("cubic, mirrored", (x, grid), {"mode": "cubic", "padding_mode": "reflection"}, version=20),
-            Case("volume", (sample(1, 2, 3, 4, 5), sample(1, 2, 2, 2, 3)), {"padding_mode": "border"}, version=20),
-        ]
 
 
 def _side(at: Array, n: int, taps: tuple[int, ...] | None, padding: str, aligned: bool) -> list[tuple[Array, Array]]:
@@ -92,15 +83,15 @@ class AffineGrid(OpDef):
 
     parameters = (1,)
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         size = [int(d) for d in c.constant(1, "size").reshape(-1)]
         rank = len(size) - 2
         if rank not in (2, 3) or c.shape(0) != (size[0], rank, rank + 1):
             raise c.error("shape_mismatch", f"cannot map an image of shape {size} by {list(c.shape(0))}")
-        return (TensorType((size[0], *size[2:], rank), c.type(0).dtype),)
+        return (size[0], *size[2:], rank)
 
     def reference(self, c: Call, theta: Array, *_: Any) -> Array:
-        shape, aligned = self.infer(c)[0].shape, c.get_int("align_corners", 0)
+        shape, aligned = self.shape(c), c.get_int("align_corners", 0)
         sides = []
         for n in shape[1:-1]:
             whole = np.arange(n, dtype=np.float64)
@@ -109,9 +100,3 @@ class AffineGrid(OpDef):
         places = np.meshgrid(*sides, indexing="ij")
         points = np.stack([*reversed(places), np.ones(shape[1:-1])], axis=-1).reshape(-1, len(sides) + 1)
         return np.asarray(points @ np.swapaxes(theta, 1, 2)).reshape(shape).astype(theta.dtype)
-
-    def cases(self) -> list[Case]:
-        return [
-            Case("image", (sample(2, 2, 3), ints(2, 3, 4, 5)), const=(1,), version=20),
-            Case("volume", (sample(1, 3, 4), ints(1, 1, 2, 3, 4)), {"align_corners": 1}, const=(1,), version=20),
-        ]

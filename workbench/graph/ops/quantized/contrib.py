@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call, Case
+from workbench.graph.call import Call
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, declared, operator
 from workbench.graph.ops.common import Idx, broadcast_shape, compute, operand
-from workbench.graph.ops.math.elementwise import Broadcast
+from workbench.graph.ops.pointwise import Pointwise
 from workbench.graph.ops.quantized.quant import np_saturated, number, rounded
 
 DOMAIN = "com.microsoft"
@@ -45,10 +45,6 @@ class _Contrib(OpDef):
     def obstacle(self, c: Call) -> str:
         return "the pass integer_products makes steps of it"
 
-    def cases(self) -> list[Case]:
-        """Tested with the pass."""
-        return []
-
 
 class _Pair(_Contrib):
     """Two quantised tensors; a residual is read as the bytes that it is, so these are not taken apart."""
@@ -60,15 +56,15 @@ class _Pair(_Contrib):
         single = all(c.type(i).size == 1 for i in (1, 2, 4, 5, 6, 7) if c.has(i))
         return "" if single else "zero points for each channel"
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         self.check(c)
-        return (TensorType(broadcast_shape(c, [c.shape(0), c.shape(3)]), c.type(0).dtype),)
+        return broadcast_shape(c, [c.shape(0), c.shape(3)])
 
     @property
     def of(self) -> Callable[[Any, Any], Any]:
         """The operation on real numbers, of arrays and of tensor expressions."""
         op = declared(self.real)
-        assert isinstance(op, Broadcast)
+        assert isinstance(op, Pointwise)
         return type(op).scalar
 
     def reference(self, c: Call, *args: Any) -> Array:
@@ -91,15 +87,15 @@ class _Pair(_Contrib):
             v = rounded(self.of(real(0, idx), real(3, idx)) / scale)
             return te.cast(v if zero is None else v + number(zero, "float32"), c.type(0).dtype)
 
-        return compute(self.infer(c)[0].shape, body, c.name(self.name.lower()))
+        return compute(self.shape(c), body, c.name(self.name.lower()))
 
 
 class _One(_Contrib):
     scales = (1, 3)
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         self.check(c)
-        return (TensorType(c.shape(0), c.type(0).dtype),)
+        return c.shape(0)
 
     def reference(self, c: Call, x: Array, sx: Array, zx: Array, sy: Array, zy: Array | None = None) -> Array:
         return _bytes(np.asarray(declared(self.real).reference(c, _real(x, sx, zx))), sy, zy, c.type(0).dtype)
@@ -136,10 +132,10 @@ class QLinearGlobalAveragePool(_Contrib):
         rank = len(c.shape(0))
         return tuple(range(1, rank - 1)) if c.get_int("channels_last", 0) else tuple(range(2, rank))
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         self.check(c)
         axes = self.axes(c)
-        return (TensorType(tuple(1 if d in axes else e for d, e in enumerate(c.shape(0))), c.type(0).dtype),)
+        return tuple(1 if d in axes else e for d, e in enumerate(c.shape(0)))
 
     def factor(self, c: Call, x_scale: Array, y_scale: Array) -> Array:
         """What the sums are multiplied with."""
@@ -157,13 +153,15 @@ class QLinearGlobalAveragePool(_Contrib):
 class QLinearConcat(_Contrib):
     """Quantised tensors, brought to one scale and joined: scale and zero point of the result, then those of each."""
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    typed_by = 1
+
+    def shape(self, c: Call) -> tuple[int, ...]:
         shapes = [c.shape(i) for i in range(2, len(c.types), 3)]
         axis = c.axis(c.get_int("axis", 0), len(shapes[0]))
         if len({s[:axis] + s[axis + 1 :] for s in shapes}) != 1:
             raise c.error("shape_mismatch", f"cannot join {', '.join(str(list(s)) for s in shapes)} along axis {axis}")
         whole = (*shapes[0][:axis], sum(s[axis] for s in shapes), *shapes[0][axis + 1 :])
-        return (TensorType(whole, c.type(1).dtype),)
+        return whole
 
     def reference(self, c: Call, *args: Any) -> Array:
         parts = [_real(*args[i : i + 3]) for i in range(2, len(args), 3)]

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call, Case
+from workbench.graph.call import Call
 from workbench.graph.facts import BIAS, DATA, QUANTISATION, WEIGHT, ZERO, Weights, dims
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import Idx, at, compute, from_nchw, operand, pad_stage, sample, to_nchw, unplace
+from workbench.graph.ops.common import Idx, at, compute, from_nchw, operand, pad_stage, to_nchw, unplace
 from workbench.graph.ops.math.linear import product_shape, product_stage
 from workbench.graph.ops.nn.conv import ConvShape, conv_names, conv_shape, conv_stage, conv_words, np_conv
 from workbench.graph.ops.quantized.quant import foreign_of, np_saturated, number, rounded
@@ -132,16 +132,18 @@ def _check_spreads(c: Call, a: int, of_a: tuple[int, ...], b: int, of_b: tuple[i
 class MatMulInteger(OpDef):
     """Matrix product of bytes in int32, with zero points for each tensor, row or column."""
 
+    result = "int32"
+
     scalars = True
     tensors = (0, 1)
 
     def words(self, c: Call, out: TensorType) -> str:
         return f"matmul_int8 {dims(c.shape(0))} · {dims(c.shape(1))}"
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         _check_bytes(c, 0, 1)
         _check_spreads(c, 0, (2,), 1, (3,))
-        return (TensorType(product_shape(c, c.shape(0), c.shape(1)), "int32"),)
+        return product_shape(c, c.shape(0), c.shape(1))
 
     def reference(self, c: Call, a: Array, b: Array, za: Array | None = None, zb: Array | None = None) -> Array:
         return _np_product(a, b, za, zb)
@@ -149,21 +151,12 @@ class MatMulInteger(OpDef):
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         return _product(c, args, 1, (2, 3))
 
-    def cases(self) -> list[Case]:
-        a, b, one = bytes_of(3, 5), bytes_of(5, 4), np.array(130, np.uint8)
-        signed, zeros = b.view(np.int8), np.array([-3, 0, 5, 127], np.int8)
-        return [
-            Case("plain", (a, b), version=10),
-            Case("zero points", (a, signed, one, np.array(-7, np.int8)), const=(2, 3), version=10),
-            Case("computed", (a, b, np.array(7, np.uint8), np.array(200, np.uint8)), version=10),
-            Case("columns", (a, signed, one, zeros), const=(2,), version=10),
-            Case("batched", (bytes_of(2, 3, 5), signed, one), const=(2,), version=10),
-        ]
-
 
 @operator("QLinearMatMul", "complex", inputs=_QUANTISED)
 class QLinearMatMul(OpDef):
     """Matrix product of quantised tensors, quantised again."""
+
+    typed_by = 7
 
     scalars = True
     tensors = (0, 3)
@@ -176,9 +169,9 @@ class QLinearMatMul(OpDef):
         single = all(c.type(i).dtype == "float32" for i in (1, 4, 6)) and _single(c, 1, 6, 7) and len(c.shape(4)) < 2
         return "" if bytes_only and single else "it has other types than bytes and float32, or scales for each row"
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         _check_spreads(c, 0, (1, 2), 3, (4, 5))
-        return (TensorType(product_shape(c, c.shape(0), c.shape(3)), c.type(7).dtype),)
+        return product_shape(c, c.shape(0), c.shape(3))
 
     def reference(self, c: Call, *args: Any) -> Array | tuple[Array, ...]:
         if any(c.type(i).dtype not in BYTES for i in (0, 3, 7)):
@@ -192,17 +185,6 @@ class QLinearMatMul(OpDef):
         factor = _factor(c, 1, 4, 6, args)
         acc = _product(c, args, 3, (2, 5))
         return _requantised(c, acc, lambda i: factor(i[-1]), zero_of(c, 7, args), c.type(7).dtype)
-
-    def cases(self) -> list[Case]:
-        a, b = bytes_of(3, 5), bytes_of(5, 4)
-        sa, sb, sy = (np.array(v, np.float32) for v in (0.02, 0.013, 0.7))
-        za, zb, zy = (np.array(v, np.uint8) for v in (120, 131, 9))
-        ia, ib, iy = (np.array(v, np.int8) for v in (4, 0, -9))
-        return [
-            Case("unsigned", (a, sa, za, b, sb, zb, sy, zy), const=(1, 2, 4, 5, 6, 7), version=10),
-            Case("computed", (a, sa, za, b, sb, zb, sy, zy), version=10),
-            Case("signed", (a.view("i1"), sa, ia, b.view("i1"), sb, ib, sy, iy), const=(1, 2, 4, 5, 6, 7), version=10),
-        ]
 
 
 # ---- convolutions ----------------------------------------------------------------------------------------------------
@@ -246,17 +228,19 @@ class ConvInteger(OpDef):
     subtracted nowhere.
     """
 
+    result = "int32"
+
     scalars = True
     tensors = (0, 1)
 
     def words(self, c: Call, out: TensorType) -> str:
         return conv_words(c, conv_shape(c), "_int8")
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         _check_bytes(c, 0, 1)
         s = conv_shape(c)
         _check_channels(c, s, 3)
-        return (TensorType(s.out, "int32"),)
+        return s.out
 
     def reference(self, c: Call, x: Array, w: Array, zx: Array | None = None, zw: Array | None = None) -> Array:
         s = conv_shape(c)
@@ -265,26 +249,12 @@ class ConvInteger(OpDef):
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         return _convolved(c, conv_shape(c), args, 1, (2, 3))
 
-    def cases(self) -> list[Case]:
-        x, w, zx = bytes_of(1, 4, 6, 5), bytes_of(6, 4, 3, 3), np.array(130, np.uint8)
-        pads: dict[str, Any] = {"pads": (1, 1, 1, 1)}
-        nhwc: dict[str, Any] = {"layout": "NHWC", **pads}
-        image, kernel = np.transpose(x, (0, 2, 3, 1)), np.transpose(w, (2, 3, 1, 0))
-        return [
-            Case("plain", (x, w), version=10),
-            Case("zero points", (x, w, zx, np.array(99, np.uint8)), pads, const=(2, 3), version=10),
-            Case("computed", (x, w, zx, np.array(99, np.uint8)), pads, version=10),
-            Case("signed", (x, w.view(np.int8), zx), {"strides": (2, 2), **pads}, const=(2,), version=10),
-            Case("grouped", (x, bytes_of(6, 2, 3, 3).view(np.int8), zx), {"group": 2, **pads}, const=(2,), version=10),
-            Case("nhwc", (image, kernel, zx, np.array([*range(60, 66)], np.uint8)), nhwc, const=(2,), version=10),
-            Case("nhwc surrounded", (image, kernel, zx), {"pad_only": 1, **nhwc}, const=(2,), version=10),
-            Case("nhwc surrounded, computed", (image, kernel, zx), {"pad_only": 1, **nhwc}, version=10),
-        ]
-
 
 @operator("QLinearConv", "complex", image=True, weights=Weights(3), inputs=(*_QUANTISED, BIAS))
 class QLinearConv(OpDef):
     """Convolution of quantised tensors, quantised again, with a bias in units of the sums."""
+
+    typed_by = 7
 
     scalars = True
     tensors = (0, 3, 8)
@@ -297,13 +267,13 @@ class QLinearConv(OpDef):
         ok = ok and all(c.type(i).dtype == "float32" for i in (1, 4, 6))
         return "" if ok else "it has other types than bytes and float32, or several scales for the image"
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         s = conv_shape(c, 3)
         for i in (4, 5):
             _check_channels(c, s, i)
         if c.has(8) and c.shape(8) != (s.co,):
             raise c.error("shape_mismatch", f"has a bias of shape {list(c.shape(8))} for {s.co} output channels")
-        return (TensorType(s.out, c.type(7).dtype),)
+        return s.out
 
     def reference(self, c: Call, *args: Any) -> Array | tuple[Array, ...]:
         if self.obstacle(c):
@@ -326,20 +296,6 @@ class QLinearConv(OpDef):
         zero = zero_of(c, 7, args)
         return _requantised(c, acc, lambda i: factor(unplace(s.layout, i)[2]), zero, c.type(7).dtype)
 
-    def cases(self) -> list[Case]:
-        x, w, bias = bytes_of(1, 4, 6, 5), bytes_of(6, 4, 3, 3), bytes_of(6).astype(np.int32) * 50 - 6000
-        sx, sw, sy = (np.array(v, np.float32) for v in (0.02, 0.013, 0.7))
-        zx, zw, zy = (np.array(v, np.uint8) for v in (120, 131, 9))
-        each, none = sample(6, low=0.01) * 0.02, np.zeros(6, np.int8)
-        pads, const = {"pads": (1, 1, 1, 1)}, (1, 2, 4, 5, 6, 7)
-        signed = (x, sx, zx, w.view(np.int8), each, none, sy, zy, bias)
-        return [
-            Case("unsigned", (x, sx, zx, w, sw, zw, sy, zy, bias), pads, const=const, version=10),
-            Case("computed", (x, sx, zx, w, sw, zw, sy, zy), pads, version=10),
-            Case("channels", signed, pads, const=(1, 2, 6, 7), version=10),
-            Case("one channel", (x, sx, zx, w[:1], sw, zw, sy, zy, bias[:1]), pads, const=(*const, 8), version=10),
-        ]
-
 
 def _check_bytes(c: Call, *inputs: int) -> None:
     for i in inputs:
@@ -350,8 +306,3 @@ def _check_bytes(c: Call, *inputs: int) -> None:
 def _check_channels(c: Call, s: ConvShape, i: int) -> None:
     if c.has(i) and c.type(i).size not in (1, s.co):
         raise c.error("shape_mismatch", f"has input {i} of shape {list(c.shape(i))} for {s.co} output channels")
-
-
-def bytes_of(*shape: int, seed: int = 0) -> Array:
-    """Small seeded array of bytes for examples."""
-    return np.random.default_rng(seed + sum(shape)).integers(0, 256, shape).astype(np.uint8)

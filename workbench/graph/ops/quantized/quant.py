@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call, Case
+from workbench.graph.call import Call
 from workbench.graph.facts import Permuted
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, foreign, operator
 from workbench.graph.ops.arrays.tensor import DTYPES
-from workbench.graph.ops.common import compute, operand, sample
+from workbench.graph.ops.common import compute, operand
 from workbench.ir.expr import Const
 
 #: Types that quantised numbers have here.
@@ -173,21 +173,6 @@ class QuantizeLinear(_Linear):
 
         return compute(x.shape, body, c.name("quantize"))
 
-    def cases(self) -> list[Case]:
-        x, one = sample(2, 3, 4) * 40, np.array(0.5, np.float32)
-        x[0, 0] = [0.25, 0.75, -0.25, -1.25]  # ties
-        x[1, 2, 3] = 1e30
-        per = np.array([0.5, 0.25, 2], np.float32)
-        return [
-            Case("tensor", (x, one, np.array(128, np.uint8)), const=(1, 2), version=13),
-            Case("no zero point", (x, one), const=(1,), version=13),
-            Case("signed", (x, one, np.array(-3, np.int8)), const=(1, 2), version=13),
-            Case("computed scale", (x, one, np.array(3, np.uint8)), version=13),
-            Case("axis", (x, per, np.array([1, 2, 30], np.uint8)), {"axis": 1}, const=(1, 2), version=13),
-            Case("16 bits", (x * 99, one, np.array(-9, np.int16)), const=(1, 2), version=21),
-            Case("blocks", (x, sample(2, 3, 2, low=0.1)), {"axis": 2, "block_size": 2, "output_dtype": 3}, version=21),
-        ]
-
 
 @operator("DequantizeLinear", "injective")
 class DequantizeLinear(_Linear):
@@ -223,19 +208,6 @@ class DequantizeLinear(_Linear):
 
         return compute(x.shape, body, c.name("dequantize"))
 
-    def cases(self) -> list[Case]:
-        x, one = _bytes(2, 3, 4), np.array(0.5, np.float32)
-        per = np.array([0.5, 0.25, 2], np.float32)
-        wide = _bytes(2, 3, 4).astype(np.int32) * 1000
-        return [
-            Case("tensor", (x, one, np.array(128, np.uint8)), const=(1, 2), version=13),
-            Case("no zero point", (x.view(np.int8), one), const=(1,), version=13),
-            Case("sums", (wide, one), const=(1,), version=13),
-            Case("computed scale", (x, one, np.array(3, np.uint8)), version=13),
-            Case("axis", (x, per, np.array([1, 2, 30], np.uint8)), {"axis": -2}, const=(1, 2), version=13),
-            Case("blocks", (x, sample(2, 3, 2, low=0.1)), {"axis": 2, "block_size": 2}, version=21),
-        ]
-
 
 @operator("DynamicQuantizeLinear", "opaque")
 class DynamicQuantizeLinear(OpDef):
@@ -254,15 +226,3 @@ class DynamicQuantizeLinear(OpDef):
 
     def obstacle(self, c: Call) -> str:
         return "it has three results; the pass integer_products makes steps of it"
-
-    def cases(self) -> list[Case]:
-        return [
-            Case("both signs", (sample(3, 5) * 3,), version=11, outputs=3),
-            Case("positive", (sample(3, 5, low=1.0),), version=11, outputs=3),
-            Case("negative", (-sample(3, 5, low=1.0),), version=11, outputs=3),
-        ]
-
-
-def _bytes(*shape: int, seed: int = 0) -> Array:
-    """Small seeded array of bytes for examples."""
-    return np.random.default_rng(seed + sum(shape)).integers(0, 256, shape).astype(np.uint8)

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call, Case
+from workbench.graph.call import Call
 from workbench.graph.facts import DATA, FACTOR, ZERO
-from workbench.graph.graph import Array, TensorType
+from workbench.graph.graph import Array
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import compute, operand
+from workbench.graph.ops.common import compute
+from workbench.graph.ops.pointwise import Pointwise, pointwise
 from workbench.graph.ops.quantized.quant import np_saturated, number, rounded
 
 #: Domain of the operators that only our own passes write.
@@ -24,123 +26,76 @@ OWN = "workbench"
 _SIDE = 64
 
 
-class _Elementwise(OpDef):
+class _Step(Pointwise):
     """The first input keeps its shape; the others broadcast to it."""
 
-    scalars = True
-    stage = ""
-
-    def dtype(self, c: Call) -> str:
-        """Type of the result."""
-        return c.type(len(c.types) - 1).dtype
-
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         for i in range(1, len(c.types)):
             if np.broadcast_shapes(c.shape(0), c.shape(i)) != c.shape(0):
                 raise c.error("shape_mismatch", f"cannot broadcast {list(c.shape(i))} to {list(c.shape(0))}")
-        return (TensorType(c.shape(0), self.dtype(c)),)
-
-    def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
-        """The result at one place."""
-        raise NotImplementedError
-
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        reads = [operand(c, i, args) for i in range(len(args))]
-        dtype = self.dtype(c)
-        return compute(c.shape(0), lambda *i: self.scalar(*(r(i) for r in reads), dtype=dtype), c.name(self.stage))
-
-    def cases(self) -> list[Case]:
-        """Tested with the passes that write it."""
-        return []
-
-
-@operator("Quantize", "injective", elementwise=True, domain=OWN)
-class Quantize(_Elementwise):
-    """round(x / scale) + zero point."""
-
-    stage = "quantize"
-
-    def reference(self, c: Call, x: Array, scale: Array, zero: Array) -> Array:
-        with np.errstate(all="ignore"):
-            y = np.rint(x / scale).astype(np.float64)
-        return np_saturated(y + zero, self.dtype(c))
-
-    def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
-        scale, zero = rest
-        return te.cast(rounded(x / scale) + number(zero, "float32"), dtype)
-
-
-@operator("Requantize", "injective", elementwise=True, domain=OWN, inputs=(DATA, FACTOR, ZERO))
-class Requantize(_Elementwise):
-    """round(x * factor) + zero point, of sums in int32."""
-
-    stage = "requantize"
-
-    def reference(self, c: Call, x: Array, factor: Array, zero: Array) -> Array:
-        y = np.rint(x.astype(np.float32) * factor).astype(np.float64)
-        return np_saturated(y + zero, self.dtype(c))
-
-    def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
-        factor, zero = rest
-        return te.cast(rounded(number(x, "float32") * factor) + number(zero, "float32"), dtype)
-
-
-@operator("Dequantize", "injective", elementwise=True, domain=OWN)
-class Dequantize(_Elementwise):
-    """(x - zero point) * scale."""
-
-    stage = "dequantize"
+        return c.shape(0)
 
     def dtype(self, c: Call) -> str:
-        return "float32"
-
-    def reference(self, c: Call, x: Array, scale: Array, zero: Array) -> Array:
-        return np.asarray((x.astype(np.int32) - zero.astype(np.int32)).astype(np.float32) * scale)
-
-    def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
-        scale, zero = rest
-        return te.cast(number(x, "int32") - number(zero, "int32"), "float32") * scale
+        """That of the zero point, the last input, where nothing else is declared."""
+        return self.result or c.type(len(c.types) - 1).dtype
 
 
-@operator("Signed", "injective", elementwise=True, domain=OWN)
-class Signed(_Elementwise):
-    """Bytes without sign, less 128."""
-
-    stage = "signed"
-
-    def dtype(self, c: Call) -> str:
-        return "int8"
-
-    def reference(self, c: Call, x: Array) -> Array:
-        return (x.astype(np.int16) - 128).astype(np.int8)
-
-    def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
-        return te.cast(number(x, "int32") - 128, dtype)
+def _step(name: str, doc: str, numpy: Any, scalar: Any, **facts: Any) -> None:
+    pointwise(name, doc, numpy, scalar, _Step, OWN, scalars=True, **facts)
 
 
-@operator("Offset", "injective", elementwise=True, domain=OWN)
-class Offset(_Elementwise):
-    """x - zero point * sum, all of them int32 but the zero point: what a zero point adds to sums of products."""
+def _np_quantize(x: Array, scale: Array, zero: Array) -> Array:
+    y = np.rint(x / scale).astype(np.float64)
+    return np_saturated(y + zero, zero.dtype.name)
 
-    stage = "offset"
 
-    def dtype(self, c: Call) -> str:
-        return "int32"
+def _np_requantize(x: Array, factor: Array, zero: Array) -> Array:
+    y = np.rint(x.astype(np.float32) * factor).astype(np.float64)
+    return np_saturated(y + zero, zero.dtype.name)
 
-    def reference(self, c: Call, x: Array, zero: Array, sums: Array) -> Array:
-        return np.asarray(x - zero.astype(np.int32) * sums)
 
-    def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
-        zero, sums = rest
-        return x - number(zero, "int32") * sums
+_step(
+    "Quantize",
+    "round(x / scale) + zero point.",
+    _np_quantize,
+    lambda x, scale, zero: te.cast(rounded(x / scale) + number(zero, "float32"), zero.dtype),
+)
+_step(
+    "Requantize",
+    "round(x * factor) + zero point, of sums in int32.",
+    _np_requantize,
+    lambda x, factor, zero: te.cast(rounded(number(x, "float32") * factor) + number(zero, "float32"), zero.dtype),
+    inputs=(DATA, FACTOR, ZERO),
+)
+_step(
+    "Dequantize",
+    "(x - zero point) * scale.",
+    lambda x, scale, zero: (x.astype(np.int32) - zero.astype(np.int32)).astype(np.float32) * scale,
+    lambda x, scale, zero: te.cast(number(x, "int32") - number(zero, "int32"), "float32") * scale,
+    result="float32",
+)
+_step(
+    "Signed",
+    "Bytes without sign, less 128.",
+    lambda x: x.astype(np.int16) - 128,
+    lambda x: te.cast(number(x, "int32") - 128, "int8"),
+    result="int8",
+)
+_step(
+    "Offset",
+    "x - zero point * sum, all of them int32 but the zero point: what a zero point adds to sums of products.",
+    lambda x, zero, sums: x - zero.astype(np.int32) * sums,
+    lambda x, zero, sums: x - number(zero, "int32") * sums,
+    result="int32",
+)
 
 
 @operator("Extremes", "opaque", domain=OWN)
 class Extremes(OpDef):
     """Least and largest of all numbers and 0."""
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
-        return (TensorType((2,), c.type(0).dtype),)
+    def shape(self, c: Call) -> tuple[int, ...]:
+        return (2,)
 
     def reference(self, c: Call, x: Array) -> Array:
         return np.array([min(x.min(initial=0), 0), max(x.max(initial=0), 0)], x.dtype)
@@ -165,29 +120,22 @@ class Extremes(OpDef):
 
         return te.compute((2,), body, c.name("extremes"))
 
-    def cases(self) -> list[Case]:
-        """Tested with the pass that writes it."""
-        return []
-
 
 class _OfExtremes(OpDef):
     """A number that follows from extremes."""
 
-    dtype = "float32"
-
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         if c.shape(0) != (2,):
             raise c.error("shape_mismatch", f"needs two numbers, not {list(c.shape(0))}")
-        return (TensorType((), self.dtype),)
-
-    def cases(self) -> list[Case]:
-        """Tested with the pass that writes it."""
-        return []
+        return ()
 
 
 @operator("RangeScale", "injective", domain=OWN)
 class RangeScale(_OfExtremes):
     """Distance of bytes that covers what lies between two numbers."""
+
+    def dtype(self, c: Call) -> str:
+        return "float32"
 
     def reference(self, c: Call, x: Array) -> Array:
         low, high = x
@@ -202,7 +150,8 @@ class RangeScale(_OfExtremes):
 class RangeZero(_OfExtremes):
     """Byte that stands for 0, of two numbers and the distance of bytes."""
 
-    dtype = "uint8"
+    def dtype(self, c: Call) -> str:
+        return "uint8"
 
     def reference(self, c: Call, x: Array, scale: Array) -> Array:
         return np_saturated(np.rint(-x[0] / scale), "uint8")
