@@ -22,9 +22,9 @@ from workbench.session.state.results import Result
 from workbench.session.state.statistics import Statistics, delta, spark
 from workbench.session.state.trial_origin import BY
 from workbench.session.tuning_run import start
+from workbench.tune.constants import Budgets
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession
-from workbench.tune.run.start import TRIALS_PER_TASK
 
 FINAL = {"done", "cancelled", "failed"}
 
@@ -59,7 +59,7 @@ def test_a_model_is_tuned_as_the_network_that_it_is(session, tmp_path, monkeypat
 
     monkeypatch.setattr(start, "tune", started)
     s.run("tune", scope=scope, trials=trials)
-    assert asked == [(s.state.opened.graph, trials or TRIALS_PER_TASK * len(s.tasks))]
+    assert asked == [(s.state.opened.graph, trials or Budgets.TRIALS_PER_TASK * len(s.tasks))]
 
 
 def test_a_small_run_with_real_workers(session):

@@ -10,8 +10,7 @@ from workbench.graph.tasks import Task
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measurement import Measurement
 from workbench.runtime.workers.batch import MeasureInput
-from workbench.tune.dask import batch_dispatch as dask_shift
-from workbench.tune.dask import cluster_workers
+from workbench.tune.constants import Cluster
 from workbench.tune.dask import runner as distributed
 from workbench.tune.dask import worker_process as dask_worker
 from workbench.tune.dask.runner import DaskRunner
@@ -136,6 +135,6 @@ def runner_of(monkeypatch, *workers, own=False, patience_s=5.0):
     """A runner on such workers, which looks after them all the time; and its client."""
     client = Client(*workers)
     monkeypatch.setattr(distributed, "_connected", lambda given, patience_s: (given, own))
-    monkeypatch.setattr(cluster_workers, "LOOK_S", 0.0)
-    monkeypatch.setattr(dask_shift, "TICK_S", 0.005)
+    monkeypatch.setattr(Cluster, "LOOK_S", 0.0)
+    monkeypatch.setattr(Cluster, "TICK_S", 0.005)
     return DaskRunner(client, TARGET, patience_s=patience_s), client

@@ -15,8 +15,8 @@ from workbench.log.ledger import TaskLedger
 from workbench.log.lines import Comparison
 from workbench.log.reader import load_log, read_log
 from workbench.log.record import Record
+from workbench.tune.constants import Comparisons
 from workbench.tune.plan.run_plan import RunPlan
-from workbench.tune.run.rounds import CHALLENGERS, FINALISTS
 from workbench.tune.run.session import TuningSession
 from workbench.tune.state.run_state import Budget, RunState
 from workbench.tune.state.task_scheduler import GradientScheduler
@@ -48,10 +48,10 @@ def trial(number, ms, round_):
 
 def contest(state, kind, winner, times, at):
     """The line of a contest as a round or the end of a run holds it; None when there is nobody to compare."""
-    rivals = state.challengers(CHALLENGERS)
+    rivals = state.challengers(Comparisons.CHALLENGERS)
     if kind == "play-off":
-        rivals += [t for t in state.rivals(FINALISTS - 1) if t not in rivals]
-    trials = [state.champion, *rivals[:CHALLENGERS]]
+        rivals += [t for t in state.rivals(Comparisons.FINALISTS - 1) if t not in rivals]
+    trials = [state.champion, *rivals[: Comparisons.CHALLENGERS]]
     if not kind or len(trials) < 2:
         return None
     times = times[: len(trials)]

@@ -12,8 +12,7 @@ from waiting import until
 
 from workbench.errors import RunError, UsageError
 from workbench.runtime.results.measurement import Measurement
-from workbench.tune.dask import batch_dispatch as dask_shift
-from workbench.tune.dask import cluster_workers
+from workbench.tune.constants import Cluster
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -65,7 +64,7 @@ def test_a_candidate_that_takes_its_worker_with_it_takes_two(monkeypatch):
     workers = [Worker(name, killed_by(5)) for name in "abcdef"]
     runner, _ = runner_of(monkeypatch, *workers)
     found = dict(runner.measure_many(INPUTS))
-    assert sum(w.dead for w in workers) == dask_shift.LOSSES == 2
+    assert sum(w.dead for w in workers) == Cluster.LOSSES == 2
     assert [i for i in range(12) if not found[i].ok] == [5]
     assert found[5].status == "run_error"
     assert "2 workers of the cluster were lost" in found[5].error
@@ -81,7 +80,7 @@ def test_only_what_was_at_work_is_suspected_and_suspects_are_alone(monkeypatch):
 
     workers = [Worker("a", behave)]
     runner, client = runner_of(monkeypatch, *workers)
-    monkeypatch.setattr(dask_shift, "CHUNK", 4)
+    monkeypatch.setattr(Cluster, "CHUNK", 4)
     results = runner.measure_many(INPUTS)
     ended += [next(results)[0] for _ in range(4)]
     until(lambda: workers[0].dead)
@@ -93,7 +92,7 @@ def test_only_what_was_at_work_is_suspected_and_suspects_are_alone(monkeypatch):
 
 
 def test_a_worker_that_leaves_in_good_order_raises_no_suspicion(monkeypatch):
-    monkeypatch.setattr(dask_shift, "LOSSES", 1)
+    monkeypatch.setattr(Cluster, "LOSSES", 1)
     go = threading.Event()
     leaving = Worker("a", waiting(go))
     runner, client = runner_of(monkeypatch, leaving)
@@ -196,7 +195,7 @@ def test_nobody_there(monkeypatch):
     assert caught.value.code == "run.dask_workers"
     assert "--resources device=1" in caught.value.hint
     assert "there is none" in caught.value.message
-    monkeypatch.setattr(dask_shift, "TELL_S", 0.0)
+    monkeypatch.setattr(Cluster, "TELL_S", 0.0)
     runner._patience_s = 30.0
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -215,7 +214,7 @@ def test_nobody_there(monkeypatch):
 def test_everybody_there_is_told_of_when_nobody_measures(monkeypatch):
     workers = [Worker("a", problem="too old"), Worker("b"), Worker("c")]
     runner, client = runner_of(monkeypatch, *workers, patience_s=0.05)
-    monkeypatch.setattr(cluster_workers, "FIRST_S", 0.01)
+    monkeypatch.setattr(Cluster, "FIRST_S", 0.01)
     answer, go = client.run, threading.Event()
 
     def run(function, *args, workers, on_error):

@@ -14,6 +14,7 @@ from waiting import until
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measurement import Measurement
 from workbench.runtime.results.options import MeasureOptions
+from workbench.tune.constants import Cluster
 from workbench.tune.dask import worker_process as dask_worker
 from workbench.tune.dask.worker_process import DevicePool, DeviceRequest, introduce, pinned, share
 
@@ -179,13 +180,13 @@ def test_who_has_left_is_served_no_more(bench):
 
 
 def test_processes_of_tuners_that_died_do_not_pile_up(bench):
-    for i in range(dask_worker.KEPT + 3):
+    for i in range(Cluster.IDLE_RUNNERS + 3):
         with bench.device(order(f"o{i}", f"b{i}")):
             pass
-    assert [r.closed for r in Runner.made] == [True] * 3 + [False] * dask_worker.KEPT
-    for i in range(dask_worker.REMEMBERED + 5):
+    assert [r.closed for r in Runner.made] == [True] * 3 + [False] * Cluster.IDLE_RUNNERS
+    for i in range(Cluster.REMEMBERED + 5):
         dask_worker.abort("o", f"x{i}")
-    assert len(bench._ended) == dask_worker.REMEMBERED
+    assert len(bench._ended) == Cluster.REMEMBERED
 
 
 def test_processes_can_be_started_early(bench):

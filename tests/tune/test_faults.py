@@ -9,9 +9,9 @@ import pytest
 from tune.fakes import FakeContext, FakeMeasurer, FakeSearch, tasks
 
 from workbench.errors import TuneError, WorkbenchError
+from workbench.tune.constants import Faults
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
-from workbench.tune.run.loop import FAULTS
 from workbench.tune.run.session import TuningSession
 
 
@@ -79,7 +79,7 @@ def test_a_task_whose_part_fails_is_given_up_and_the_others_go_on(part):
     assert states[1] == "given up"
     assert "given up" not in (states[0], states[2])
     about = [e for e in told if e.task == "conv1 3x3" and "[" in e.message]
-    assert len(about) == FAULTS
+    assert len(about) == Faults.TASK
     name = "The sketch rule 'mine' fails" if part == "space" else "The search failed: ZeroDivisionError"
     assert all(name in e.message for e in about)
     assert name in session.table()["why"][1]

@@ -20,8 +20,8 @@ from workbench.log.reader import load_log
 from workbench.runtime.execution.alternating_runs import PlanTime
 from workbench.runtime.workers import network_worker
 from workbench.session import Session
+from workbench.tune.constants import Comparisons, NetworkRuns
 from workbench.tune.display.terminal_table import summary_lines
-from workbench.tune.plan import network_timer
 from workbench.tune.plan.network_timer import NetworkTimer, inside_contest, inside_ms
 from workbench.tune.state import task_state
 
@@ -51,7 +51,7 @@ def measured(monkeypatch, *answers):
     asked, left = [], iter(answers)
 
     def measure(plans, seconds, going_on):
-        if seconds == network_timer.FINAL_SECONDS:
+        if seconds == NetworkRuns.FINAL_SECONDS:
             return tuple(PlanTime((1.0,), ((1.0,) * len(plan.calls),) * 10) for plan in plans)
         asked.append(plans)
         found = next(left)
@@ -87,7 +87,7 @@ def test_a_run_measures_its_network(graph, tmp_path):
 
 def test_it_is_measured_at_the_start_when_much_has_changed_and_at_the_end(graph, monkeypatch, tmp_path):
     asked = measured(monkeypatch, *[(2.0, 2.0 - 0.1 * k) for k in range(20)])
-    monkeypatch.setattr(network_timer, "SHARE", math.inf)
+    monkeypatch.setattr(NetworkRuns, "MOST", math.inf)
     with wb.tune(graph, trials=24, log=tmp_path / "a.jsonl", target=TARGET, batch=4) as session:
         session.wait()
     lines = [line for line in load_log(tmp_path / "a.jsonl").lines if isinstance(line, NetworkTime)]
@@ -95,7 +95,7 @@ def test_it_is_measured_at_the_start_when_much_has_changed_and_at_the_end(graph,
     assert lines[0].measured_ms == 2.0
     assert [line.reason for line in lines[1:-1]] == ["kernels became faster"] * (len(lines) - 2)
     sums = [line.sum_of_kernels_ms for line in lines]
-    assert all(b < network_timer.MUCH * a for a, b in itertools.pairwise(sums[:-1]))
+    assert all(b < NetworkRuns.FASTER * a for a, b in itertools.pairwise(sums[:-1]))
 
 
 def test_a_network_that_cannot_be_timed_is_told_once_and_the_run_goes_on(graph, monkeypatch):
@@ -212,7 +212,7 @@ def test_a_pause_during_the_last_measurement_puts_it_off(graph, monkeypatch):
 
 def test_a_pause_while_the_last_candidates_run_inside_the_network_puts_them_off(graph, monkeypatch):
     measured(monkeypatch, *[(2.0, 1.0)] * 9)
-    monkeypatch.setattr(task_state, "RIVAL", 100.0)
+    monkeypatch.setattr(Comparisons, "RIVAL", 100.0)
     tries = paused_once(monkeypatch, "compare", lambda: session)
     session = wb.tune(graph, trials=16, target=TARGET, start=False)
     session.start().wait()
@@ -236,12 +236,12 @@ def test_whatever_goes_wrong_with_the_network_the_run_goes_on(graph, monkeypatch
 
 def test_a_comparison_inside_the_network_that_fails_costs_no_measurement(graph, monkeypatch):
     asked, told = measured(monkeypatch, *[(2.0, 1.0)] * 9), []
-    monkeypatch.setattr(task_state, "RIVAL", 100.0)
+    monkeypatch.setattr(Comparisons, "RIVAL", 100.0)
     monkeypatch.setattr(NetworkTimer, "due", lambda *_: False)  # only at the end
     answer = network_worker.measure_networks
 
     def measure(plans, seconds, going_on):
-        if seconds == network_timer.FINAL_SECONDS:
+        if seconds == NetworkRuns.FINAL_SECONDS:
             raise OSError("no more processes")
         return answer(plans, seconds, going_on)
 

@@ -10,8 +10,9 @@ from tune.fakes import FakeTask
 from workbench.errors import UsageError
 from workbench.log.lines import Comparison, Round
 from workbench.log.record import Record
+from workbench.tune.constants import Comparisons
 from workbench.tune.state.task_scheduler import SCHEDULERS, GradientScheduler, RoundRobin, kind_of
-from workbench.tune.state.task_state import PATIENCE, PLAY_OFF
+from workbench.tune.state.task_state import PLAY_OFF
 
 
 def record(task, round_, trial, ms):
@@ -203,18 +204,18 @@ def test_nothing_is_claimed_because_a_comparison_failed_but_nothing_waits_for_ev
     task, state = scheduler.tasks[0], scheduler.states[0]
     scheduler.observe(record(task, 0, 0, 10.0))
     scheduler.observe(record(task, 0, 1, 4.0))
-    for round_ in range(1, PATIENCE):
+    for round_ in range(1, Comparisons.PATIENCE):
         scheduler.observe(record(task, round_, 1 + round_, 6.0))
         assert state.champion == 0
         assert (state.ledger.best.record.trial, state.ledger.best.sure) == (1, "once"), "and that is told meanwhile"
-    scheduler.observe(record(task, PATIENCE, 9, 6.0))
+    scheduler.observe(record(task, Comparisons.PATIENCE, 9, 6.0))
     assert (state.champion, state.best_ms, state.ledger.best.sure, state.pending) == (1, 4.0, "once", {})
-    scheduler.observe(record(task, PATIENCE, 10, 3.0))
-    scheduler.compare(versus(task, PATIENCE, 1, 10, (4.0, 3.0), 0.75))
+    scheduler.observe(record(task, Comparisons.PATIENCE, 10, 3.0))
+    scheduler.compare(versus(task, Comparisons.PATIENCE, 1, 10, (4.0, 3.0), 0.75))
     assert (state.champion, state.ledger.best.sure) == (10, "compared")
-    scheduler.observe(record(task, PATIENCE + 1, 11, 2.0))  # later failures do not wait for ever either
-    for round_ in range(PATIENCE + 1):
-        scheduler.observe(record(task, PATIENCE + 2 + round_, 12 + round_, 6.0))
+    scheduler.observe(record(task, Comparisons.PATIENCE + 1, 11, 2.0))  # later failures do not wait for ever either
+    for round_ in range(Comparisons.PATIENCE + 1):
+        scheduler.observe(record(task, Comparisons.PATIENCE + 2 + round_, 12 + round_, 6.0))
     assert (state.champion, state.ledger.best.sure) == (11, "once")
 
 

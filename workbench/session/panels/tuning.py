@@ -20,8 +20,8 @@ from workbench.session.state.session_state import SessionState
 from workbench.session.state.statistics import rounded
 from workbench.session.tuning_run import steering_forms as steering
 from workbench.session.tuning_run.start import start
+from workbench.tune.constants import Budgets
 from workbench.tune.options import TuneOptions
-from workbench.tune.run.start import TRIALS_PER_TASK
 from workbench.tune.state.run_end import goes_first
 
 SCOPES = ("schedule", "task", "all")
@@ -86,7 +86,7 @@ def tune(
     if trials is not None:
         whole("trials", trials, code="usage.trials")
     elif seconds is None:
-        trials = TRIALS_PER_TASK * (len(tasks) if scope == "all" else 1)
+        trials = Budgets.TRIALS_PER_TASK * (len(tasks) if scope == "all" else 1)
     with state.manual_trials.lock:  # what was measured is being written there
         started = start(
             what,

@@ -19,26 +19,11 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import RunError, WorkbenchError
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measurement import Measurement
+from workbench.tune.constants import Cluster
 
 if TYPE_CHECKING:
     from workbench.runtime.workers.batch import Batch, MeasureInput
     from workbench.tune.dask.cluster_workers import ClusterWorker, ClusterWorkers
-
-#: Candidates of one piece of work at most: a worker builds the next one while it measures, but what a lost worker had
-#: is measured again.
-CHUNK = 4
-#: Pieces of work that each device has been given, the one that it works on included.
-AHEAD = 2
-#: Workers that may be lost over a candidate; with the last one, it was alone.
-LOSSES = 2
-#: Times that a candidate may fail without a measurement for other reasons.
-FAILURES = 3
-#: Seconds between two looks at whether somebody came, went, or wants to end this.
-TICK_S = 0.1
-#: Seconds for a result to come from the worker that has it.
-FETCH_S = 10.0
-#: Seconds without any worker after which that is told.
-TELL_S = 2.0
 
 
 @dataclass(slots=True, eq=False)
@@ -111,7 +96,7 @@ class BatchDispatch:
         if self._over() or any(piece.future.done() for piece in self.flying):
             return
         try:
-            self._events.get(timeout=TICK_S)
+            self._events.get(timeout=Cluster.TICK_S)
         except queue.Empty:
             return
 
@@ -122,7 +107,7 @@ class BatchDispatch:
         while waiting:
             waiting = False
             for member in sorted(crew, key=self._load):
-                if self._load(member) < AHEAD * member.devices:
+                if self._load(member) < Cluster.AHEAD * member.devices:
                     piece = self._next(member, len(crew))
                     if piece is not None:
                         self._give(piece, member)
@@ -131,14 +116,14 @@ class BatchDispatch:
     def _load(self, member: ClusterWorker) -> int:
         """Return how many pieces a worker has; it has no room beside one that may take it along."""
         mine = [piece for piece in self.flying if piece.member == member]
-        return AHEAD * member.devices if any(piece.losses for piece in mine) else len(mine)
+        return Cluster.AHEAD * member.devices if any(piece.losses for piece in mine) else len(mine)
 
     def _next(self, member: ClusterWorker, members: int) -> WorkItem | None:
         """Return what a worker gets next; fewer candidates at a time where there are many to measure them."""
         if self._again:
             return self._again.popleft()
         batch = self._batch
-        size = max(1, CHUNK // (members * member.devices))
+        size = max(1, Cluster.CHUNK // (members * member.devices))
         items: list[tuple[int, MeasureInput]] = []
         while not batch.exhausted and (batch.rules is not None or len(items) < size):
             item = next(batch.source, None)
@@ -175,7 +160,7 @@ class BatchDispatch:
         self._idle_since = now if self._idle_since is None else self._idle_since
         if now - self._idle_since > self._patience_s:
             raise self._nobody() if self._roster.connected else self._roster.lost()
-        if now - self._idle_since > TELL_S and not self._told:
+        if now - self._idle_since > Cluster.TELL_S and not self._told:
             self._told = True
             who = "no worker of the dask cluster can measure" if self._roster.connected else "the scheduler is away"
             warnings.warn(f"{who}; waiting up to {self._patience_s:g} s", RuntimeWarning, stacklevel=2)
@@ -211,7 +196,7 @@ class BatchDispatch:
     def _lost(self, piece: WorkItem) -> None:
         """A worker was lost over it: its candidates are suspected, or guilty."""
         piece.losses += 1
-        if piece.losses >= LOSSES:
+        if piece.losses >= Cluster.LOSSES:
             which = "each time it was measured" if len(piece.items) == 1 else "each time they were compared"
             self._blame(piece, f"{piece.losses} workers of the cluster were lost, one {which}")
         else:
@@ -220,7 +205,7 @@ class BatchDispatch:
     def _failed(self, piece: WorkItem, text: str) -> None:
         """It came back without a result, though the worker is there."""
         piece.failures += 1
-        if piece.failures >= FAILURES:
+        if piece.failures >= Cluster.FAILURES:
             self._blame(piece, text)
         else:
             self._once_more(*self._parts(piece))
@@ -246,7 +231,7 @@ class BatchDispatch:
             if self._cancelled():
                 return
             try:
-                result = piece.future.result(timeout=FETCH_S)
+                result = piece.future.result(timeout=Cluster.FETCH_S)
             except WorkbenchError as error:  # nothing can be measured there
                 assert piece.member is not None
                 self._trouble = error

@@ -16,15 +16,11 @@ from typing import TYPE_CHECKING, Any
 from workbench import __version__
 from workbench.errors import RunError
 from workbench.log.similar_tasks import differences
+from workbench.tune.constants import Cluster
 from workbench.tune.dask import worker_process as dask_worker
 
 if TYPE_CHECKING:
     from workbench.target import Target
-
-#: Seconds between two looks at who is there.
-LOOK_S = 0.5
-#: Seconds that the first workers have to say what they are.
-FIRST_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +89,11 @@ class ClusterWorkers:
             ``run.dask_lost`` when the connection to the scheduler has been given up.
         """
         with self._lock:
-            if wait_s or time.monotonic() - self._looked > LOOK_S:
+            if wait_s or time.monotonic() - self._looked > Cluster.LOOK_S:
                 self._update()
                 self._looked = time.monotonic()
             if self._machine is None:  # the kind of machine is chosen among all that are there
-                wait_s = max(wait_s, FIRST_S)
+                wait_s = max(wait_s, Cluster.FIRST_S)
             self._judge(self._heard(time.monotonic() + wait_s))
             found = tuple(m for m in self._members if m not in self._leaving) if self.connected else ()
         self._tell()

@@ -27,6 +27,7 @@ from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measurement import Measurement
 from workbench.runtime.results.options import ContestRules, MeasureOptions
 from workbench.runtime.workers.batch import Batch, MeasureInput, Results
+from workbench.tune.constants import Cluster
 from workbench.tune.dask import worker_process as dask_worker
 from workbench.tune.dask.batch_dispatch import BatchDispatch, WorkItem
 from workbench.tune.dask.cluster_workers import ClusterWorkers
@@ -34,11 +35,6 @@ from workbench.tune.dask.cluster_workers import ClusterWorkers
 if TYPE_CHECKING:
     from workbench.target import Target
     from workbench.tune.dask.cluster_workers import ClusterWorker
-
-#: Seconds that workers have to end the processes of a runner that is closed.
-LET_GO_S = 5.0
-#: Seconds for `DaskRunner.workers` to hear from those that are new.
-INTRODUCE_S = 10.0
 
 
 class DaskRunner:
@@ -210,16 +206,17 @@ class DaskRunner:
         for lease in leases:
             lease.close()
         self.cancel()
-        if self._working.acquire(timeout=2 * LET_GO_S):  # what is running is being thrown away
+        if self._working.acquire(timeout=2 * Cluster.LET_GO_S):  # what is running is being thrown away
             self._working.release()
         if self._roster.connected:
-            self._roster.call(self._roster.members, dask_worker.let_go, self._name, wait_s=LET_GO_S)
+            self._roster.call(self._roster.members, dask_worker.let_go, self._name, wait_s=Cluster.LET_GO_S)
         if self._own_client:
             self._roster.client.close()
 
     def workers(self) -> dict[str, int]:
         """Return the addresses of the workers that measure, and how many candidates each takes at a time."""
-        return {member.address: member.devices for member in self._roster.look(min(self._patience_s, INTRODUCE_S))}
+        members = self._roster.look(min(self._patience_s, Cluster.INTRODUCE_S))
+        return {member.address: member.devices for member in members}
 
     # ---- the thread behind a batch ----
 
@@ -295,7 +292,7 @@ class DaskRunner:
     def _prepare(self) -> None:
         """Start what is there; whoever is not reached starts with the first candidate, and says then what is wrong."""
         with contextlib.suppress(WorkbenchError):
-            for member in self._roster.look(INTRODUCE_S):
+            for member in self._roster.look(Cluster.INTRODUCE_S):
                 self._roster.call([member], dask_worker.prepare, self._order(member, self._name), wait_s=0.0)
 
 

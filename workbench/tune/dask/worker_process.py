@@ -26,11 +26,7 @@ from workbench.runtime.results.measurement import Measurement
 from workbench.runtime.results.options import MeasureOptions
 from workbench.runtime.workers.batch import MeasureInput
 from workbench.runtime.workers.local_runner import LocalRunner
-
-#: Idle crews per device that are kept for their runners. A tuner that died never says that it needs them no more.
-KEPT = 4
-#: Names of runners and batches that have ended which are remembered, for work of theirs that comes late.
-REMEMBERED = 1000
+from workbench.tune.constants import Cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +86,7 @@ class DevicePool:
             with self._changed:
                 del self._busy[order.resource, slot]
                 idle = [key for key in self._crews if key[1:] not in self._busy]
-                for key in idle[: max(0, len(idle) - KEPT * order.devices)]:
+                for key in idle[: max(0, len(idle) - Cluster.IDLE_RUNNERS * order.devices)]:
                     surplus.append(self._crews.pop(key))
                 self._changed.notify_all()
             for runner in surplus:
@@ -153,7 +149,7 @@ class DevicePool:
 
     def _end(self, name: str) -> None:
         self._ended[name] = None
-        while len(self._ended) > REMEMBERED:
+        while len(self._ended) > Cluster.REMEMBERED:
             self._ended.popitem(last=False)
         self._changed.notify_all()
 

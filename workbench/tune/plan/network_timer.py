@@ -18,6 +18,7 @@ from workbench.errors import RunError, WorkbenchError
 from workbench.log.database import Database
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measurement import Measurement
+from workbench.tune.constants import NetworkRuns
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
@@ -27,21 +28,6 @@ if TYPE_CHECKING:
     from workbench.runtime.execution.alternating_runs import PlanTime
     from workbench.runtime.networks.execution_plan import ExecutablePlan
     from workbench.target import Target
-
-MUCH = 0.9
-"""The network is measured again when the sum of its kernels is less than so much of what it was."""
-
-SHARE = 0.1
-"""The most of a run's time so far that measuring the network may take before its end."""
-
-SECONDS, FINAL_SECONDS = 1.0, 3.0
-"""Time for the runs of one measurement, and for those of a comparison of candidates."""
-
-ENOUGH = 7
-"""Undisturbed turns that decide a comparison at least."""
-
-HEAVY = 0.1
-"""Tasks with so much of the network's time have their last candidates timed inside it."""
 
 
 class NetworkTimer:
@@ -79,7 +65,7 @@ class NetworkTimer:
             return False
         if self._last is None:
             return True
-        return sum_ms < MUCH * self._last and self._spent + self.cost_s <= SHARE * elapsed_s
+        return sum_ms < NetworkRuns.FASTER * self._last and self._spent + self.cost_s <= NetworkRuns.MOST * elapsed_s
 
     def stale(self, sum_ms: float) -> bool:
         """Whether something has become faster since the last measurement."""
@@ -111,7 +97,7 @@ class NetworkTimer:
         try:
             with _told():
                 untuned, tuned = self._untuned_plan(), self._plan(Database(records, comparisons))
-                found = measure_networks([untuned, tuned], SECONDS, self.going_on)
+                found = measure_networks([untuned, tuned], NetworkRuns.SECONDS, self.going_on)
         except WorkbenchError as error:
             self.given_up = f"{error.message} [{error.code}]"
             raise
@@ -160,7 +146,7 @@ class NetworkTimer:
                 chosen = {key: trials[min(k, len(trials) - 1)] for key, trials in finalists.items()}
                 wanted = set({**best, **chosen}.items())
                 plans.append(self._plan(Database(r for r in records if (r.task_key, r.trial) in wanted)))
-            times = measure_networks(plans, FINAL_SECONDS, self.going_on)
+            times = measure_networks(plans, NetworkRuns.FINAL_SECONDS, self.going_on)
         self._spent += time.perf_counter() - begin
         if not times:
             return {}
@@ -214,5 +200,6 @@ def inside_contest(key: str, plans: Sequence[ExecutablePlan], times: Sequence[Pl
     rows = list(zip(*(time.rounds_ms for time in times), strict=True))
     clean = [row for row in rows if all(row)]
     costs = [tuple(inside_ms(plan, row[k])[key] for row in clean) for k, plan in enumerate(plans)]
-    why_not = "" if len(clean) >= ENOUGH else next((time.why_not for time in times if time.why_not), "too few turns")
+    enough = len(clean) >= NetworkRuns.ENOUGH
+    why_not = "" if enough else next((time.why_not for time in times if time.why_not), "too few turns")
     return Contest(measurements=tuple(Measurement(status="ok", costs_ms=each, why_not=why_not) for each in costs))

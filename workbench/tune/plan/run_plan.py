@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from workbench.arguments import path, real, whole
 from workbench.errors import UsageError
 from workbench.log.reader import Header
+from workbench.tune.constants import Budgets
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.task_selection import select_tasks
 from workbench.tune.state.log_recorder import Stamp
@@ -24,15 +25,13 @@ if TYPE_CHECKING:
     from workbench.tune.plan.network_timer import NetworkTimer
     from workbench.tune.plan.tune_context import TuneContext
 
-_TRIALS_PER_S = 12
-"""What is hoped for when only a time limit says how many trials there will be."""
-
 
 def default_batch(trials: int | None, tasks: int, seconds: float | None = None) -> int:
-    """Return the trials of a round: about three rounds per task, but at least 4 and at most 16 trials."""
+    """Return the trials of a round: a few rounds for each task, see `Budgets`."""
+    least, most = Budgets.LEAST_BATCH, Budgets.MOST_BATCH
     if trials is None and seconds is not None:
-        trials = int(min(seconds, 1e6) * _TRIALS_PER_S)
-    return 16 if trials is None else max(4, min(16, trials // max(1, 3 * tasks)))
+        trials = int(min(seconds, 1e6) * Budgets.TRIALS_PER_S)
+    return most if trials is None else max(least, min(most, trials // max(1, Budgets.ROUNDS * tasks)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from workbench.errors import TuneError, UsageError, WorkbenchError
+from workbench.tune.constants import Waiting
 from workbench.tune.steer.session_methods import SessionMethods
-
-LOOK_S = 0.05
-"""How often a coroutine looks whether a session has ended."""
 
 
 class AwaitableSession(SessionMethods):
@@ -63,7 +61,7 @@ class AwaitableSession(SessionMethods):
 
     async def _awaited(self) -> Self:
         while not self.join(0.0):
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(Waiting.END_S)
         self.wait()
         return self
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from workbench.errors import WorkbenchError
 from workbench.log.lines import NetworkTime
-from workbench.tune.plan.network_timer import HEAVY
+from workbench.tune.constants import Comparisons, Faults, Finals, NetworkRuns
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.plan.task_searches import TaskSearches
 from workbench.tune.plan.user_code import TaskFault
-from workbench.tune.run.rounds import FINALISTS, Rounds
+from workbench.tune.run.rounds import Rounds
 from workbench.tune.state.events import Event
 from workbench.tune.state.log_recorder import LogRecorder
 from workbench.tune.state.run_end import End, end_text
@@ -25,21 +25,6 @@ if TYPE_CHECKING:
     from workbench.tune.state.session_control import SessionControl
 
 T = TypeVar("T")
-
-_PLAY_OFF_S = 0.4
-"""Time that a play-off takes, in seconds; so much of a time limit is kept for each task."""
-
-_PLAY_OFF_SHARE = 0.05
-"""The most of a time limit that is kept for play-offs."""
-
-FAULTS = 3
-"""So often in a row something of a task may fail before the task is given up."""
-
-_FINALS_SHARE = 0.1
-"""The most of a run's time so far that all play-offs at its end may take."""
-
-_NETWORK_SHARE = 0.1
-"""The most of a time limit that is kept for measuring the network at the end."""
 
 
 class TuningLoop:
@@ -106,9 +91,9 @@ class TuningLoop:
         budget = self.run_state.budget
         kept = 0.0
         if self.plan.options.confirm and budget.seconds is not None:
-            kept = min(_PLAY_OFF_SHARE * budget.seconds, _PLAY_OFF_S * len(self.scheduler.active))
+            kept = min(Finals.PLAY_OFFS * budget.seconds, Finals.PLAY_OFF_S * len(self.scheduler.active))
             if self._network is not None:
-                kept += min(_NETWORK_SHARE * budget.seconds, self._network.cost_s)
+                kept += min(Finals.NETWORK * budget.seconds, self._network.cost_s)
         if self.seconds_left() <= kept:
             return 0
         return budget.trials - len(self.run_state.records) if budget.trials is not None else self.plan.batch
@@ -217,7 +202,7 @@ class TuningLoop:
         except TaskFault as fault:
             self._faults[index] = self._faults.get(index, 0) + 1
             told = f"{fault.message} [{fault.code}]"
-            if self._faults[index] < FAULTS:
+            if self._faults[index] < Faults.TASK:
                 self.recorder.tell("warning", f"{told}; it is tried again", self.tasks[index].name)
                 return
             self.scheduler.faults[index] = told
@@ -278,7 +263,7 @@ class TuningLoop:
         if self.new_trials <= 0 and not any(state.pending for state in states):
             return
         known = [i for i in self.scheduler.active if states[i].champion >= 0 and i not in self.scheduler.faults]
-        end = self.elapsed + max(_PLAY_OFF_S, _FINALS_SHARE * (self.elapsed - self.elapsed_before))
+        end = self.elapsed + max(Finals.PLAY_OFF_S, Finals.ALL_PLAY_OFFS * (self.elapsed - self.elapsed_before))
         for index in sorted(known, key=lambda i: (not states[i].pending, -slopes[i] * states[i].best_ms)):
             if (states[index].pending or self.elapsed < end) and self._control.proceed():
                 self._play_off(index)
@@ -293,8 +278,8 @@ class TuningLoop:
         finalists: dict[int, list[int]] = {}
         for index in self.scheduler.active:
             state = states[index]
-            if state.champion >= 0 and weights[index] * state.best_ms >= HEAVY * sum(times):
-                finalists[index] = [state.champion, *state.rivals(FINALISTS - 1)]
+            if state.champion >= 0 and weights[index] * state.best_ms >= NetworkRuns.HEAVY * sum(times):
+                finalists[index] = [state.champion, *state.rivals(Comparisons.FINALISTS - 1)]
         finalists = {index: trials for index, trials in finalists.items() if len(trials) > 1}
         if not finalists or self.new_trials <= 0 or not self._control.proceed():
             return

@@ -15,6 +15,7 @@ from workbench.runtime.results.comparison_words import SURE, as_fast, how_sure
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measurement import Measurement
 from workbench.runtime.results.options import BRIEF, ContestRules
+from workbench.tune.constants import Comparisons, Faults
 from workbench.tune.plan.task_searches import TaskSearches
 from workbench.tune.plan.tune_context import GivenCandidate
 from workbench.tune.state.log_recorder import LogRecorder, comparison_line, trial_line
@@ -27,18 +28,6 @@ if TYPE_CHECKING:
     from workbench.schedule import Schedule
     from workbench.tune.plan.run_plan import RunPlan
     from workbench.tune.state.session_control import SessionControl
-
-CHALLENGERS = 3
-"""Trials of a round that are compared with the best so far."""
-
-CLOSE = 1.05
-"""A challenger so many times slower than the fastest one is left out: this one has to be beaten first."""
-
-SILENCE = 8
-"""Rounds without any result that are put up with: somebody may have cancelled a runner that is shared."""
-
-FINALISTS = 4
-"""Participants of a play-off."""
 
 
 class Rounds:
@@ -112,7 +101,7 @@ class Rounds:
     def _heard(self, trials: int) -> bool:
         """Whether there were results; raise ``tune.no_results`` when none come however often they are asked for."""
         self._silent = 0 if trials else self._silent + 1
-        if self._silent > SILENCE:
+        if self._silent > Faults.SILENT_ROUNDS:
             hint = "the runner may have been cancelled or closed; see 'workbench doctor'"
             raise TuneError("tune.no_results", f"The runner gave no result in {self._silent} rounds", (), hint)
         return trials > 0
@@ -266,19 +255,20 @@ class Rounds:
     def _confirm(self, index: int) -> None:
         """Let the round's best trials challenge the champion."""
         state = self._scheduler.states[index]
-        challengers = state.challengers(CHALLENGERS)
-        near = [t for t in challengers if state.pending[t] <= CLOSE * state.pending[challengers[0]]]
+        challengers = state.challengers(Comparisons.CHALLENGERS)
+        near = [t for t in challengers if state.pending[t] <= Comparisons.CLOSE * state.pending[challengers[0]]]
         if near and not self._control.cancelled:
             self._contest(index, near, "new best", BRIEF)
-        kept = {state.champion, *state.challengers(CHALLENGERS)}
+        kept = {state.champion, *state.challengers(Comparisons.CHALLENGERS)}
         shop = self._searches.of(index)
         shop.schedules = {n: s for n, s in shop.schedules.items() if n in kept}
 
     def play_off(self, index: int) -> None:
         """Let the task's best trials that were not compared yet run against its champion."""
         state = self._scheduler.states[index]
-        pending = state.challengers(FINALISTS - 1)
-        rivals = [*pending, *(t for t in state.rivals(FINALISTS - 1) if t not in pending)][: FINALISTS - 1]
+        most = Comparisons.FINALISTS - 1
+        pending = state.challengers(most)
+        rivals = [*pending, *(t for t in state.rivals(most) if t not in pending)][:most]
         if rivals:
             self._number = max(0, self._run_state.next_round - 1)
             self._contest(index, rivals, PLAY_OFF, ContestRules())

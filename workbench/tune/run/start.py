@@ -13,6 +13,7 @@ from workbench.errors import UsageError
 from workbench.files import is_json_file
 from workbench.host import usable_threads
 from workbench.log.similar_tasks import differences
+from workbench.tune.constants import Budgets
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.measurer import LocalMeasurer, constants_of
 from workbench.tune.plan.run_plan import RunArguments, RunPlan
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from workbench.schedule import Schedule
     from workbench.target import Target
     from workbench.tune.plan.network_timer import NetworkTimer
-
-TRIALS_PER_TASK = 64
-"""Budget when neither trials nor seconds are given."""
 
 
 def tune(
@@ -82,7 +80,7 @@ def tune(
     _check_names(options, tasks)
     _check_runner(options.runner, resolved)
     if planned.get("trials") is None and planned.get("seconds") is None:
-        planned["trials"] = TRIALS_PER_TASK * len(tasks)
+        planned["trials"] = Budgets.TRIALS_PER_TASK * len(tasks)
     plan = RunPlan(
         tasks,
         context=TuneContext(resolved, options, seed, space_of, check_seeds(seeds)),

@@ -15,26 +15,14 @@ from typing import TYPE_CHECKING
 from workbench.log.ledger import TaskLedger
 from workbench.log.lines import INSIDE
 from workbench.runtime.results.contest_statistics import ratio
+from workbench.tune.constants import Comparisons
 
 if TYPE_CHECKING:
     from workbench.log.lines import Comparison
     from workbench.log.record import Record
 
-DOUBT = 0.98
-"""A loser that took less than so much of the champion's time may not have lost."""
-
 PLAY_OFF = "play-off"
 """Reason of the comparisons that are long enough to settle what the brief ones of a round leave open."""
-
-NEAR = 1.02
-"""A loser of a brief comparison that took at most so many times as long as the winner is one for the play-off."""
-
-PATIENCE = 3
-"""Rounds that trials wait for a comparison that cannot be made, before the least latency counts."""
-
-RIVAL = 1.1
-"""A trial so many times slower than the champion's is no rival of it in a play-off."""
-
 
 GIVEN = ("manual", "default")
 """Origins of trials that may stand in the log before any run: a search's proposal, or a round's end, makes a round."""
@@ -157,7 +145,7 @@ class TaskState:
         if number == self.last_round:
             return
         self.waited = self.waited + 1 if self.pending else 0
-        patience = 0 if confirm is False else 1 if confirm is None and not self.compared else PATIENCE
+        patience = 0 if confirm is False else 1 if confirm is None and not self.compared else Comparisons.PATIENCE
         if self.waited >= patience:
             self.settle()
         self.last_round = number
@@ -222,7 +210,7 @@ class TaskState:
 
     def rivals(self, most: int) -> list[int]:
         """Return the trials nearest to the champion's that have not lost to it, fastest first."""
-        near = [t for t, ms in self.valid.items() if ms <= RIVAL * self.valid.get(self.champion, 0.0)]
+        near = [t for t, ms in self.valid.items() if ms <= Comparisons.RIVAL * self.valid.get(self.champion, 0.0)]
         near = [t for t in near if t != self.champion and t not in self.lost]
         return sorted(near, key=lambda t: (self.valid[t], t))[:most]
 
@@ -231,13 +219,13 @@ def _near(line: Comparison, trial: int) -> bool:
     """Whether a loser was hardly slower than the winner."""
     costs = dict(zip(line.trials, line.costs_ms, strict=False))
     try:
-        return bool(costs.get(trial)) and 0.0 < ratio(costs[trial], costs.get(line.winner, ())) < NEAR
+        return bool(costs.get(trial)) and 0.0 < ratio(costs[trial], costs.get(line.winner, ())) < Comparisons.NEAR
     except (ValueError, ZeroDivisionError):
         return False
 
 
 def _seems_faster(costs: Sequence[float], incumbent: Sequence[float]) -> bool:
     try:
-        return ratio(costs, incumbent) < DOUBT
+        return ratio(costs, incumbent) < Comparisons.DOUBT
     except (ValueError, ZeroDivisionError):  # times that nobody has measured: the log was changed by hand
         return False

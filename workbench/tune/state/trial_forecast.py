@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from workbench.tune.constants import Budgets
 from workbench.tune.state.events import FINAL, Progress, Snapshot
 from workbench.tune.state.task_scheduler import Terms
-
-FIRST = 16
-"""Trials after which a task that had none is thought to be known."""
 
 OUT = ("skipped", "exhausted", "given up")
 """States in which a task gets no more trials."""
@@ -35,7 +33,7 @@ def forecast(snapshot: Snapshot, terms: Sequence[Terms]) -> tuple[int, ...] | No
     known = [t.gain for t in terms if math.isfinite(t.gain)]
     first = 2.0 * max(known, default=0.0) or 1.0  # nothing is known yet, so it goes before the others
     tasks = [
-        (row.id, t.gain if math.isfinite(t.gain) else first, max(row.trials, 1) if row.trials else FIRST)
+        (row.id, t.gain if math.isfinite(t.gain) else first, max(row.trials, 1) if row.trials else Budgets.FIRST)
         for row, t in zip(snapshot.rows, terms, strict=True)
         if row.state not in OUT
     ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.arguments import shown
 from workbench.errors import TuneError, UsageError, WorkbenchError
 from workbench.log.lines import Command
+from workbench.tune.constants import Waiting
 from workbench.tune.state.objective import objective_text
 from workbench.tune.state.run_state import START
 from workbench.tune.steer.commands import SteeringCommand, read_command
@@ -22,12 +23,6 @@ if TYPE_CHECKING:
     from workbench.tune.state.events import State
     from workbench.tune.state.log_recorder import LogRecorder
     from workbench.tune.state.run_state import RunState, TaskRequests
-
-CLOSE_S = 5.0
-"""Time that a callback of a command from the control file is waited for at the end, in seconds."""
-
-POLL_S = 0.15
-"""Time between two looks at the control file, in seconds."""
 
 SOURCES = ("python", "widget", "control file", "command line")
 
@@ -165,7 +160,7 @@ class CommandQueue:
 
     def _read(self) -> None:
         assert self._mailbox is not None
-        while not self._ended.wait(POLL_S):
+        while not self._ended.wait(Waiting.CONTROL_FILE_S):
             for message in self._mailbox.poll():
                 if self._ended.is_set():
                     return
@@ -194,7 +189,7 @@ class CommandQueue:
         """Take no more commands."""
         self._ended.set()
         if self.thread is not None and self.thread is not threading.current_thread():
-            self.thread.join(CLOSE_S)
+            self.thread.join(Waiting.CALLBACK_S)
         if self._mailbox is not None:
             self._mailbox.discard()
 
