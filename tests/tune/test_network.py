@@ -167,7 +167,7 @@ def test_the_last_candidates_of_heavy_tasks_run_inside_the_network(graph, monkey
         return tuple(PlanTime((sum(row),) * 10, (row,) * 10) for row in rows)
 
     monkeypatch.setattr("workbench.runtime.workers.network_worker.measure_networks", measure)
-    monkeypatch.setattr(task_state, "RIVAL", 100.0)
+    monkeypatch.setattr(Comparisons, "RIVAL", 100.0)
     log = tmp_path / "net.jsonl"
     with wb.tune(graph, trials=16, log=log, target=TARGET) as session:
         session.wait()
