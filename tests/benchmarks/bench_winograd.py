@@ -26,7 +26,8 @@ from workbench.runtime.results.options import MeasureOptions
 from workbench.runtime.workers.batch import MeasureInput
 from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.schedule import Schedule
-from workbench.space.space import Variant, make_space
+from workbench.space.space import make_space
+from workbench.space.variant import Variant
 from workbench.target import Target
 
 #: (height and width, input channels, output channels) -> the least ratio direct / Winograd that is claimed.

@@ -19,8 +19,9 @@ from workbench.schedule import Hole, Schedule
 from workbench.search import SEARCHES, SearchOptions, make_search
 from workbench.search.seeds import adapt
 from workbench.search.transfer import facts
-from workbench.space.space import Variant, make_space, space_from_schedule
+from workbench.space.space import make_space, space_from_schedule
 from workbench.space.trace_alignment import alike, unify, wanted
+from workbench.space.variant import Variant
 from workbench.target import Target
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.tune_context import TuneContext

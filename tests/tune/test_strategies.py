@@ -17,7 +17,8 @@ from workbench.registry import summary
 from workbench.schedule import Hole, Schedule
 from workbench.search import SEARCHES, Search, SearchOptions, make_search, strategy
 from workbench.search.batch_selection import MOST_DOUBT, doubt_of, drift
-from workbench.space.space import Variant, make_space, space_from_schedule
+from workbench.space.space import make_space, space_from_schedule
+from workbench.space.variant import Variant
 from workbench.target import Target
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")

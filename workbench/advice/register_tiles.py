@@ -18,7 +18,7 @@ from workbench.schedule.holes import Hole
 from workbench.space.default_schedule import favourite
 from workbench.space.shared_steps import register_tiles
 from workbench.space.shared_steps.block_queries import axis_of, lane_axis, suited
-from workbench.space.space import Variant
+from workbench.space.variant import Variant
 from workbench.target import Target
 from workbench.turns import pause
 

@@ -13,7 +13,7 @@ from workbench.errors import UsageError, did_you_mean
 from workbench.space.sampling import Sampler
 
 if TYPE_CHECKING:
-    from workbench.space.space import Variant
+    from workbench.space.variant import Variant
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from workbench.space.program_keys import Keys
 from workbench.space.sampling import ENUMERATE, Picks, neighbours
 
 if TYPE_CHECKING:
-    from workbench.space.space import Variant
+    from workbench.space.variant import Variant
 
 Ints = NDArray[np.int64]
 #: What `Rows.how` says where no single group was changed.

@@ -30,7 +30,8 @@ from workbench.space.trace_alignment import Step, alike, wanted
 
 if TYPE_CHECKING:
     from workbench.ir.func import Func
-    from workbench.space.space import Space, Variant
+    from workbench.space.space import Space
+    from workbench.space.variant import Variant
 
 #: Less alike traces say nothing about a variant, unless they give numbers for half of its groups of holes.
 LEAST_ALIKE = 0.4

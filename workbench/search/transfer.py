@@ -19,7 +19,8 @@ from workbench.space.trace_alignment import unify
 
 if TYPE_CHECKING:
     from workbench.log.record import Record
-    from workbench.space.space import Space, Variant
+    from workbench.space.space import Space
+    from workbench.space.variant import Variant
 
 #: Records of one task and machine that are looked at, the fastest half of them and some of all the others.
 MOST = 512

@@ -11,7 +11,7 @@ from workbench.machine_model.features import INDEX
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.sketch import RULES, sketches
-from workbench.space.space import Variant
+from workbench.space.variant import Variant
 
 SAMPLE = 512
 

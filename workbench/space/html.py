@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from workbench import markup as m
-from workbench.space.sketch.rule_report import RuleRecord, spans
-
-if TYPE_CHECKING:
-    from workbench.space.space import Space
+from workbench.space.rule_report import RuleRecord, spans
+from workbench.space.sketch import Trouble
+from workbench.space.variant import Variant
 
 #: Most variants, blocks, and rules of a block that are shown.
 VARIANTS, BLOCKS, RULES = 40, 24, 40
@@ -17,24 +16,31 @@ _VARIANTS = (m.Column("#", number=True), m.Column("Variant"), m.Column("Rows", n
 _RULES = (m.Column(""), m.Column("Rule"), m.Column("Variants"), m.Column("Why"))
 
 
-def space_html(space: Space) -> str:
-    """Return what a notebook shows of a space."""
-    every = len(space.variants)
-    variants = [
+def space_html(
+    name: str,
+    size: int,
+    variants: Sequence[Variant],
+    rules: Sequence[RuleRecord],
+    troubles: Sequence[Trouble],
+    knobs: str | None,
+) -> str:
+    """Return what a notebook shows of a space; `knobs` is the table of those of its template."""
+    every = len(variants)
+    rows = [
         [
             v.index,
             m.text(v.label, 80),
             m.counted(v.sampler.size),
             m.text(", ".join(h.name for h in v.schedule.holes), 60),
         ]
-        for v in space.variants[:VARIANTS]
+        for v in variants[:VARIANTS]
     ]
-    facts = m.plural(every, "variant"), m.plural(space.size, "row")
-    shown = m.cut(variants, VARIANTS, "variants", every)
-    parts: list[object] = [m.heading("Space", space.id, *facts), m.table(_VARIANTS, shown)]
-    parts += [m.line(m.text(str(t), 300)) for t in space.troubles[:RULES]]
-    parts += [m.fold("knobs", m.Html(space.knobs()._repr_html_()))] if space.has_knobs else []
-    found = [(block, list(records)) for block, records in groupby(space.rules(), key=lambda r: r.block)]
+    facts = m.plural(every, "variant"), m.plural(size, "row")
+    shown = m.cut(rows, VARIANTS, "variants", every)
+    parts: list[object] = [m.heading("Space", name, *facts), m.table(_VARIANTS, shown)]
+    parts += [m.line(m.text(str(t), 300)) for t in troubles[:RULES]]
+    parts += [m.fold("knobs", m.Html(knobs))] if knobs is not None else []
+    found = [(block, list(records)) for block, records in groupby(rules, key=lambda r: r.block)]
     parts += [_block(block, records, every) for block, records in found[:BLOCKS]]
     if len(found) > BLOCKS:
         parts.append(m.line(m.faint(f"… {len(found) - BLOCKS} more blocks")))

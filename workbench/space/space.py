@@ -6,105 +6,20 @@ import hashlib
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from workbench.arguments import is_a
 from workbench.errors import ScheduleError, TuneError, UsageError
-from workbench.ir.flops import count_flops
-from workbench.ir.func import Constraint, Func
+from workbench.ir.func import Func
 from workbench.legible import legible, legible_line
-from workbench.machine_model import features as feature_columns
-from workbench.machine_model import nest_summary
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
-from workbench.space.program_keys import Keys, Outline
-from workbench.space.sampling import Picks, Sampler
+from workbench.space.html import space_html
+from workbench.space.rule_report import RuleRecord, report, rule_records
 from workbench.space.sketch import RULES, Draft, Note, Structure, Trouble, sketches
-from workbench.space.sketch.rule_report import RuleRecord, report, rule_records
 from workbench.space.template import TEMPLATES, Knobs
-
-
-@dataclass(repr=False)
-class Variant:
-    """One schedule with holes and everything that is derived from it, made when first needed.
-
-    Attributes
-    ----------
-    schedule : Schedule
-        With open holes.
-    notes : tuple of Note
-        The rules that led here, with reasons.
-    skips : tuple of Note
-        The rules that had nothing to do, with reasons.
-    limits : tuple of Constraint
-        Numeric limits beyond those of the schedule itself.
-    """
-
-    index: int
-    schedule: Schedule
-    machine: Machine
-    notes: tuple[Note, ...] = ()
-    skips: tuple[Note, ...] = ()
-    limits: tuple[Constraint, ...] = ()
-    wishes: tuple[Constraint, ...] = ()
-
-    @property
-    def label(self) -> str:
-        """Short name, of the rules (or a template's knobs) that make the difference: "SSRSRS · pad in blocks"."""
-        said = [n.tag for n in self.notes if n.tag] or [n.reason for n in self.notes if n.rule == "knob"]
-        return " · ".join(said) or (self.notes[-1].rule if self.notes else "as it is")
-
-    def __repr__(self) -> str:
-        return f"<variant {self.index}: {legible_line(self.label[:80])}>"
-
-    @property
-    def origin(self) -> str:
-        """What a row that was bred from no other one is called in a log."""
-        return "template" if any(n.rule == "template" for n in self.notes) else "sketch"
-
-    @cached_property
-    def sampler(self) -> Sampler:
-        """Draws rows; wishes that cannot be met are dropped."""
-        func, wishes = self.schedule.func, self.wishes
-        while True:
-            sampler = Sampler.of(replace(func, constraints=(*func.constraints, *self.limits, *wishes)))
-            if not wishes or len(sampler.draw(4, np.random.default_rng(0))):
-                return sampler
-            wishes = wishes[:-1]
-
-    def held_to(self, sampler: Sampler) -> Variant:
-        """Return the variant with the rows of another sampler."""
-        made = copy(self)
-        made.sampler = sampler
-        return made
-
-    @property
-    def work(self) -> int:
-        """Operations of the computation, whatever algorithm the schedule has."""
-        return count_flops(self.schedule.base)
-
-    @cached_property
-    def plan(self) -> nest_summary.NestPlan:
-        """What the features evaluate."""
-        return nest_summary.plan(self.schedule.func, self.work)
-
-    @cached_property
-    def _outline(self) -> Outline:
-        return Outline.of(self.schedule.func)
-
-    def features(self, picks: Picks) -> NDArray[np.float32]:
-        """Features ``[N, F]`` of rows ``[N, groups]``."""
-        return feature_columns.features(self.plan, self.sampler.columns(picks), len(picks), self.machine)
-
-    def keys(self, picks: Picks) -> Keys:
-        """Structural keys ``[N]`` of rows ``[N, groups]``."""
-        return self._outline.keys(self.sampler.columns(picks), len(picks))
+from workbench.space.variant import Variant
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -147,11 +62,6 @@ class Space:
         """What every rule did to every block, and why or why not, as data (``pandas.DataFrame(space.rules())``)."""
         return rule_records(self.variants, self.asked)
 
-    @property
-    def has_knobs(self) -> bool:
-        """Whether a template is among what it comes from."""
-        return self._knobs is not None
-
     def knobs(self) -> Knobs:
         """Knob table of the template that the space comes from; ``space.knobs().values(variant, row)`` reads a row.
 
@@ -178,9 +88,8 @@ class Space:
         return legible("\n".join([*lines, *gone, "blocks", *report(self.rules(), len(self.variants))]))
 
     def _repr_html_(self) -> str:
-        from workbench.space.html import space_html
-
-        return space_html(self)
+        knobs = None if self._knobs is None else self._knobs._repr_html_()
+        return space_html(self.id, self.size, self.variants, self.rules(), self.troubles, knobs)
 
 
 def make_space(

@@ -12,7 +12,7 @@ from workbench.schedule import Schedule
 from workbench.space.sketch.draft import Draft
 from workbench.space.sketch.rule_table import RULES, Rule
 from workbench.space.sketch.tile_structure import Structure
-from workbench.space.sketch.user_rules import Tell, Trouble, fingerprint, state_of, unusable
+from workbench.space.sketch.user_rules import Tell, Trouble, fingerprint, guarded, state_of, unusable
 
 
 def sketches(
@@ -82,7 +82,7 @@ def _followed(r: Rule, path: _Path, machine: Machine, tell: Tell) -> Iterator[_P
         yield path
         return
     try:
-        for new in r(path.draft, machine, tell):
+        for new in guarded(r, path.draft, machine, tell) if r.custom else r(path.draft, machine):
             mine = r.custom and state_of(new) != state_of(path.draft)
             yield _Path(new, r.name if mine else path.by)
     except Exception as e:

@@ -13,7 +13,6 @@ from workbench.machine_model.machine_parameters import Machine
 from workbench.registry import Declarations
 from workbench.space.shared_steps.block_queries import main_block, whole_loops
 from workbench.space.sketch.draft import Draft, Note, Skip
-from workbench.space.sketch.user_rules import Tell, guarded
 
 __all__ = ["RULES", "Draft", "Note", "Rule", "Rules", "Skip", "rule", "sketch_rule", "tiled", "untouched"]
 
@@ -45,16 +44,10 @@ class Rule:
     applies: Applies | None = None
     custom: bool = False
 
-    def __call__(self, draft: Draft, machine: Machine, tell: Tell) -> Iterator[Draft]:
-        """Make the drafts, one at a time; every one that is left as it is says why.
-
-        What goes wrong with a custom rule is handed to `tell`.
-        """
-        if self.custom:
-            yield from guarded(self, draft, machine, tell)
-            return
+    def __call__(self, draft: Draft, machine: Machine) -> Iterable[Draft]:
+        """Make the drafts; every one that is left as it is says why."""
         made = self.function(draft, machine)
-        yield from (made,) if isinstance(made, Draft) else made
+        return (made,) if isinstance(made, Draft) else made
 
     def forget(self) -> None:
         """Take a custom rule out of the table again; nothing happens if it is not there."""

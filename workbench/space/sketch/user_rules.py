@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from workbench.errors import ScheduleError, WorkbenchError
 from workbench.ir.poly import holes_of
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.sketch.draft import Draft
-
-if TYPE_CHECKING:
-    from workbench.space.sketch.rule_table import Rule
+from workbench.space.sketch.rule_table import Rule
 
 #: Most sketches that a custom rule may make of one: a rule that never ends is one that fails.
 MOST = 64

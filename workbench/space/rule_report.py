@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Protocol
 
 from workbench.ir.stmt import blocks
-from workbench.schedule import Schedule
-from workbench.space.sketch.draft import Note
+from workbench.space.variant import Variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +32,7 @@ class RuleRecord:
     variants: tuple[int, ...]
 
 
-class Noted(Protocol):
-    """A variant, as far as the report looks at it."""
-
-    index: int
-    schedule: Schedule
-    notes: tuple[Note, ...]
-    skips: tuple[Note, ...]
-
-
-def rule_records(variants: Sequence[Noted], rules: Iterable[str]) -> list[RuleRecord]:
+def rule_records(variants: Sequence[Variant], rules: Iterable[str]) -> list[RuleRecord]:
     """Records by block in program order, then by rule in the order of application; every rule speaks of every block of
     the computation.
     """
@@ -68,7 +57,7 @@ def rule_records(variants: Sequence[Noted], rules: Iterable[str]) -> list[RuleRe
     return sorted(found, key=lambda r: (rank[r.block], place[r.rule], not r.fired, r.variants))
 
 
-def _silent(variants: Sequence[Noted], rule: str) -> str:
+def _silent(variants: Sequence[Variant], rule: str) -> str:
     """Why a rule has nothing to say of a block: it is about others, or was never asked."""
     others = dict.fromkeys(b for v in variants for n in (*v.notes, *v.skips) if n.rule == rule for b in n.blocks)
     if others:
