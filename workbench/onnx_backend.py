@@ -18,7 +18,7 @@ from onnx.backend.base import Backend, BackendRep, Device, DeviceType
 
 from workbench.errors import ModelError
 from workbench.graph.onnx import read_program
-from workbench.network.dynamic import DynamicExecutable
+from workbench.network.dynamic_shapes import DynamicExecutable
 
 #: Codes that say that a model is right but beyond this project.
 UNSUPPORTED = ("model.unsupported_op", "model.unsupported_attr", "model.unsupported_dtype", "model.reference_failed")

@@ -24,7 +24,7 @@ FORMER = {
     "workbench.tune.cost_model": "workbench.cost_model",
     "workbench.tune.database": "workbench.log.database",
     "workbench.tune.distributed": "workbench.tune.dask.runner",
-    "workbench.tune.dynamic": "workbench.network.dynamic",
+    "workbench.tune.dynamic": "workbench.network.dynamic_shapes",
     "workbench.tune.features": "workbench.machine_model.features",
     "workbench.tune.record": "workbench.log.record",
     "workbench.tune.space": "workbench.space.space",

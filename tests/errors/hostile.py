@@ -271,7 +271,7 @@ def attempt(to: str, source: object) -> tuple[str, str]:
     """Load, compile or run a model; code and message of the error, or nothing."""
     import workbench as wb
     from workbench.graph.onnx import read_program
-    from workbench.network.dynamic import DynamicExecutable
+    from workbench.network.dynamic_shapes import DynamicExecutable
 
     try:
         if to == "run":
@@ -317,7 +317,7 @@ def measure(to: str, source: object) -> dict[str, object]:
 def main() -> None:
     """Try all models whose names contain the argument, in processes that have everything loaded already."""
     import workbench as wb
-    import workbench.network.dynamic  # loaded once and not by each child
+    import workbench.network.dynamic_shapes  # loaded once and not by each child
 
     warm = model([helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Selu", ["x"], ["z"])], outputs=("y", "z"))
     wb.load_onnx(warm).optimize()

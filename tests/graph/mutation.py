@@ -32,7 +32,7 @@ class Mutation:
     unit : str
         The pass or piece that it breaks.
     where : str
-        Function whose text changes: ``"workbench.graph.passes.scale:channel_affine"``.
+        Function whose text changes: ``"workbench.graph.passes.fold_batch_norm:channel_affine"``.
     what : str
         What is wrong with it, in words.
     old, new : str

@@ -7,8 +7,8 @@ import numpy as np
 from workbench.graph import Graph, Node, TensorType, partition
 from workbench.graph.evaluation import evaluate as reference
 from workbench.graph.group import Group
-from workbench.graph.infer import make_call
 from workbench.graph.memory.plan import plan_memory
+from workbench.graph.type_inference import make_call
 from workbench.ir.in_place import overwritable
 from workbench.ir.numpy_reference.evaluate import evaluate
 

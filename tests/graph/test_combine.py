@@ -10,7 +10,7 @@ from graph.small import net, weights
 
 import workbench as wb
 from workbench.graph import Graph, Node, partition, run_reference
-from workbench.graph.passes.combine import combine_parallel, why_not
+from workbench.graph.passes.combine_parallel import combine_parallel, why_not
 from workbench.graph.passes.rules.rewriting import Site
 
 

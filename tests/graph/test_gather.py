@@ -108,7 +108,7 @@ BUGS = [
     ("arrays.gather:Gather.lower", "i[axis + width :]", "i[axis + 1 :][: x.ndim - axis - 1]", "Gather", (_X, _IDS), {}),
     ("arrays.gather:GatherND.lower", "x.shape[batch + k]", "x.shape[k]", "GatherND", (_X, _IDS[[0, 1, 1], 1:]),
      {"batch_dims": 1}),
-    ("math.arg:Arg.lower", "te.min(te.select(hit, k, size)", "te.max(te.select(hit, k, -1)", "ArgMax", (_X,),
+    ("math.arg_extremes:Arg.lower", "te.min(te.select(hit, k, size)", "te.max(te.select(hit, k, -1)", "ArgMax", (_X,),
      {"axis": 1}),
     ("arrays.scatter:ScatterND.lower", "found >= 0", "found > 0", "ScatterND", (_X, _IDS, _X[0, :2]), {}),
     ("arrays.scatter:ScatterElements.lower", "values[(*i[:axis], which[i],", "values[(*i[:axis], 0,", "ScatterElements",

@@ -132,34 +132,52 @@ def mutation(where, what, old, new, *on):
 
 MUTATIONS = (
     mutation(
-        "integers:_convolution", "the image is surrounded with 0", "} if fill else", "} if False else", quantised_conv
+        "integer_products:_convolution",
+        "the image is surrounded with 0",
+        "} if fill else",
+        "} if False else",
+        quantised_conv,
     ),
-    mutation("integers:_convolution", "zero points of channels are lost", "fill, zw)", 'fill, "")', depthwise_zeros),
-    mutation("integers:_convolution", "sums of plain weights", "= real.sum", "= weights.sum", channel_zeros),
-    mutation("integers:_halves", "what is lost by halving", "real - (real >> 1)", "(real >> 1)", channel_zeros),
-    mutation("integers:_halves", "halves that do not fit a byte", "> 254", "> 999", widest),
-    mutation("integers:_convolution", "no bias", "None if bias is None else", "None if True else", quantised_conv),
-    mutation("product:centred", "the zero point stays", ", zero - 128", ", zero", quantised_conv, product),
-    mutation("product:product", "the zero points' own product is lost", "- w.shape[-2] * zero", "", product),
-    mutation("product:_of_computed", "zero points change places", "((second, a,", "((first, a,", computed_product),
     mutation(
-        "product:_of_computed",
+        "integer_products:_convolution", "zero points of channels are lost", "fill, zw)", 'fill, "")', depthwise_zeros
+    ),
+    mutation("integer_products:_convolution", "sums of plain weights", "= real.sum", "= weights.sum", channel_zeros),
+    mutation("integer_products:_halves", "what is lost by halving", "real - (real >> 1)", "(real >> 1)", channel_zeros),
+    mutation("integer_products:_halves", "halves that do not fit a byte", "> 254", "> 999", widest),
+    mutation(
+        "integer_products:_convolution", "no bias", "None if bias is None else", "None if True else", quantised_conv
+    ),
+    mutation("integer_sums:centred", "the zero point stays", ", zero - 128", ", zero", quantised_conv, product),
+    mutation("integer_sums:product", "the zero points' own product is lost", "- w.shape[-2] * zero", "", product),
+    mutation("integer_sums:_of_computed", "zero points change places", "((second, a,", "((first, a,", computed_product),
+    mutation(
+        "integer_sums:_of_computed",
         "no product of zero points",
         "if both else y",
         "if False else y",
         computed_product,
     ),
-    mutation("product:_of_computed", "no sign", "second - 128", "second", computed_product),
-    mutation("product:product", "rows are not summed", "if zero.any():", "if False:", product),
-    mutation("product:less_zero", "wrong sign", "-known.reshape(()) * sums", "known.reshape(()) * sums", product),
-    mutation("product:less_zero", "a computed zero point is 0", "if known is None:", "if False:", dynamic),
-    mutation("integers:_spread", "scales lie along the last axis", "spread_shape(call, i)", "value.shape", axis),
+    mutation("integer_sums:_of_computed", "no sign", "second - 128", "second", computed_product),
+    mutation("integer_sums:product", "rows are not summed", "if zero.any():", "if False:", product),
+    mutation("integer_sums:less_zero", "wrong sign", "-known.reshape(()) * sums", "known.reshape(()) * sums", product),
+    mutation("integer_sums:less_zero", "a computed zero point is 0", "if known is None:", "if False:", dynamic),
     mutation(
-        "integers:_dynamic", "scale and zero point change places", "scale = outs[1]", "scale = s.name(0)", dynamic
+        "integer_products:_spread", "scales lie along the last axis", "spread_shape(call, i)", "value.shape", axis
     ),
-    mutation("qdq:_Search._cuts_at_zero", "any quantisation rectifies", "bool(zero", "True or bool(zero", qdq_relu),
-    mutation("qdq:_Search.bias", "the bias keeps its unit", "if np.allclose(", "if True or np.allclose(", qdq_conv),
-    mutation("qdq:_move", "scales may differ", "or not s.same(x, out)", "", qdq_scaled_pool),
+    mutation(
+        "integer_products:_dynamic",
+        "scale and zero point change places",
+        "scale = outs[1]",
+        "scale = s.name(0)",
+        dynamic,
+    ),
+    mutation(
+        "qdq_to_integer:_Search._cuts_at_zero", "any quantisation rectifies", "bool(zero", "True or bool(zero", qdq_relu
+    ),
+    mutation(
+        "qdq_to_integer:_Search.bias", "the bias keeps its unit", "if np.allclose(", "if True or np.allclose(", qdq_conv
+    ),
+    mutation("qdq_to_integer:_move", "scales may differ", "or not s.same(x, out)", "", qdq_scaled_pool),
 )
 
 

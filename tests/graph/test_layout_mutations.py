@@ -180,7 +180,7 @@ MUTATIONS = (
     ),
     # constants
     at(
-        "workbench.graph.facts:Weights.perm",
+        "workbench.graph.operator_facts:Weights.perm",
         "input and output channels are mixed up",
         "if self.input_first else",
         "if not self.input_first else",
@@ -235,7 +235,7 @@ MUTATIONS = (
     ),
     # axes
     at(
-        f"{OPS}.arrays.tensor:Concat.permuted",
+        f"{OPS}.arrays.movement:Concat.permuted",
         "the axis stays",
         "c.moved_axis(perm, 1)",
         "c.get_int('axis', 1)",
@@ -243,7 +243,7 @@ MUTATIONS = (
         "concatenation of rows",
     ),
     at(
-        "workbench.graph.call:Call.moved_axis",
+        "workbench.graph.operator_call:Call.moved_axis",
         "an axis is looked up the wrong way round",
         'perm.index(self.get_int("axis", default) % len(perm))',
         'perm[self.get_int("axis", default) % len(perm)]',
@@ -268,14 +268,14 @@ MUTATIONS = (
         "maximum over channels",
     ),
     at(
-        f"{OPS}.math.arg:Arg.permuted",
+        f"{OPS}.math.arg_extremes:Arg.permuted",
         "the axis stays",
         "perm.index(axis)}, out)",
         "axis}, out)",
         "where the maximum is",
     ),
     at(
-        f"{OPS}.arrays.tensor:Slice.permuted",
+        f"{OPS}.arrays.movement:Slice.permuted",
         "the axes stay",
         "perm.index(a % len(perm))",
         "a % len(perm)",
@@ -283,14 +283,14 @@ MUTATIONS = (
         "slice with steps",
     ),
     at(
-        f"{OPS}.arrays.tensor:Slice.permuted",
+        f"{OPS}.arrays.movement:Slice.permuted",
         "a list of axes keeps its order",
         "{3: ints(*moved)}",
         "{3: ints(*sorted(moved))}",
         "slice with steps",
     ),
     at(
-        f"{OPS}.arrays.tensor:Pad.permuted",
+        f"{OPS}.arrays.movement:Pad.permuted",
         "the ends are not permuted",
         "pads[p][1] for p in perm",
         "pads[p][1] for p in range(len(perm))",
@@ -298,7 +298,7 @@ MUTATIONS = (
         "padding by inputs",
     ),
     at(
-        f"{OPS}.arrays.tensor:Pad.permuted",
+        f"{OPS}.arrays.movement:Pad.permuted",
         "the value is lost",
         ', "value": self.fill(c)',
         "",
@@ -309,14 +309,14 @@ MUTATIONS = (
     at(f"{OPS}.arrays.repeat:Tile.permuted", "the repeats stay", "[list(perm)]", "", "repeated"),
     at(f"{OPS}.arrays.gather:Gather.permuted", "the axis stays", "perm.index(axis)}", "axis}", "one row"),
     at(
-        "workbench.graph.facts:left_axes",
+        "workbench.graph.operator_facts:left_axes",
         "the result keeps a hole",
         "left.index(a) for a in perm",
         "left.index(a) for a in sorted(perm)",
         "one row",
     ),
     at(
-        f"{OPS}.quantized.quant:_Linear.permuted",
+        f"{OPS}.quantized.quantize_linear:_Linear.permuted",
         "the axis stays",
         "c.moved_axis(perm, 1)}",
         "1}",

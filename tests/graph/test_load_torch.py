@@ -10,7 +10,7 @@ import pytest
 import workbench as wb
 from workbench.errors import ModelError, UsageError
 from workbench.graph.onnx import pytorch, read_program
-from workbench.network.dynamic import DynamicExecutable
+from workbench.network.dynamic_shapes import DynamicExecutable
 
 EXPORTERS = [
     "torchscript",

@@ -10,7 +10,7 @@ import pytest
 from graph.nets import close, random_feeds, run_groups
 
 from workbench.graph import Graph, Node, TensorType, extract_tasks, load_onnx, run_reference
-from workbench.graph.edit import GraphEditor
+from workbench.graph.graph_editor import GraphEditor
 from workbench.graph.seeded_weights import fill_weights, save_onnx
 
 FAST = ["squeezenet", pytest.param("resnet50", marks=pytest.mark.checks)]

@@ -40,16 +40,23 @@ ALONE = {name: (name,) for name in ("canonicalize", "simplify", "fold_pads", "fo
 MUTATIONS = (
     bug(
         "dead_code",
-        "cse:dead_code",
+        "common_subexpressions:dead_code",
         "an output counts as dead",
         "GraphEditor(graph).finish()",
         "graph.with_outputs(graph.outputs[:1])",
         small.parts_of_a_split,
     ),
-    bug("fold_constants", "fold:fold_constants", "one constant input is enough", "or all(", "or any(", residual_net),
+    bug(
+        "fold_constants",
+        "fold_constants:fold_constants",
+        "one constant input is enough",
+        "or all(",
+        "or any(",
+        residual_net,
+    ),
     bug(
         "drop_identities",
-        "workbench.graph.ops.arrays.tensor:Slice.idle",
+        "workbench.graph.ops.arrays.movement:Slice.idle",
         "a slice that turns an axis round counts as idle",
         "step > 0",
         "step",
@@ -58,7 +65,7 @@ MUTATIONS = (
     ),
     bug(
         "simplify_views",
-        "rules.viewing:_double_transpose",
+        "rules.views:_double_transpose",
         "permutations joined in the wrong order",
         "joined = tuple(first[p] for p in permutation(s, node))",
         "joined = tuple(permutation(s, node)[p] for p in first)",
@@ -67,7 +74,7 @@ MUTATIONS = (
     ),
     bug(
         "simplify_views",
-        "rules.viewing:_transpose_through_units",
+        "rules.views:_transpose_through_units",
         "dimensions of one element moved to the front",
         "dims[p] for p in perm if now[p] != 1",
         "dims[p] for p in sorted(perm) if now[p] != 1",
@@ -112,7 +119,7 @@ MUTATIONS = (
     ),
     bug(
         "simplify",
-        "rules.viewing:_reshape_of_slice",
+        "rules.views:_reshape_of_slice",
         "the slice begins at the first row",
         "start, base = cuts[-1][0] // inner,",
         "start, base = 0,",
@@ -120,7 +127,7 @@ MUTATIONS = (
     ),
     bug(
         "common_subexpressions",
-        "cse:_key",
+        "common_subexpressions:_key",
         "attributes are ignored",
         "used, attrs",
         "used",
@@ -129,7 +136,7 @@ MUTATIONS = (
     ),
     bug(
         "common_subexpressions",
-        "cse:_key",
+        "common_subexpressions:_key",
         "the order of inputs is ignored",
         "node.inputs, used",
         "frozenset(node.inputs), used",
@@ -138,7 +145,7 @@ MUTATIONS = (
     ),
     bug(
         "common_subexpressions",
-        "cse:_equal_constants",
+        "common_subexpressions:_equal_constants",
         "constants of one shape count as equal",
         ", array.tobytes()",
         "",
@@ -147,7 +154,7 @@ MUTATIONS = (
     ),
     bug(
         "canonicalize",
-        "rules.canonical:_gemm",
+        "canonicalize:_gemm",
         "alpha is forgotten",
         "else k_n * alpha",
         "else k_n",
@@ -155,7 +162,7 @@ MUTATIONS = (
     ),
     bug(
         "canonicalize",
-        "rules.canonical:_gemm",
+        "canonicalize:_gemm",
         "weights are not transposed",
         '_turned(w) if call.get_int("transB", 0) else w',
         "w",
@@ -163,7 +170,7 @@ MUTATIONS = (
     ),
     bug(
         "canonicalize",
-        "rules.canonical:_gemm",
+        "canonicalize:_gemm",
         "a column as long as a row counts as one",
         "bias.ndim < 2 or len(bias) == 1",
         "bias.size in (1, k_n.shape[1])",
@@ -171,7 +178,7 @@ MUTATIONS = (
     ),
     bug(
         "canonicalize",
-        "rules.canonical:_softmax",
+        "canonicalize:_softmax",
         "rows along the wrong axis",
         '{"axis": 1}',
         '{"axis": 0}',
@@ -179,7 +186,7 @@ MUTATIONS = (
     ),
     bug(
         "canonicalize",
-        "rules.canonical:_split",
+        "canonicalize:_split",
         "parts overlap",
         "start = end",
         "start = end - 1",
@@ -188,7 +195,7 @@ MUTATIONS = (
     ),
     bug(
         "canonicalize",
-        "rules.canonical:_average_pool",
+        "canonicalize:_average_pool",
         "a window counts as the whole image",
         "win.kernel == win.size and",
         "",
@@ -196,7 +203,7 @@ MUTATIONS = (
     ),
     bug(
         "fold_pads",
-        "pads:_with_pads",
+        "fold_pads:_with_pads",
         "begin and end swapped",
         "(*begin, *end)",
         "(*end, *begin)",
@@ -204,7 +211,7 @@ MUTATIONS = (
     ),
     bug(
         "fold_pads",
-        "pads:_pad_before_conv",
+        "fold_pads:_pad_before_conv",
         "any number counts as zero",
         "found[2] != 0",
         "False",
@@ -212,7 +219,7 @@ MUTATIONS = (
     ),
     bug(
         "fold_pads",
-        "pads:_pad_before_average_pool",
+        "fold_pads:_pad_before_average_pool",
         "the padding does not count",
         "count_include_pad=1",
         "count_include_pad=0",
@@ -220,7 +227,7 @@ MUTATIONS = (
     ),
     bug(
         "fold_batch_norm",
-        "scale:channel_affine",
+        "fold_batch_norm:channel_affine",
         "the mean is not scaled",
         "bias - mean * k",
         "bias - mean",
@@ -228,7 +235,7 @@ MUTATIONS = (
     ),
     bug(
         "fold_batch_norm",
-        "scale:channel_affine",
+        "fold_batch_norm:channel_affine",
         "another epsilon",
         'call.get_float("epsilon", 1e-5)',
         "1e-5",
@@ -236,7 +243,7 @@ MUTATIONS = (
     ),
     bug(
         "fold_batch_norm",
-        "scale:channel_affine",
+        "fold_batch_norm:channel_affine",
         "a difference taken for a sum",
         "Affine(one, -v)",
         "Affine(one, v)",
@@ -244,7 +251,7 @@ MUTATIONS = (
     ),
     bug(
         "fold_batch_norm",
-        "scale:_per_channel",
+        "fold_batch_norm:_per_channel",
         "a factor of rows taken for one of channels",
         "if d != 1",
         "if d > 2",
@@ -252,7 +259,7 @@ MUTATIONS = (
     ),
     bug(
         "fold_batch_norm",
-        "scale:_into_conv",
+        "fold_batch_norm:_into_conv",
         "the old bias is not scaled",
         "old * f.scale",
         "old",
@@ -264,7 +271,7 @@ MUTATIONS = (
     ),
     bug(
         "fold_scale",
-        "factors:_Folder.before",
+        "fold_scale:_Folder.before",
         "a shift before padding is folded",
         "_pads(s.call(node)) or",
         "",
@@ -273,7 +280,7 @@ MUTATIONS = (
     ),
     bug(
         "fold_scale",
-        "factors:_Folder._rewrite",
+        "fold_scale:_Folder._rewrite",
         "the bias is not scaled",
         "before * scale + shift",
         "before + shift",
@@ -282,7 +289,7 @@ MUTATIONS = (
     ),
     bug(
         "fold_scale",
-        "factors:product",
+        "fold_scale:product",
         "rows and columns of the weights mixed up",
         "into, 1 - into",
         "1 - into, into",
@@ -300,7 +307,7 @@ MUTATIONS = (
     ),
     bug(
         "fold_scale",
-        "factors:_Folder._through",
+        "fold_scale:_Folder._through",
         "factors of columns count as one number",
         "or not (value == value.reshape(-1)[:1]).all()",
         "",
@@ -308,7 +315,7 @@ MUTATIONS = (
     ),
     bug(
         "flatten_products",
-        "flatten:_operand",
+        "flatten_products:_operand",
         "operands that broadcast over rows are repeated",
         "if kind.shape != out.shape:\n        return None",
         "pass",
@@ -316,7 +323,7 @@ MUTATIONS = (
     ),
     bug(
         "flatten_products",
-        "flatten:_rows_of_rows",
+        "flatten_products:_rows_of_rows",
         "the first axis in place of the last",
         '"axis": 1}',
         '"axis": 0}',
@@ -324,7 +331,7 @@ MUTATIONS = (
     ),
     bug(
         "combine_parallel",
-        "combine:_slices",
+        "combine_parallel:_slices",
         "parts in the wrong order",
         "zip(nodes, widths, strict=True)",
         "zip(nodes[::-1], widths[::-1], strict=True)",
@@ -332,7 +339,7 @@ MUTATIONS = (
     ),
     bug(
         "combine_parallel",
-        "combine:family",
+        "combine_parallel:family",
         "nodes of different inputs are combined",
         "node.op, node.inputs[0], w.dtype.str",
         "node.op, w.dtype.str",
@@ -340,7 +347,7 @@ MUTATIONS = (
     ),
     bug(
         "combine_parallel",
-        "combine:_combined",
+        "combine_parallel:_combined",
         "the first bias for all",
         "s.constants[n.inputs[2]] for n in nodes",
         "s.constants[n.inputs[2]] for n in nodes[:1] * len(nodes)",
@@ -348,7 +355,7 @@ MUTATIONS = (
     ),
     bug(
         "combine_parallel",
-        "combine:family",
+        "combine_parallel:family",
         "what follows is not looked at",
         "() if tail is None else",
         "() if True else",
@@ -381,7 +388,7 @@ MUTATIONS = (
     ),
     bug(
         "fuse",
-        "workbench.graph.ops.arrays.tensor:Slice.places",
+        "workbench.graph.ops.arrays.movement:Slice.places",
         "a slice is read from its beginning",
         "v * k + s",
         "v * k",
@@ -389,7 +396,7 @@ MUTATIONS = (
     ),
     bug(
         "fuse",
-        "workbench.graph.ops.arrays.tensor:Transpose.places",
+        "workbench.graph.ops.arrays.movement:Transpose.places",
         "a transposition is read the other way round",
         "inverse(self.perm(c))",
         "self.perm(c)",

@@ -13,7 +13,7 @@ from workbench import te
 from workbench.errors import ModelError
 from workbench.graph.evaluation import evaluate as op_values
 from workbench.graph.opdef import registry
-from workbench.graph.ops.common import as_type
+from workbench.graph.ops.lowering import as_type
 from workbench.ir import verify
 from workbench.ir.interpreter import interp
 from workbench.ir.numpy_reference.evaluate import evaluate

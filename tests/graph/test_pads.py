@@ -9,7 +9,7 @@ from graph.nets import conv
 from graph.small import net, weights
 
 from workbench.graph import Graph, Node
-from workbench.graph.passes.pads import PADS
+from workbench.graph.passes.fold_pads import PADS
 
 INF = float("inf")
 

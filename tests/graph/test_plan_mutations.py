@@ -171,7 +171,7 @@ MUTATIONS = (
     ),
     bug(
         "reuse",
-        f"={IR}.overwrite:_read_in_time",
+        f"={IR}.in_place:_read_in_time",
         "elements may be read anywhere",
         "_flat(operand, a.index) != _flat(result, writer.index)",
         "False",

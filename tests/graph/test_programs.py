@@ -12,7 +12,7 @@ from workbench.errors import ModelError, WorkbenchError
 from workbench.graph import extract_tasks, load_onnx, run_reference
 from workbench.graph.dynamic_stages import next_stage
 from workbench.graph.onnx import read_program
-from workbench.network.dynamic import DynamicExecutable
+from workbench.network.dynamic_shapes import DynamicExecutable
 
 FLOAT, INT = TensorProto.FLOAT, TensorProto.INT64
 

@@ -91,7 +91,7 @@ def _like(name: str, label: str) -> Graph:
 
 
 def _bug(function: str, what: str, old: str, new: str, name: str, label: str) -> Mutation:
-    where = f"workbench.graph.passes.recurrent:_Unrolled.{function}"
+    where = f"workbench.graph.passes.unroll_recurrences:_Unrolled.{function}"
     return Mutation("unroll_recurrences", where, what, old, new, (lambda: _like(name, label),))
 
 

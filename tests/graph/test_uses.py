@@ -11,9 +11,9 @@ import pytest
 from graph.uses import CASES, CHAINS
 
 from workbench.graph.onnx import read_program
-from workbench.graph.onnx.foreign import RANDOM, foreign
+from workbench.graph.onnx.reference_operators import RANDOM, foreign
 from workbench.graph.opdef import OpDef, registry
-from workbench.network.dynamic import DynamicExecutable
+from workbench.network.dynamic_shapes import DynamicExecutable
 
 ort = pytest.importorskip("onnxruntime")
 onnx = pytest.importorskip("onnx")

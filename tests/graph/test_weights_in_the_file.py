@@ -8,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import workbench as wb
 from workbench.errors import ModelError
-from workbench.graph.onnx import wire
+from workbench.graph.onnx import protobuf_wire
 
 TYPES = ("float32", "float64", "float16", "int8", "uint8", "int16", "int32", "int64", "bool")
 
@@ -46,9 +46,9 @@ def test_they_are_what_the_message_says(tmp_path, arrays, raw):
 
 def test_the_message_is_left_without_them(arrays):
     data = model(arrays).SerializeToString()
-    light = wire.without_weights(data)
+    light = protobuf_wire.without_weights(data)
     assert len(light) < len(data) / 10
-    assert wire.without_weights(light) == light
+    assert protobuf_wire.without_weights(light) == light
 
 
 def test_data_that_do_not_fit_are_refused(tmp_path, arrays):
@@ -63,4 +63,4 @@ def test_data_that_do_not_fit_are_refused(tmp_path, arrays):
 def test_bytes_that_are_no_message():
     for data in (b"\x0f", b"\x0a\xff\x01", b"\x80", b"\x08"):
         with pytest.raises(ValueError, match=r"message|wire type"):
-            wire.without_weights(data)
+            protobuf_wire.without_weights(data)

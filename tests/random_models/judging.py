@@ -17,7 +17,7 @@ from random_models.known import excuse
 from random_models.values import Value
 from workbench.errors import WorkbenchError
 from workbench.graph.onnx import read_program
-from workbench.network.dynamic import DynamicExecutable
+from workbench.network.dynamic_shapes import DynamicExecutable
 
 #: Units in the last place by which a result may differ whatever rounding does to it: functions are approximated.
 ULPS = {"float16": 4, "float32": 32, "float64": 32}

@@ -15,11 +15,11 @@ from real_models.catalogue import LIGHT, MODELS
 from workbench.graph import load_onnx
 from workbench.graph.memory.plan import plan_memory
 from workbench.graph.onnx import read_program
-from workbench.graph.onnx.shipped import find_model
+from workbench.graph.onnx.model_path import find_model
 from workbench.graph.seeded_weights import fill_weights
 from workbench.graph.tasks import partition
 from workbench.network.compile import compile, execute
-from workbench.network.dynamic import DynamicExecutable
+from workbench.network.dynamic_shapes import DynamicExecutable
 
 pytestmark = [pytest.mark.real_models, pytest.mark.timeout(900)]
 

@@ -7,7 +7,7 @@ from codegen.guarded import Fenced
 import workbench as wb
 from workbench.errors import WorkbenchError
 from workbench.graph.onnx import read_program
-from workbench.network.dynamic import DynamicExecutable
+from workbench.network.dynamic_shapes import DynamicExecutable
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")

@@ -8,7 +8,7 @@ import pytest
 from runtime.llvm_kernels import ADD, add_func, code
 
 from workbench import te
-from workbench.network.build import build_kernels
+from workbench.network.kernel_builder import build_kernels
 from workbench.runtime.kernel_code import CodeImage, LoadedCode
 from workbench.runtime.measuring import candidate_run
 from workbench.runtime.measuring import cold_constants as streaming

@@ -14,9 +14,9 @@ from waiting import until
 import workbench as wb
 from workbench.codegen import build_func
 from workbench.ir.func import Func
-from workbench.network import build, code_cache
-from workbench.network.build import build_kernels
+from workbench.network import code_cache, kernel_builder
 from workbench.network.code_cache import CodeCache
+from workbench.network.kernel_builder import build_kernels
 from workbench.target import Target
 
 TARGET = Target.host(threads=1)
@@ -43,7 +43,7 @@ def no_builder(monkeypatch):
     def refuse(*_):
         raise AssertionError("a kernel is built again")
 
-    return lambda: monkeypatch.setattr(build, "build_func", refuse)
+    return lambda: monkeypatch.setattr(kernel_builder, "build_func", refuse)
 
 
 def test_what_was_put_is_found(cache):
@@ -212,7 +212,7 @@ import sys
 from pathlib import Path
 import workbench as wb
 from workbench.target import Target
-from workbench.network.build import build_kernels
+from workbench.network.kernel_builder import build_kernels
 from workbench.network.code_cache import CodeCache
 
 mine, folder = int(sys.argv[1]), Path(sys.argv[2])
@@ -267,7 +267,7 @@ def test_command_line(own_folder, tmp_path, capfd):
 
 def test_helpers_begin_while_functions_are_still_being_made():
     """Time in which the caller is not compiling is not lost."""
-    with build.KernelBuilder(TARGET, helpers=1, expected=40) as builder:
+    with kernel_builder.KernelBuilder(TARGET, helpers=1, expected=40) as builder:
         for n in range(12):
             builder.add(func(8 + n))
         assert builder._crew is not None

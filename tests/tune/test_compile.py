@@ -15,8 +15,8 @@ from workbench.errors import LogError
 from workbench.graph import load_onnx, run_reference
 from workbench.ir.func import Func
 from workbench.log.reader import load_log, write_log
-from workbench.network.build import KernelBuilder, build_kernels
 from workbench.network.compile import compile, execute
+from workbench.network.kernel_builder import KernelBuilder, build_kernels
 from workbench.target import Target
 from workbench.tune.run.start import tune
 

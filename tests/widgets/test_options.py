@@ -10,7 +10,7 @@ import workbench as wb
 from workbench.cli import main
 from workbench.errors import UsageError, WorkbenchError
 from workbench.graph.graph import Source
-from workbench.network.filled import load_filled
+from workbench.network.seeded_model import load_filled
 from workbench.session.export import network as networks
 from workbench.widgets.export import made
 

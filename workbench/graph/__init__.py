@@ -1,7 +1,7 @@
 """Networks: import, passes, fusion and tasks."""
 
 import workbench.graph.html
-import workbench.graph.onnx.foreign
+import workbench.graph.onnx.reference_operators
 import workbench.graph.ops  # noqa: F401 (they register what they declare)
 from workbench.graph.graph import Graph, Node, TensorType
 from workbench.graph.group import Group

@@ -17,8 +17,8 @@ from workbench.errors import ModelError
 from workbench.graph.dtypes import DTYPES
 from workbench.graph.evaluation import infer
 from workbench.graph.graph import Array, Graph, Node, TensorType
-from workbench.graph.infer import FOLLOW, follow, make_call
 from workbench.graph.model import Program
+from workbench.graph.type_inference import FOLLOW, follow, make_call
 
 Values: TypeAlias = Mapping[str, Any]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from workbench.errors import ModelError, WorkbenchError
-from workbench.graph.call import Call
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import foreign, opdef
+from workbench.graph.operator_call import Call
 from workbench.graph.size_limits import check_types
 
 #: What NumPy and Python raise about numbers that make no sense.

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from workbench import markup as m
 from workbench.graph.graph import Graph, TensorType
-from workbench.graph.kernel_words import describe
+from workbench.graph.kernel_description import describe
 from workbench.graph.passes.explain import PassReport, Report
 from workbench.graph.passes.fuse import is_view
 from workbench.graph.passes.layout.record import LayoutReport

@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from workbench import te
 from workbench.errors import ModelError, did_you_mean
-from workbench.graph.call import Call
-from workbench.graph.facts import Input, Permuted, Weights, dims, snake_case
 from workbench.graph.graph import Array, Node, TensorType
+from workbench.graph.operator_call import Call
+from workbench.graph.operator_facts import Input, Permuted, Weights, dims, snake_case
 from workbench.provided import Provided
 from workbench.turns import pause
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from workbench.errors import ShapeError, did_you_mean
-from workbench.graph.call import Call
 from workbench.graph.evaluation import evaluate
 from workbench.graph.graph import Array, Graph, Node, TensorType
+from workbench.graph.operator_call import Call
 
 
 def run_reference(graph: Graph, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None) -> dict[str, Array]:

@@ -10,8 +10,8 @@ from workbench.host import memory_bytes
 from workbench.ir.size_limits import MOST_DIMENSIONS
 
 if TYPE_CHECKING:
-    from workbench.graph.call import Call
     from workbench.graph.graph import Graph, TensorType
+    from workbench.graph.operator_call import Call
 
 #: No machine addresses more; whatever has as many bytes is a mistake in the model.
 MAX_BYTES = 1 << 47

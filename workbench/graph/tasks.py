@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from workbench import te
 from workbench.arguments import is_a
-from workbench.graph.call import Call
-from workbench.graph.facts import dims
 from workbench.graph.graph import FusedNodes, Graph, Node
 from workbench.graph.group import Group
-from workbench.graph.infer import make_call
-from workbench.graph.kernel_words import describe, main_node
+from workbench.graph.kernel_description import describe, main_node
 from workbench.graph.memory.joins import join_in_place
 from workbench.graph.memory.operand_views import read_through, written_in_order
 from workbench.graph.opdef import opdef
-from workbench.graph.ops.common import as_type
+from workbench.graph.operator_call import Call
+from workbench.graph.operator_facts import dims
+from workbench.graph.ops.lowering import as_type
 from workbench.graph.passes import run_pass
 from workbench.graph.passes.fuse import is_view, why_not_compiled
 from workbench.graph.structural_key import structural_key
+from workbench.graph.type_inference import make_call
 from workbench.ir.flops import count_flops
 from workbench.ir.func import Func
 from workbench.legible import shown_legibly

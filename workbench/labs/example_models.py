@@ -34,6 +34,6 @@ def example_model(
     ModelError
         ``model.*`` for a model that is not there or cannot be read.
     """
-    from workbench.network.filled import load_filled
+    from workbench.network.seeded_model import load_filled
 
     return load_filled(name, seed, shapes, target).optimize()

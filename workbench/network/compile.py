@@ -13,15 +13,15 @@ from workbench.arguments import is_a, whole
 from workbench.codegen import require_runnable
 from workbench.codegen.backend import backend_for
 from workbench.graph import Graph
-from workbench.graph.call import Call
 from workbench.graph.evaluation import evaluate
 from workbench.graph.graph import Array
 from workbench.graph.group import Group
-from workbench.graph.infer import make_call
 from workbench.graph.memory.plan import Reuses, plan_memory
+from workbench.graph.operator_call import Call
 from workbench.graph.passes import optimized
 from workbench.graph.size_limits import check_memory, check_total
 from workbench.graph.tasks import partition
+from workbench.graph.type_inference import make_call
 from workbench.ir.bytes_moved import least_traffic, vector_reads
 from workbench.ir.func import Buffer, Func, pack
 from workbench.ir.in_place import overwritable
@@ -30,9 +30,9 @@ from workbench.log.database import Database
 from workbench.log.reader import check_model, load_log
 from workbench.log.replay import schedule_of
 from workbench.log.similar_tasks import differences
-from workbench.network.borrow import borrow
-from workbench.network.build import KernelBuilder
+from workbench.network.adapted_schedule import borrow
 from workbench.network.code_cache import code_cache
+from workbench.network.kernel_builder import KernelBuilder
 from workbench.runtime.buffers import as_aligned
 from workbench.runtime.execution.executable import Executable
 from workbench.runtime.kernel import logical_shape

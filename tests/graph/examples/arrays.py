@@ -6,6 +6,7 @@ import numpy as np
 from graph.examples.case import Case, cases, sample
 
 from workbench.graph.ops.arrays.gather import Gather, GatherElements, GatherND
+from workbench.graph.ops.arrays.movement import Cast, Concat, Pad, Slice, Transpose
 from workbench.graph.ops.arrays.repeat import Expand, OneHot, Tile, Trilu
 from workbench.graph.ops.arrays.scatter import ScatterElements, ScatterND
 from workbench.graph.ops.arrays.shape import (
@@ -22,9 +23,8 @@ from workbench.graph.ops.arrays.shape import (
     Squeeze,
     Unsqueeze,
 )
-from workbench.graph.ops.arrays.tensor import Cast, Concat, Pad, Slice, Transpose
-from workbench.graph.ops.arrays.text import StringNormalizer
-from workbench.graph.ops.common import ints
+from workbench.graph.ops.arrays.strings import StringNormalizer
+from workbench.graph.ops.lowering import ints
 
 _HOW = ("add", "mul", "max", "min")
 

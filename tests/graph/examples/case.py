@@ -8,9 +8,9 @@ from functools import singledispatch
 
 import numpy as np
 
-from workbench.graph.call import Call
 from workbench.graph.graph import Array, AttrValue, Node, TensorType
 from workbench.graph.opdef import OpDef
+from workbench.graph.operator_call import Call
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from graph.examples.case import Case, cases, sample
 
-from workbench.graph.ops.common import ints
-from workbench.graph.ops.math.along import CumSum, TopK, Unique
-from workbench.graph.ops.math.arg import Arg
+from workbench.graph.ops.lowering import ints
+from workbench.graph.ops.math.arg_extremes import Arg
 from workbench.graph.ops.math.elementwise import Clip, Slope, Where
 from workbench.graph.ops.math.linear import Det, Gemm, MatMul
 from workbench.graph.ops.math.reduce import Reduce
 from workbench.graph.ops.math.signal import STFT
+from workbench.graph.ops.math.sorting import CumSum, TopK, Unique
 
 
 @cases.register

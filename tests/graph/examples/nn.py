@@ -9,7 +9,7 @@ import numpy as np
 from graph.examples.case import Case, cases, sample
 
 from workbench.graph.graph import Array, AttrValue
-from workbench.graph.ops.common import ints
+from workbench.graph.ops.lowering import ints
 from workbench.graph.ops.nn.boxes import MaxRoiPool, NonMaxSuppression
 from workbench.graph.ops.nn.conv import Conv
 from workbench.graph.ops.nn.conv_transpose import ConvTranspose

@@ -8,7 +8,7 @@ import numpy as np
 from graph.examples.case import Case, bytes_of, cases, sample
 
 from workbench.graph.ops.quantized.qlinear import ConvInteger, MatMulInteger, QLinearConv, QLinearMatMul
-from workbench.graph.ops.quantized.quant import DequantizeLinear, DynamicQuantizeLinear, QuantizeLinear
+from workbench.graph.ops.quantized.quantize_linear import DequantizeLinear, DynamicQuantizeLinear, QuantizeLinear
 
 
 @cases.register

@@ -13,10 +13,10 @@ from workbench.analysis.graph_drawing.drawing import Drawing, Leaf, drawn
 from workbench.analysis.graph_drawing.layered_layout import layout
 from workbench.arguments import is_a, shown, whole
 from workbench.errors import UsageError, did_you_mean
-from workbench.graph.facts import dims
 from workbench.graph.graph import FusedNodes, Graph, Node
-from workbench.graph.kernel_words import describe
+from workbench.graph.kernel_description import describe
 from workbench.graph.opdef import opdef
+from workbench.graph.operator_facts import dims
 from workbench.graph.passes.explain import Change, Report
 from workbench.graph.passes.fuse import is_view, why_not_compiled
 from workbench.graph.tasks import Task

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from workbench import te
-from workbench.graph.call import Call
 from workbench.graph.opdef import Index, Places, opdef
+from workbench.graph.operator_call import Call
 from workbench.ir.expr import Binary, Load
 from workbench.te.value import Stage
 

@@ -18,10 +18,10 @@ from workbench.graph.graph import AttrValue, Graph, Node, Source
 from workbench.graph.model import Declared, Program
 from workbench.graph.onnx.checks import check_attributes, check_texts, opset_of, opsets_of
 from workbench.graph.onnx.functions import expand_functions
-from workbench.graph.onnx.older import REPLACED, modern
-from workbench.graph.onnx.shipped import find_model
+from workbench.graph.onnx.model_path import find_model
+from workbench.graph.onnx.opset_upgrade import REPLACED, modern
+from workbench.graph.onnx.protobuf_wire import Data, diagnose, without_weights
 from workbench.graph.onnx.weights import Tensors, dtype_of
-from workbench.graph.onnx.wire import Data, diagnose, without_weights
 from workbench.graph.opdef import known, opdef
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from workbench.arguments import shown
 from workbench.errors import ModelError, ModelWarning, option
 from workbench.graph.dtypes import DTYPES, check_dtype
 from workbench.graph.graph import Array
-from workbench.graph.onnx.wire import OWN, Data
+from workbench.graph.onnx.protobuf_wire import OWN, Data
 
 if TYPE_CHECKING:
     import onnx

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from workbench.errors import ModelError
-from workbench.graph.call import Call
 from workbench.graph.graph import Array, Node, TensorType
 from workbench.graph.model import Program
 from workbench.graph.opdef import OpDef, operator
+from workbench.graph.operator_call import Call
 from workbench.graph.reference import interpret
 
 

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call
 from workbench.graph.graph import Array, Node
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import at, broadcast_shape, compute, operand
+from workbench.graph.operator_call import Call
+from workbench.graph.ops.lowering import at, broadcast_shape, compute, operand
 from workbench.ir.dtypes import is_float
 
 

@@ -26,9 +26,9 @@ from dataclasses import dataclass, field
 
 from workbench.graph.evaluation import obstacle
 from workbench.graph.graph import FusedNodes, Graph, Node
-from workbench.graph.infer import make_call
 from workbench.graph.opdef import Fusion, opdef
 from workbench.graph.passes.base import graph_pass
+from workbench.graph.type_inference import make_call
 
 _EXIT = "<outputs>"
 

@@ -7,7 +7,7 @@ from workbench.graph.passes.base import graph_pass
 from workbench.graph.passes.rules.algebra import ALGEBRA
 from workbench.graph.passes.rules.patterns import PATTERNS
 from workbench.graph.passes.rules.rewriting import Rule, apply_rules
-from workbench.graph.passes.rules.viewing import MOVES, VIEWS
+from workbench.graph.passes.rules.views import MOVES, VIEWS
 
 #: All rules in the order in which they are tried on a node.
 RULES: dict[str, Rule] = {**VIEWS, **PATTERNS, **ALGEBRA, **MOVES}

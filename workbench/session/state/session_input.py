@@ -140,7 +140,7 @@ def _file(path: str, target: Target | None, loading: Mapping[str, Any]) -> Sessi
 
         graph = load_onnx(path, shapes)
     else:
-        from workbench.network.filled import load_filled
+        from workbench.network.seeded_model import load_filled
 
         graph = load_filled(path, seed, shapes, target)
     return replace(_graph(graph, target), path=path, shaped=bool(shapes))

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call
-from workbench.graph.facts import Permuted, left_axes
 from workbench.graph.graph import Array
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import Idx, compute
+from workbench.graph.operator_call import Call
+from workbench.graph.operator_facts import Permuted, left_axes
+from workbench.graph.ops.lowering import Idx, compute
 
 
 def counted(c: Call, i: int, value: te.Value, extent: int) -> te.Value:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call
-from workbench.graph.facts import Permuted
 from workbench.graph.graph import Array
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import at, broadcast_shape, compute, ints
+from workbench.graph.operator_call import Call
+from workbench.graph.operator_facts import Permuted
+from workbench.graph.ops.lowering import at, broadcast_shape, compute, ints
 
 
 @operator("Expand", "injective", picks=True)

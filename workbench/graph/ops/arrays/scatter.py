@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call
 from workbench.graph.graph import Array
 from workbench.graph.opdef import OpDef, operator
+from workbench.graph.operator_call import Call
 from workbench.graph.ops.arrays.gather import counted
-from workbench.graph.ops.common import compute, lowest
+from workbench.graph.ops.lowering import compute, lowest
 
 #: Most numbers that an element of the result looks at (on average), and the most comparisons of any nest.
 MOST_LOOKS, MOST_COMPARISONS = 16, 1 << 18

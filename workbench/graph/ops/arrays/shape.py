@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call
 from workbench.graph.graph import Array, Node, TensorType
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import compute
+from workbench.graph.operator_call import Call
+from workbench.graph.ops.lowering import compute
 
 
 def _view(c: Call, x: te.Tensor, shape: tuple[int, ...]) -> te.Tensor:

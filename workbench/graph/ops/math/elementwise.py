@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call
-from workbench.graph.facts import DATA, Input
 from workbench.graph.graph import Array, Node
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import at, broadcast_shape, compute, operand
+from workbench.graph.operator_call import Call
+from workbench.graph.operator_facts import DATA, Input
+from workbench.graph.ops.lowering import at, broadcast_shape, compute, operand
 from workbench.graph.ops.pointwise import Broadcast, Pointwise, pointwise
 from workbench.ir.dtypes import is_float
 

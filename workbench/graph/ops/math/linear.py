@@ -8,11 +8,11 @@ from typing import TypeAlias
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call
-from workbench.graph.facts import BIAS, WEIGHT, dims
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import Idx, at, broadcast_shape, compute, operand
+from workbench.graph.operator_call import Call
+from workbench.graph.operator_facts import BIAS, WEIGHT, dims
+from workbench.graph.ops.lowering import Idx, at, broadcast_shape, compute, operand
 
 #: What is summed of two elements and the places where they were read.
 Term: TypeAlias = Callable[[te.Value, te.Value, Sequence[Idx], Sequence[Idx]], te.Value]

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call
-from workbench.graph.facts import Permuted, left_axes
 from workbench.graph.graph import Array, AttrValue
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import compute
+from workbench.graph.operator_call import Call
+from workbench.graph.operator_facts import Permuted, left_axes
+from workbench.graph.ops.lowering import compute
 from workbench.ir.dtypes import is_float
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.graph.call import Call
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
+from workbench.graph.operator_call import Call
 
 
 @operator("NonMaxSuppression", "opaque")

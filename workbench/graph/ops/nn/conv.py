@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call
-from workbench.graph.facts import BIAS, DATA, WEIGHT, Weights, dims
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import (
+from workbench.graph.operator_call import Call
+from workbench.graph.operator_facts import BIAS, DATA, WEIGHT, Weights, dims
+from workbench.graph.ops.lowering import (
     Window,
     compute,
     from_nchw,

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call
-from workbench.graph.facts import BIAS, DATA, MEAN, SCALE, VARIANCE, Input, Permuted
 from workbench.graph.graph import Array, Node, TensorType
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import (
+from workbench.graph.operator_call import Call
+from workbench.graph.operator_facts import BIAS, DATA, MEAN, SCALE, VARIANCE, Input, Permuted
+from workbench.graph.ops.lowering import (
     as_type,
     at,
     compute,

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call
-from workbench.graph.facts import dims
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import (
+from workbench.graph.operator_call import Call
+from workbench.graph.operator_facts import dims
+from workbench.graph.ops.lowering import (
     Window,
     compute,
     from_nchw,

@@ -1,7 +1,8 @@
 """Recurrences over time: RNN, GRU, LSTM.
 
-Short ones with known weights become products and element-wise operators, step by step (`passes.recurrent`). What is
-left runs as a step in NumPy: all products with the input first, in one go, then the steps in a row.
+Short ones with known weights become products and element-wise operators, step by step
+(`passes.unroll_recurrences`). What is left runs as a step in NumPy: all products with the input first, in one go, then
+the steps in a row.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from workbench.graph.call import Call
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.nn.gating import Activation, activations
+from workbench.graph.operator_call import Call
+from workbench.graph.ops.nn.recurrent_activations import Activation, activations
 
 #: Recurrences of at most this many steps, both directions together, are unrolled: each is two kernels or three, and
 #: some twenty nodes for every pass.

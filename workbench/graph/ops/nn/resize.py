@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call
-from workbench.graph.facts import Permuted
 from workbench.graph.graph import Array
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import Idx, compute
-from workbench.graph.ops.quantized.quant import np_saturated
+from workbench.graph.operator_call import Call
+from workbench.graph.operator_facts import Permuted
+from workbench.graph.ops.lowering import Idx, compute
+from workbench.graph.ops.quantized.quantize_linear import np_saturated
 from workbench.ir.dtypes import is_float
 
 

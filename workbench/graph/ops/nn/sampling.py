@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from workbench.graph.call import Call
 from workbench.graph.graph import Array
 from workbench.graph.opdef import OpDef, operator
+from workbench.graph.operator_call import Call
 from workbench.graph.ops.nn.resize import cubic_weight
 
 #: Neighbours along a dimension, relative to the element at or before a position; None: the nearest element alone.

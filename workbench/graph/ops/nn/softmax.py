@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call
-from workbench.graph.facts import Permuted
 from workbench.graph.graph import Array
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import compute
+from workbench.graph.operator_call import Call
+from workbench.graph.operator_facts import Permuted
+from workbench.graph.ops.lowering import compute
 
 
 class AlongAxis(OpDef):

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call
-from workbench.graph.facts import BIAS, DATA, QUANTISATION, WEIGHT, ZERO, Weights, dims
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import Idx, at, compute, from_nchw, operand, pad_stage, to_nchw, unplace
+from workbench.graph.operator_call import Call
+from workbench.graph.operator_facts import BIAS, DATA, QUANTISATION, WEIGHT, ZERO, Weights, dims
+from workbench.graph.ops.lowering import Idx, at, compute, from_nchw, operand, pad_stage, to_nchw, unplace
 from workbench.graph.ops.math.linear import product_shape, product_stage
 from workbench.graph.ops.nn.conv import ConvShape, conv_names, conv_shape, conv_stage, conv_words, np_conv
-from workbench.graph.ops.quantized.quant import foreign_of, np_saturated, number, rounded
+from workbench.graph.ops.quantized.quantize_linear import foreign_of, np_saturated, number, rounded
 
 BYTES = ("uint8", "int8")
 #: Data, weights and result with their scales and zero points.

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.graph.facts import inverse
 from workbench.graph.graph import Array
 from workbench.graph.opdef import OpDef
+from workbench.graph.operator_facts import inverse
 from workbench.graph.passes.layout.axes import Axes
 from workbench.graph.passes.layout.carry import RESULT, Carrier, Mode, Site
 from workbench.graph.passes.layout.costs import PRICES

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.graph.call import Call
 from workbench.graph.graph import Array, Graph, Node, TensorType
-from workbench.graph.infer import make_call
 from workbench.graph.opdef import OpDef, opdef
+from workbench.graph.operator_call import Call
 from workbench.graph.passes.layout.costs import PRICES
 from workbench.graph.passes.layout.order import PLAIN, Order, Perm, Shape
+from workbench.graph.type_inference import make_call
 
 if TYPE_CHECKING:
     from workbench.graph.passes.layout.write import Writer

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from workbench.graph.call import Call
 from workbench.graph.graph import TensorType
 from workbench.graph.opdef import opdef
+from workbench.graph.operator_call import Call
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from math import prod
 
 import numpy as np
 
-from workbench.graph.facts import inverse
+from workbench.graph.operator_facts import inverse
 
 Shape = tuple[int, ...]
 Perm = tuple[int, ...]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from workbench.graph.edit import GraphEditor
 from workbench.graph.graph import Array, AttrValue, Graph, Node
+from workbench.graph.graph_editor import GraphEditor
 from workbench.graph.passes.layout.carriers import carrier
 from workbench.graph.passes.layout.carry import Mode, Site
 from workbench.graph.passes.layout.order import PLAIN, Order, Perm, Shape, common_digits, last

@@ -15,11 +15,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from workbench.graph.call import Call
-from workbench.graph.edit import GraphEditor, as_it_stands
 from workbench.graph.graph import Array, AttrValue, Graph, Node, TensorType
-from workbench.graph.infer import make_call
+from workbench.graph.graph_editor import GraphEditor, as_it_stands
+from workbench.graph.operator_call import Call
 from workbench.graph.passes.base import because
+from workbench.graph.type_inference import make_call
 
 #: What a rule gives: a tensor that has the node's value, nodes of which the last makes it, or nothing.
 Found: TypeAlias = "str | list[Node] | None"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.graph.graph import Array
-from workbench.graph.passes.steps import Steps
+from workbench.graph.passes.node_steps import Steps
 
 
 def centred(w: Array, zero: Array) -> tuple[Array, Array]:

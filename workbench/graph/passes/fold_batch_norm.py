@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from workbench.graph.edit import GraphEditor
 from workbench.graph.graph import Array, Graph, Node
-from workbench.graph.infer import make_call
+from workbench.graph.graph_editor import GraphEditor
 from workbench.graph.passes.base import because, graph_pass
+from workbench.graph.type_inference import make_call
 from workbench.turns import pause
 
 #: Weights that are worked out between two moments in which others may go first.

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call
-from workbench.graph.facts import DATA, FACTOR, ZERO
 from workbench.graph.graph import Array
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.ops.common import compute
+from workbench.graph.operator_call import Call
+from workbench.graph.operator_facts import DATA, FACTOR, ZERO
+from workbench.graph.ops.lowering import compute
 from workbench.graph.ops.pointwise import Pointwise, pointwise
-from workbench.graph.ops.quantized.quant import np_saturated, number, rounded
+from workbench.graph.ops.quantized.quantize_linear import np_saturated, number, rounded
 
 #: Domain of the operators that only our own passes write.
 OWN = "workbench"

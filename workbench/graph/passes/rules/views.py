@@ -9,7 +9,7 @@ import numpy as np
 from workbench.graph.evaluation import evaluate
 from workbench.graph.graph import Node
 from workbench.graph.opdef import opdef, operators
-from workbench.graph.ops.arrays.tensor import Slice
+from workbench.graph.ops.arrays.movement import Slice
 from workbench.graph.ops.math.reduce import Reduce
 from workbench.graph.passes.rules.rewriting import Found, Rule, Site, declare
 

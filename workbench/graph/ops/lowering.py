@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call
-from workbench.graph.facts import dims
 from workbench.graph.graph import Array, TensorType
+from workbench.graph.operator_call import Call
+from workbench.graph.operator_facts import dims
 from workbench.ir.dtypes import is_float
 
 Idx = te.Axis | int

@@ -8,9 +8,9 @@ from typing import cast
 
 import numpy as np
 
-from workbench.graph.call import Call
 from workbench.graph.graph import Array, AttrValue
 from workbench.graph.opdef import declared
+from workbench.graph.operator_call import Call
 from workbench.graph.ops.pointwise import Pointwise
 
 #: Activations without an operator: the function, and its numbers where the node does not say them.

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from workbench.graph.call import Call
-from workbench.graph.edit import GraphEditor
 from workbench.graph.graph import Array, AttrValue, Graph, Node
-from workbench.graph.infer import make_call
+from workbench.graph.graph_editor import GraphEditor
 from workbench.graph.opdef import opdef
+from workbench.graph.operator_call import Call
 from workbench.graph.ops.math.linear import Gemm
 from workbench.graph.ops.math.reduce import Reduce
 from workbench.graph.ops.nn.pool import pool_window
 from workbench.graph.ops.nn.softmax import AlongAxis
 from workbench.graph.passes.base import graph_pass
+from workbench.graph.type_inference import make_call
 from workbench.ir.dtypes import is_float
 
 _BAND = 64

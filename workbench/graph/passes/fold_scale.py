@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from workbench.graph.call import Call
 from workbench.graph.graph import Array, Graph, Node
 from workbench.graph.opdef import opdef
+from workbench.graph.operator_call import Call
 from workbench.graph.ops.nn.conv import conv_shape
 from workbench.graph.passes.base import because, graph_pass
+from workbench.graph.passes.fold_batch_norm import representable
 from workbench.graph.passes.rules.rewriting import Site
-from workbench.graph.passes.scale import representable
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from workbench.graph.edit import GraphEditor
 from workbench.graph.evaluation import evaluate
 from workbench.graph.graph import Graph, Node
-from workbench.graph.infer import make_call
+from workbench.graph.graph_editor import GraphEditor
 from workbench.graph.opdef import opdef
 from workbench.graph.passes.base import because, graph_pass
 from workbench.graph.passes.rules.rewriting import apply_rules
-from workbench.graph.passes.rules.viewing import VIEWS
+from workbench.graph.passes.rules.views import VIEWS
 from workbench.graph.size_limits import FOLD_BYTES, FOLD_GROWTH
+from workbench.graph.type_inference import make_call
 
 
 @graph_pass("fold_constants")

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from workbench.graph.edit import GraphEditor
 from workbench.graph.graph import AttrValue, Graph, Node
+from workbench.graph.graph_editor import GraphEditor
 from workbench.graph.opdef import opdef
 from workbench.graph.passes.base import because, graph_pass
 from workbench.graph.passes.rules.rewriting import Site

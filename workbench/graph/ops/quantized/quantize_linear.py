@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call
-from workbench.graph.facts import Permuted
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, foreign, operator
-from workbench.graph.ops.arrays.tensor import DTYPES
-from workbench.graph.ops.common import compute, operand
+from workbench.graph.operator_call import Call
+from workbench.graph.operator_facts import Permuted
+from workbench.graph.ops.arrays.movement import DTYPES
+from workbench.graph.ops.lowering import compute, operand
 from workbench.ir.expr import Const
 
 #: Types that quantised numbers have here.

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from workbench.graph.opdef import opdef
-from workbench.graph.ops.quantized.contrib import QGemm, QLinearGlobalAveragePool
-from workbench.graph.passes.quantized.product import int32, less_zero, product
-from workbench.graph.passes.steps import Steps
+from workbench.graph.ops.quantized.onnxruntime_operators import QGemm, QLinearGlobalAveragePool
+from workbench.graph.passes.node_steps import Steps
+from workbench.graph.passes.quantized.integer_sums import int32, less_zero, product
 
 CONTRIB: dict[str, Callable[[Steps], bool]] = {}
 _Rule = Callable[[Steps], bool]

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from workbench.graph.call import Call
-from workbench.graph.edit import GraphEditor
 from workbench.graph.graph import Array, AttrValue, Graph, Node
-from workbench.graph.infer import make_call
+from workbench.graph.graph_editor import GraphEditor
 from workbench.graph.opdef import opdef
+from workbench.graph.operator_call import Call
 from workbench.graph.ops.nn.recurrent import MOST_STEPS, Gru, Lstm, Recurrent, Sizes, Weights
 from workbench.graph.passes.base import because, graph_pass
+from workbench.graph.type_inference import make_call
 
 
 @graph_pass("unroll_recurrences")

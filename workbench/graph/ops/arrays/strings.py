@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from workbench.graph.call import Call
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
+from workbench.graph.operator_call import Call
 
 _CASES: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
 

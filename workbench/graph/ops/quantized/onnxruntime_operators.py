@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, declared, operator
-from workbench.graph.ops.common import Idx, broadcast_shape, compute, operand
+from workbench.graph.operator_call import Call
+from workbench.graph.ops.lowering import Idx, broadcast_shape, compute, operand
 from workbench.graph.ops.pointwise import Pointwise
-from workbench.graph.ops.quantized.quant import np_saturated, number, rounded
+from workbench.graph.ops.quantized.quantize_linear import np_saturated, number, rounded
 
 DOMAIN = "com.microsoft"
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from workbench.graph.call import Call
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
+from workbench.graph.operator_call import Call
 
 
 @operator("TopK", "opaque")

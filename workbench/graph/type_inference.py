@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from workbench.graph.call import Call
 from workbench.graph.evaluation import evaluate, infer
 from workbench.graph.graph import Array, Node, TensorType, type_inference
 from workbench.graph.opdef import opdef
+from workbench.graph.operator_call import Call
 
 #: Values are followed during inference up to this many elements: enough for any shape arithmetic, cheap for any weight.
 FOLLOW = 4096

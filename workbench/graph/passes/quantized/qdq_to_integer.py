@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from workbench.graph.edit import GraphEditor
 from workbench.graph.graph import Array, AttrValue, Graph, Node
-from workbench.graph.infer import make_call
+from workbench.graph.graph_editor import GraphEditor
 from workbench.graph.opdef import opdef, operators
-from workbench.graph.ops.quantized.contrib import DOMAIN
+from workbench.graph.ops.quantized.onnxruntime_operators import DOMAIN
 from workbench.graph.ops.quantized.qlinear import BYTES
 from workbench.graph.passes.base import because, graph_pass
+from workbench.graph.type_inference import make_call
 
 #: Operator on real numbers -> the one that computes it on quantised ones.
 _QUANTISED = {op.real: name for name, op in operators(lambda op: op.real).items()}

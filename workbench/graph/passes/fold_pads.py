@@ -6,8 +6,8 @@ import math
 
 from workbench.graph.graph import AttrValue, Graph, Node
 from workbench.graph.opdef import opdef
-from workbench.graph.ops.arrays.tensor import Pad
-from workbench.graph.ops.common import Window
+from workbench.graph.ops.arrays.movement import Pad
+from workbench.graph.ops.lowering import Window
 from workbench.graph.ops.nn.conv import conv_shape
 from workbench.graph.ops.nn.pool import pool_window
 from workbench.graph.passes.base import graph_pass

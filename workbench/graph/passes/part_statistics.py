@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from workbench.graph.edit import GraphEditor
 from workbench.graph.graph import AttrValue, Graph, Node
-from workbench.graph.infer import make_call
+from workbench.graph.graph_editor import GraphEditor
 from workbench.graph.passes.base import because, graph_pass
+from workbench.graph.type_inference import make_call
 
 #: Code of float32 in the standard.
 FLOAT = 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.graph.graph import Graph, Node
-from workbench.graph.infer import make_call
 from workbench.graph.opdef import opdef
+from workbench.graph.type_inference import make_call
 
 
 def main_node(nodes: Sequence[Node]) -> Node:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.graph.graph import Graph
 from workbench.graph.passes.base import graph_pass
 from workbench.graph.passes.rules.rewriting import apply_rules
-from workbench.graph.passes.rules.viewing import VIEWS
+from workbench.graph.passes.rules.views import VIEWS
 
 
 @graph_pass("simplify_views")

@@ -7,11 +7,11 @@ from typing import Any, Literal
 import numpy as np
 
 from workbench import te
-from workbench.graph.call import Call
-from workbench.graph.facts import Permuted, dims, inverse
 from workbench.graph.graph import Array, AttrValue, Node, TensorType
 from workbench.graph.opdef import OpDef, Places, operator
-from workbench.graph.ops.common import compute, ints
+from workbench.graph.operator_call import Call
+from workbench.graph.operator_facts import Permuted, dims, inverse
+from workbench.graph.ops.lowering import compute, ints
 
 DTYPES = {
     1: "float32",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from workbench.graph.call import Call
-from workbench.graph.edit import GraphEditor
 from workbench.graph.evaluation import obstacle
 from workbench.graph.graph import Array, AttrValue, Graph, Node
-from workbench.graph.infer import make_call
-from workbench.graph.ops.quantized.steps import OWN
+from workbench.graph.graph_editor import GraphEditor
+from workbench.graph.operator_call import Call
+from workbench.graph.ops.quantized.integer_steps import OWN
+from workbench.graph.type_inference import make_call
 
 
 @dataclass(slots=True)

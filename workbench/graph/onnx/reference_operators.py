@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.graph.call import Call
-from workbench.graph.facts import snake_case
 from workbench.graph.graph import Array, AttrValue, Node, TensorType
 from workbench.graph.model import Program
 from workbench.graph.opdef import OpDef
 from workbench.graph.opdef import foreign as foreign_operator
+from workbench.graph.operator_call import Call
+from workbench.graph.operator_facts import snake_case
 
 if TYPE_CHECKING:
     import onnx

@@ -13,17 +13,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from workbench.graph.call import Call
-from workbench.graph.edit import GraphEditor
 from workbench.graph.graph import Array, AttrValue, Graph
+from workbench.graph.graph_editor import GraphEditor
+from workbench.graph.operator_call import Call
 from workbench.graph.ops.nn.conv import conv_shape
-from workbench.graph.ops.quantized.contrib import DOMAIN
+from workbench.graph.ops.quantized.onnxruntime_operators import DOMAIN
 from workbench.graph.ops.quantized.qlinear import np_factor
-from workbench.graph.ops.quantized.quant import spread_shape
+from workbench.graph.ops.quantized.quantize_linear import spread_shape
 from workbench.graph.passes.base import because, graph_pass
-from workbench.graph.passes.quantized.contrib import CONTRIB
-from workbench.graph.passes.quantized.product import centred, int32, is_number, less_zero, product, zero_of
-from workbench.graph.passes.steps import Steps
+from workbench.graph.passes.node_steps import Steps
+from workbench.graph.passes.quantized.integer_sums import centred, int32, is_number, less_zero, product, zero_of
+from workbench.graph.passes.quantized.onnxruntime_operators import CONTRIB
 
 
 @graph_pass("integer_products")
