@@ -14,6 +14,19 @@ export default tseslint.config(
   },
   { files: ['dev/*.js'], languageOptions: { globals: { setTimeout: 'readonly', structuredClone: 'readonly' } } },
   {
+    files: ['workbench/widgets/*.js'], // which the Python package sends as they are
+    languageOptions: {
+      globals: Object.fromEntries(
+        (
+          'Blob document IntersectionObserver Plotly requestAnimationFrame requestIdleCallback self setTimeout ' +
+          'structuredClone URL window'
+        )
+          .split(' ')
+          .map(name => [name, 'readonly'])
+      )
+    }
+  },
+  {
     files: ['src/**/*.{ts,tsx}'],
     extends: [tseslint.configs.recommendedTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },

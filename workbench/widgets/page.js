@@ -1,4 +1,4 @@
-// What stands in for the kernel in a page of its own: it hands out the state and the answers, draws the charts, and says
+// What stands in for the kernel in a page of its own: hands out the state and the answers, draws the charts, and says
 // no to the rest.
 
 const text = id => document.getElementById(id).textContent;
@@ -6,7 +6,12 @@ const state = JSON.parse(text('swb-state'));
 const module = URL.createObjectURL(new Blob([text('swb-module')], { type: 'text/javascript' }));
 const widget = (await import(module)).default;
 URL.revokeObjectURL(module);
-const REASON = { code: 'link.static', where: [], message: 'This page has no kernel', hint: 'open the notebook to go on' };
+const REASON = {
+  code: 'link.static',
+  where: [],
+  message: 'This page has no kernel',
+  hint: 'open the notebook to go on'
+};
 const place = document.getElementById('swb');
 
 // ----- charts: one figure, as the kernel has it
@@ -46,29 +51,46 @@ const COMMANDS = {
     return {};
   }
 };
-const nothing = value => value == null || value === false || value === '' || value === 0 || (Array.isArray(value) && !value.length);
-const said = args => Object.fromEntries(Object.entries(args).filter(([, value]) => !nothing(value)).sort());
+const nothing = value =>
+  value == null || value === false || value === '' || value === 0 || (Array.isArray(value) && !value.length);
+const said = args =>
+  Object.fromEntries(
+    Object.entries(args)
+      .filter(([, value]) => !nothing(value))
+      .sort()
+  );
 const handlers = {};
 const receive = message => setTimeout(() => (handlers['msg:custom'] ?? []).forEach(f => f(message, [])));
 let rev = 1;
 function answer({ t, id, q, cmd, args = {} }) {
   if (t === 'hello') return { t: 'state', v: state.v, rev, slices: state.slices };
   if (t === 'ask') {
-    const { count, ...rest } = args;
+    const rest = { ...args };
+    delete rest.count;
     return { t: 'ret', id, ...(state.answers[`${q}|${JSON.stringify(said(rest))}`] ?? { ok: false, error: REASON }) };
   }
   const ops = COMMANDS[cmd]?.(args);
-  return { t: 'patch', base: rev, rev: ++rev, ops: ops ?? {}, ...(ops ? { done: [id] } : { failed: [{ id, error: REASON }] }) };
+  return {
+    t: 'patch',
+    base: rev,
+    rev: ++rev,
+    ops: ops ?? {},
+    ...(ops ? { done: [id] } : { failed: [{ id, error: REASON }] })
+  };
 }
 
 const charts = Object.keys(state.figures).length > 0;
 const traits = { panel: 'all', key: 'page', figure: charts ? 'IPY_MODEL_page' : '', page: true };
 const model = {
   get: name => traits[name],
-  set: (name, value) => { traits[name] = value; },
+  set: (name, value) => {
+    traits[name] = value;
+  },
   save_changes() {},
   on: (event, f) => void (handlers[event] ??= []).push(f),
-  off: (event, f) => { handlers[event] = (handlers[event] ?? []).filter(one => f && one !== f); },
+  off: (event, f) => {
+    handlers[event] = (handlers[event] ?? []).filter(one => f && one !== f);
+  },
   send: message => receive(answer(message)),
   widget_manager: { kernel: null, get_model: async () => model, create_view: async () => view() }
 };

@@ -21,8 +21,6 @@ export interface Panel {
   readonly name: string;
   readonly title: string;
   readonly at: readonly Place[];
-  /** Whether the kernel draws it as a picture that can be exported. */
-  readonly picture?: boolean;
   readonly View: ComponentType<PanelProps>;
   /** What of a panel in `results` stands below those at the bottom of the schedule's screen, folded. */
   readonly Fold?: ComponentType<PanelProps>;

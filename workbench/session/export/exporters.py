@@ -40,12 +40,48 @@ MEASURED_WITH = ("repeat", "min_repeat_ms", "flush_cache", "constants", "budget_
 PNG = b"\x89PNG\r\n\x1a\n"
 
 Work = Callable[[], File]
-Exporter = Callable[["Host", Mapping[str, Any]], Work]
+Prepare = Callable[[Host, Mapping[str, Any]], Work]
+
+
+@dataclass(frozen=True, slots=True)
+class Exporter:
+    """A declared export, and what a dialog says of it.
+
+    Attributes
+    ----------
+    prepare : callable
+        Looks at the session in its own thread, given the host and the arguments of the question "export".
+    label, about : str
+        Text of the button and what stands beside it, where ``{step}`` is the variant that was chosen. Without a label
+        the dialog does not list it: it has controls of its own.
+    needs : str
+        What has to be open: "schedule" or "model"; "" for anything.
+    group : str
+        Exports of one group stand in one line, under its name.
+    """
+
+    prepare: Prepare
+    label: str = ""
+    about: str = ""
+    needs: str = ""
+    group: str = ""
+
+    def describe(self, name: str) -> dict[str, str]:
+        """Return what a dialog needs to know."""
+        return {"name": name, "label": self.label, "about": self.about, "needs": self.needs, "group": self.group}
+
 
 EXPORTERS: Registry[Exporter] = Registry("export", "exports", "export.what")
 
-exporter = EXPORTERS
-"""Declares an exporter."""
+
+def exporter(name: str, **dialog: str) -> Callable[[Prepare], Prepare]:
+    """Declare an exporter: a function of the host and the arguments, with what a dialog says, see `Exporter`."""
+
+    def declare(function: Prepare) -> Prepare:
+        EXPORTERS[name] = Exporter(function, **dialog)
+        return function
+
+    return declare
 
 
 def prepare(host: Host, args: Mapping[str, Any]) -> Work:
@@ -56,7 +92,7 @@ def prepare(host: Host, args: Mapping[str, Any]) -> Work:
     UsageError
         "export.what" for something that cannot be exported.
     """
-    return EXPORTERS.find(args.get("what"))(host, args)
+    return EXPORTERS.find(args.get("what")).prepare(host, args)
 
 
 def kept(work: Work) -> Callable[[], dict[str, str]]:
@@ -128,7 +164,7 @@ def slug(text: str) -> str:
 # ----- exporters
 
 
-@exporter("script")
+@exporter("script", label="Python script", about="rebuilds {step} and measures it again", needs="schedule")
 def _script(host: Host, args: Mapping[str, Any]) -> Work:
     """A Python script that rebuilds a variant and measures it again."""
     found, target = variant(host, args.get("node")), str(host.state.target)
@@ -188,7 +224,7 @@ def _expected(row: Mapping[str, Any]) -> str:
     return f"{row['ms']:.5g} ms{spread}"
 
 
-@exporter("trace")
+@exporter("trace", label="Steps", about="JSON: the steps of {step}, and what every variant measured", needs="schedule")
 def _trace(host: Host, args: Mapping[str, Any]) -> Work:
     """The steps of a variant as JSON, with what they are about and all variants beside it."""
     found, state = variant(host, args.get("node")), host.state

@@ -45,36 +45,9 @@ def _network(host: Host) -> SessionState:
     return state
 
 
-@exporter("library")
-def _library(host: Host, args: Mapping[str, Any]) -> Work:
-    """A shared library with a C header, compiled with the fastest schedules known."""
-    state = _network(host)
-    graph, target, records, watch, name = (
-        state.opened.graph,
-        state.target,
-        fastest(state),
-        state.watch,
-        slug(state.opened.title),
-    )
-
-    tasks = len(state.infos)
-
-    def work() -> File:
-        # most sessions never load the compiler
-        from workbench.network.compile import compile
-        from workbench.runtime.export.write_library import check_destination
-
-        assert graph is not None
-        check_destination(f"{name}.so", None)  # before anything is compiled
-        with held(watch):  # what is timed meanwhile would be disturbed
-            made = compile(graph, Database(records), target)
-        note = f"{len(made.untuned)} of {tasks} tasks without a schedule that was measured" if made.untuned else ""
-        return File(f"{name}.so", "application/octet-stream", write=made.export, beside=(".h",), note=note)
-
-    return work
-
-
-@exporter("network")
+@exporter(
+    "network", label="Script", group="Whole network", needs="model", about="compiled with the fastest schedules known"
+)
 def _script(host: Host, args: Mapping[str, Any]) -> Work:
     """A Python script that compiles the network with the fastest schedules known, runs it and times it."""
     state = _network(host)
@@ -109,6 +82,35 @@ def _script(host: Host, args: Mapping[str, Any]) -> Work:
         "    print(net.benchmark())  # of random inputs; net.run(...) takes your own, net.export(path) makes a library",
     ]
     return lambda: File(f"{name}.py", "text/x-python", "\n".join([*lines, ""]), note=note)
+
+
+@exporter("library", label="Library", group="Whole network", needs="model")
+def _library(host: Host, args: Mapping[str, Any]) -> Work:
+    """A shared library with a C header, compiled with the fastest schedules known."""
+    state = _network(host)
+    graph, target, records, watch, name = (
+        state.opened.graph,
+        state.target,
+        fastest(state),
+        state.watch,
+        slug(state.opened.title),
+    )
+
+    tasks = len(state.infos)
+
+    def work() -> File:
+        # most sessions never load the compiler
+        from workbench.network.compile import compile
+        from workbench.runtime.export.write_library import check_destination
+
+        assert graph is not None
+        check_destination(f"{name}.so", None)  # before anything is compiled
+        with held(watch):  # what is timed meanwhile would be disturbed
+            made = compile(graph, Database(records), target)
+        note = f"{len(made.untuned)} of {tasks} tasks without a schedule that was measured" if made.untuned else ""
+        return File(f"{name}.so", "application/octet-stream", write=made.export, beside=(".h",), note=note)
+
+    return work
 
 
 def _kept(record: Record, target: str) -> dict[str, Any]:

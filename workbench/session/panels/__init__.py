@@ -6,8 +6,6 @@ found by being here. They do not import each other: what two of them need stands
 
 from __future__ import annotations
 
-import pkgutil
-from importlib import import_module
+from workbench.provided import import_modules
 
-for _module in pkgutil.iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+import_modules(__name__)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import workbench.session.export.network  # noqa: F401  (declares its exporters)
+from workbench.provided import import_modules
 from workbench.session import registry as declare
 from workbench.session.export.exporters import kept, prepare
 from workbench.session.registry import Host, needed
+
+import_modules("workbench.session.export")  # which declares the exports
 
 
 @declare.question("export", lane="export")

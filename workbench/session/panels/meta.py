@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from workbench import __version__
 from workbench.session import registry as declare
+from workbench.session.export.exporters import EXPORTERS
 from workbench.session.registry import PANELS, SliceContext
 from workbench.session.schedule_view import palette
 from workbench.session.state.session_state import SessionState
@@ -22,15 +24,23 @@ def meta(context: SliceContext) -> dict[str, Any]:
 
 
 def _meta(state: SessionState) -> dict[str, Any]:
-    target = state.target
+    target, there = state.target, panels(state)
     caches = (("L1", target.l1_bytes), ("L2", target.l2_bytes), ("L3", target.l3_bytes))
     return {
         "version": __version__, "kind": state.opened.kind, "title": state.opened.title, "target": target_text(target),
         "threads": target.threads, "peak_gflops": rounded(state.peak_of_all),
         "peak_measured": state.peak_measured,
         "caches": [{"name": name, "bytes": size} for name, size in caches if size], "line": target.line_bytes,
-        "primitives": palette.primitives(), "orders": steering.forms(), "panels": panels(state),
+        "primitives": palette.primitives(), "orders": steering.forms(), "panels": there,
+        "exports": [one.describe(name) for name, one in EXPORTERS.items() if one.label],
+        "tables": _titles(declare.table, there), "drawings": _titles(declare.drawing, there),
     }  # fmt: skip
+
+
+def _titles(names: Iterable[str], there: Sequence[str]) -> list[dict[str, str]]:
+    """Name, by their titles, the tables or drawings that have something in them; one that is no panel always has."""
+    titles = [(PANELS[name].title if name in PANELS else name.capitalize(), name) for name in names]
+    return [{"name": name, "label": title} for title, name in sorted(titles) if name in there or name not in PANELS]
 
 
 def target_text(target: Target) -> str:

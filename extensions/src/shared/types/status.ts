@@ -1,6 +1,7 @@
 // What is open, what is going on, and what has to be said.
 
 import type { EstimateInfo } from './charts';
+import type { ExportInfo, Named } from './export';
 import type { PrimitiveInfo } from './palette';
 import type { OrderInfo } from './tuning';
 import type { ReplayReport } from './variants';
@@ -32,6 +33,9 @@ export interface MetaSlice {
   readonly primitives: readonly PrimitiveInfo[];
   readonly orders?: readonly OrderInfo[];
   readonly panels: readonly string[];
+  readonly exports?: readonly ExportInfo[];
+  readonly tables?: readonly Named[];
+  readonly drawings?: readonly Named[];
 }
 
 /** Why a time is not to be trusted, and what is known of it, in milliseconds: "≥ 0.137". */

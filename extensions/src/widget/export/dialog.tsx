@@ -1,36 +1,24 @@
 // What can be taken away: a script, the steps, a network, a page, tables, drawings.
 
-import { PANELS } from '@panels';
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { Button, Key, walk } from '../elements/controls';
 import { measured } from '../../shared/format';
-import type { Doubt, ErrorInfo, ExportAnswer, ExportKind } from '../../shared/types';
+import type { Doubt, ErrorInfo, ExportAnswer } from '../../shared/types';
 import type { Store } from '../kernel/store';
 import { useUi } from '../shell/ui';
 import { sentence } from '../elements/text';
 import { noKernel } from '../kernel/link-words';
 import { pixels, save, urlOf } from './save';
 
-type Named = readonly (readonly [name: string, label: string])[];
-const TABLES: Named = [
-  ['variants', 'Variants'],
-  ['tasks', 'Tasks'],
-  ['trials', 'Trials'],
-  ['nest', 'Loop nest']
-];
-const CHART = 'chart';
-const DRAWINGS: Named = [
-  ...PANELS.filter(one => one.picture).map(one => [one.name, one.title] as const),
-  [CHART, 'Chart on show']
-];
+const CHART = { name: 'chart', label: 'Chart on show' };
 
 /** A plot that can be had as SVG. */
 interface Plot extends HTMLElement {
   readonly picture?: (background: string) => Promise<string>;
 }
 interface Wanted {
-  readonly what: ExportKind;
+  readonly what: string;
   readonly panel?: string;
   readonly theme?: string;
   readonly charts?: boolean;
@@ -77,14 +65,17 @@ export function ExportDialog({ store }: { store: Store }) {
     plot.value = dialog.current?.closest('.swb')?.querySelector('.js-plotly-plot') ?? null;
   }, [open]);
   if (!open) return null;
-  const panels = store.see('meta')?.panels ?? [];
+  const meta = store.see('meta');
   const offered = store.see('head')?.step ? schedules(store) : [];
   const [node, step] = offered.find(([id]) => String(id) === wanted.value) ?? offered[0] ?? ['', ''];
   const of = node === '' ? {} : { node };
-  const has = (name: string): boolean =>
-    name === CHART ? Boolean(plot.value?.picture) : panels.includes(name === 'trials' ? CHART : name);
-  const drawings = DRAWINGS.filter(([name]) => has(name));
-  const drawing = drawings.some(([name]) => name === picture.value) ? picture.value : (drawings[0]?.[0] ?? '');
+  const model = meta?.panels.includes('graph') ?? false;
+  const exports = (meta?.exports ?? []).filter(
+    one => (one.needs !== 'schedule' || step) && (one.needs !== 'model' || model)
+  );
+  const lines = new Set(exports.map(one => one.group || one.label));
+  const drawings = [...(meta?.drawings ?? []), ...(plot.value?.picture ? [CHART] : [])];
+  const drawing = drawings.find(one => one.name === picture.value)?.name ?? drawings[0]?.name ?? '';
   const ask = (args: object): Promise<ExportAnswer> => store.ask('export', { theme: store.theme.peek(), ...args });
   const chart = async (): Promise<ExportAnswer> => {
     const box = plot.value!;
@@ -94,7 +85,7 @@ export function ExportDialog({ store }: { store: Store }) {
   /** Charts and pixels are made here, and given to the kernel where it is to keep them. */
   const make = async (args: Wanted, keep: boolean): Promise<ExportAnswer> => {
     const png = args.what === 'png';
-    const made = args.panel === CHART ? await chart() : null;
+    const made = args.panel === CHART.name ? await chart() : null;
     const file = made ?? (await ask({ ...args, ...(png ? { what: 'svg' } : keep && { keep }) }));
     const url = png && (await pixels(file.text));
     if (keep)
@@ -124,7 +115,7 @@ export function ExportDialog({ store }: { store: Store }) {
       said.value = [message, hint].filter(Boolean).map(sentence).join(' ');
     }
   };
-  const one = (what: ExportKind, label: string, args: object = {}) => (
+  const one = (what: string, label: string, args: object = {}) => (
     <Button key={label} data-swb-export={what} reason={noKernel(store)} onPress={() => void get({ what, ...args })}>
       {label}
     </Button>
@@ -179,40 +170,32 @@ export function ExportDialog({ store }: { store: Store }) {
             </dd>
           </div>
         )}
-        {step && (
-          <div>
-            <dt>{one('script', 'Python script', of)}</dt>
-            <dd>rebuilds {step} and measures it again</dd>
-          </div>
-        )}
-        {step && (
-          <div>
-            <dt>{one('trace', 'Steps', of)}</dt>
-            <dd>JSON: the steps of {step}, and what every variant measured</dd>
-          </div>
-        )}
-        {has('graph') && (
-          <div>
-            <dt>Whole network</dt>
-            <dd class="swb-export-line">
-              {one('network', 'Script')}
-              {one('library', 'Library')}
-              <span>compiled with the fastest schedules known</span>
-            </dd>
-          </div>
-        )}
+        {[...lines].map(line => {
+          const some = exports.filter(one => (one.group || one.label) === line);
+          const buttons = some.map(({ name, label, needs }) => one(name, label, needs === 'schedule' ? of : {}));
+          const about = some.map(one => one.about.replace('{step}', step)).join('');
+          return (
+            <div key={line}>
+              <dt>{some[0]!.group || buttons}</dt>
+              <dd class="swb-export-line">
+                {some[0]!.group && buttons}
+                <span>{about}</span>
+              </dd>
+            </div>
+          );
+        })}
         <div>
           <dt>{one('html', 'Page', { charts: charts.value, theme: 'auto' })}</dt>
           <dd>
             HTML, to look at without a kernel: the open task with its variants
-            {has('graph') && ', graph and table of all tasks'}
+            {model && ', graph and table of all tasks'}
             {tick(charts, 'with charts (5 MB)')}
           </dd>
         </div>
         <div>
           <dt>Table</dt>
           <dd class="swb-export-line">
-            {TABLES.filter(([name]) => has(name)).map(([name, label]) => one('csv', label, { panel: name }))}
+            {meta?.tables?.map(({ name, label }) => one('csv', label, { panel: name }))}
             <span>CSV</span>
           </dd>
         </div>
@@ -227,7 +210,7 @@ export function ExportDialog({ store }: { store: Store }) {
                   picture.value = event.currentTarget.value;
                 }}
               >
-                {drawings.map(([name, label]) => (
+                {drawings.map(({ name, label }) => (
                   <option key={name} value={name}>
                     {label}
                   </option>

@@ -1,8 +1,8 @@
 // One input for each kind of field that a primitive may have. Which ones a form has comes from the kernel.
 
 import type { ComponentChildren } from 'preact';
-import { useRef } from 'preact/hooks';
-import { Button, Choices, walk } from '../elements/controls';
+import { Button, Choices } from '../elements/controls';
+import { Check, Labelled, Select, TextInput, Toggles } from '../elements/inputs';
 import type { FieldInfo, Json, NestSlice, PaletteItem } from '../../shared/types';
 import { isList, valueText } from '../../shared/steps';
 import { capital } from '../elements/text';
@@ -50,14 +50,7 @@ export const mayStayOpen = (field: FieldInfo, nest: NestSlice | null, draft: Dra
 /** A field whose value may be left open: the tuner chooses among the values that are allowed. */
 function MayBeOpen(props: FieldProps & { options: readonly Json[]; row?: boolean; children: ComponentChildren }) {
   const { field, value, options, row, more, children, onChange } = props;
-  const box = useRef<HTMLDivElement>(null);
   const open = choicesOf(value);
-  const flip = (one: Json): void => {
-    const next = open!.includes(one)
-      ? open!.filter(old => old !== one)
-      : options.filter(old => old === one || open!.includes(old));
-    onChange({ hole: null, choices: next });
-  };
   return (
     <div class={`swb-field${row && !open ? ' is-row' : ''}`} role="group" aria-label={labelOf(field)}>
       <div class="swb-label">
@@ -84,73 +77,34 @@ function MayBeOpen(props: FieldProps & { options: readonly Json[]; row?: boolean
       {open === null ? (
         children
       ) : (
-        <div
-          ref={box}
+        <Toggles
+          label="The tuner may choose"
           class="swb-allowed"
-          role="group"
-          aria-label="The tuner may choose"
-          onKeyDown={event => {
-            if (box.current) walk(event, box.current, 'button');
-          }}
-        >
-          {options.map((one, i) => (
-            <button
-              key={valueText(one)}
-              type="button"
-              class="swb-mini is-wide"
-              tabIndex={i === 0 ? 0 : -1}
-              aria-pressed={open.includes(one)}
-              title={`${open.includes(one) ? 'Allowed' : 'Not allowed'}: ${valueText(one)}`}
-              onClick={() => flip(one)}
-            >
-              {valueText(one)}
-            </button>
-          ))}
-        </div>
+          values={options}
+          on={open}
+          titleOf={(one, on) => `${on ? 'Allowed' : 'Not allowed'}: ${valueText(one)}`}
+          onFlip={choices => onChange({ hole: null, choices })}
+        />
       )}
     </div>
   );
 }
 
-function Select(props: FieldProps) {
+function OneOf(props: FieldProps) {
   const { field, value, nest, draft, onChange } = props;
   const options = optionsOf(field, nest, draft);
-  if (field.free) return <Words {...props} options={options} />;
-  const known = options.includes(valueText(value));
+  if (field.free) return <Text {...props} words={options} />;
   return (
     <MayBeOpen {...props} options={options}>
-      <select
-        aria-label={labelOf(field)}
-        value={valueText(value)}
-        onChange={event => onChange(event.currentTarget.value)}
-      >
-        {!known && <option value={valueText(value)}>{value === '' ? 'choose…' : valueText(value)}</option>}
-        {options.map(one => (
-          <option key={one} value={one}>
-            {one}
-          </option>
-        ))}
-      </select>
+      <Select
+        name={field.name}
+        label={labelOf(field)}
+        value={value}
+        options={options.map(one => ({ value: one }))}
+        none="choose…"
+        onPick={onChange}
+      />
     </MayBeOpen>
-  );
-}
-
-let lists = 0;
-
-/** Any word, with a few on offer. */
-function Words({ field, value, options, onChange }: FieldProps & { options: readonly string[] }) {
-  const id = useRef('');
-  id.current ||= `swb-words-${++lists}`;
-  return (
-    <label class="swb-field">
-      <span>{labelOf(field)}</span>
-      <input list={id.current} value={valueText(value)} onInput={event => onChange(event.currentTarget.value)} />
-      <datalist id={id.current}>
-        {options.map(one => (
-          <option key={one} value={one} />
-        ))}
-      </datalist>
-    </label>
   );
 }
 
@@ -202,21 +156,14 @@ function Several({ field, value, nest, draft, onChange }: FieldProps) {
         ))}
       </ol>
       {free.length > 0 && (
-        <select
-          aria-label={`${labelOf(field)}: add one`}
+        <Select
+          name={field.name}
+          label={`${labelOf(field)}: add one`}
           value=""
-          onChange={event => {
-            onChange([...taken, event.currentTarget.value]);
-            event.currentTarget.value = '';
-          }}
-        >
-          <option value="">add…</option>
-          {free.map(one => (
-            <option key={one} value={one}>
-              {one}
-            </option>
-          ))}
-        </select>
+          options={free.map(one => ({ value: one }))}
+          none="add…"
+          onPick={one => onChange([...taken, one])}
+        />
       )}
     </fieldset>
   );
@@ -279,7 +226,7 @@ function Whole(props: FieldProps) {
   const numbers = suggested(field, item)
     .filter((one): one is number => typeof one === 'number')
     .sort((a, b) => a - b);
-  if (field.free) return <NumberOrWord {...props} />;
+  if (field.free) return <Text {...props} />;
   return (
     <MayBeOpen {...props} options={numbers} row={numbers.length < 2}>
       <div class="swb-line">
@@ -289,46 +236,25 @@ function Whole(props: FieldProps) {
   );
 }
 
-function NumberOrWord({ field, value, onChange }: FieldProps) {
+/** A word; a number stands for itself where the field holds numbers too. */
+function Text({ field, value, words, onChange }: FieldProps & { words?: readonly string[] }) {
+  const numbers = field.widget === 'number';
   return (
-    <label class="swb-field">
-      <span>{labelOf(field)}</span>
-      <input
-        value={valueText(value)}
-        onInput={event => {
-          const text = event.currentTarget.value;
-          onChange(/^-?\d+$/.test(text) ? Number(text) : text);
-        }}
+    <Labelled label={labelOf(field)}>
+      <TextInput
+        name={field.name}
+        value={value}
+        words={words}
+        onText={text => onChange(numbers && /^-?\d+$/.test(text) ? Number(text) : text)}
       />
-    </label>
-  );
-}
-
-function Check(props: FieldProps) {
-  const { value, onChange } = props;
-  return (
-    <MayBeOpen {...props} options={[false, true]}>
-      <label class="swb-check">
-        <input type="checkbox" checked={value === true} onChange={event => onChange(event.currentTarget.checked)} />
-        Yes
-      </label>
-    </MayBeOpen>
-  );
-}
-
-function Text({ field, value, onChange }: FieldProps) {
-  return (
-    <label class="swb-field">
-      <span>{labelOf(field)}</span>
-      <input value={valueText(value)} onInput={event => onChange(event.currentTarget.value)} />
-    </label>
+    </Labelled>
   );
 }
 
 export function FieldInput(props: FieldProps) {
   switch (props.field.widget) {
     case 'select':
-      return <Select {...props} />;
+      return <OneOf {...props} />;
     case 'multiselect':
       return <Several {...props} />;
     case 'factors':
@@ -338,7 +264,13 @@ export function FieldInput(props: FieldProps) {
     case 'number':
       return <Whole {...props} />;
     case 'checkbox':
-      return <Check {...props} />;
+      return (
+        <MayBeOpen {...props} options={[false, true]}>
+          <Check name={props.field.name} value={props.value} onChange={props.onChange}>
+            Yes
+          </Check>
+        </MayBeOpen>
+      );
     default:
       return <Text {...props} />;
   }

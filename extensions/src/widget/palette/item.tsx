@@ -17,19 +17,26 @@ function offer(item: PaletteItem, info: PrimitiveInfo | undefined, at: string): 
   return info?.summary.replaceAll('``', '') ?? '';
 }
 
-interface LegalProps extends PanelProps {
+export interface ItemProps extends PanelProps {
   item: PaletteItem;
   info: PrimitiveInfo | undefined;
   at: string;
   open: boolean;
-  place: number;
   stop: boolean;
   onToggle: () => void;
   onDone: () => void;
   show: Show;
 }
 
-export function Legal({ item, info, at, open, place, stop, onToggle, onDone, show, ...props }: LegalProps) {
+/** The form of a primitive, while it is open. */
+function Form({ item, info, open, show, ...props }: ItemProps) {
+  if (!open || !info) return null;
+  const onShow = (args: Args, verdict: Verdict): void => show({ primitive: item.id, args }, verdict);
+  return <PrimitiveForm {...props} item={item} info={info} onShow={onShow} />;
+}
+
+export function Legal({ place, ...props }: ItemProps & { place: number }) {
+  const { item, info, at, open, stop, onToggle } = props;
   const text = offer(item, info, at);
   return (
     <div class={`swb-item${open ? ' is-open' : ''}`}>
@@ -48,35 +55,16 @@ export function Legal({ item, info, at, open, place, stop, onToggle, onDone, sho
           {place <= 9 ? place : ''}
         </span>
       </button>
-      {open && info && (
-        <PrimitiveForm
-          {...props}
-          item={item}
-          info={info}
-          at={at}
-          onDone={onDone}
-          onShow={(args: Args, verdict: Verdict) => show({ primitive: item.id, args }, verdict)}
-        />
-      )}
+      <Form {...props} />
     </div>
   );
-}
-
-export interface IllegalProps extends PanelProps {
-  item: PaletteItem;
-  info: PrimitiveInfo | undefined;
-  at: string;
-  open: boolean;
-  stop: boolean;
-  onToggle: () => void;
-  onDone: () => void;
-  show: Show;
 }
 
 /**
  * What was tried is not legal, in one line until it is pressed; other values may be, so the form is at hand here too.
  */
-export function Illegal({ item, info, at, open, stop, onToggle, onDone, show, ...props }: IllegalProps) {
+export function Illegal(props: ItemProps) {
+  const { item, info, at, open, stop, onToggle, show } = props;
   const pressed = useSignal(false);
   useLayoutEffect(() => {
     pressed.value = false;
@@ -139,16 +127,7 @@ export function Illegal({ item, info, at, open, stop, onToggle, onDone, show, ..
           </Button>
         )}
       </p>
-      {open && info && (
-        <PrimitiveForm
-          {...props}
-          item={item}
-          info={info}
-          at={at}
-          onDone={onDone}
-          onShow={(args: Args, verdict: Verdict) => show({ primitive: item.id, args }, verdict)}
-        />
-      )}
+      <Form {...props} />
     </li>
   );
 }

@@ -184,4 +184,4 @@ function View(props: PanelProps) {
   );
 }
 
-export default { name: 'nest', title: 'Loop nest', at: ['middle'], picture: true, View } satisfies Panel;
+export default { name: 'nest', title: 'Loop nest', at: ['middle'], View } satisfies Panel;

@@ -259,4 +259,4 @@ function View({ store }: PanelProps) {
   );
 }
 
-export default { name: 'graph', title: 'Model', at: ['drawing'], picture: true, View } satisfies Panel;
+export default { name: 'graph', title: 'Model', at: ['drawing'], View } satisfies Panel;

@@ -9,7 +9,7 @@ import type { Panel, PanelProps } from '../panel';
 import { ENTRY, focusOn, typeIn, useEscape, useUi, type Ui } from '../shell/ui';
 import { nameOf } from '../palette/args';
 import { showWhy } from '../palette/witness';
-import { Elsewhere, Illegal, Legal, type IllegalProps } from '../palette/item';
+import { Elsewhere, Illegal, Legal, type ItemProps } from '../palette/item';
 
 /** Go to where Enter applies the open form: its first input, or the button where nothing is typed. */
 const enter = (ui: Ui): void =>
@@ -131,7 +131,7 @@ function onKey(event: KeyboardEvent): void {
 }
 
 /** What every primitive of a palette is drawn with. */
-type Common = (item: PaletteItem) => IllegalProps;
+type Common = (item: PaletteItem) => ItemProps;
 
 function LegalPart({ sorts, at, common }: { sorts: [string, PaletteItem[]][]; at: string; common: Common }) {
   const legal = sorts.flatMap(([, items]) => items);

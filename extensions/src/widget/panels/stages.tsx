@@ -79,4 +79,4 @@ function View({ store, model }: PanelProps) {
   );
 }
 
-export default { name: 'stages', title: 'Stages', at: ['drawing'], picture: true, View } satisfies Panel;
+export default { name: 'stages', title: 'Stages', at: ['drawing'], View } satisfies Panel;

@@ -292,4 +292,4 @@ function View({ store }: PanelProps) {
   );
 }
 
-export default { name: 'tasks', title: 'Tasks', at: ['left', 'results'], picture: true, View } satisfies Panel;
+export default { name: 'tasks', title: 'Tasks', at: ['left', 'results'], View } satisfies Panel;

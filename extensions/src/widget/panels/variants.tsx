@@ -308,4 +308,4 @@ function View({ store }: PanelProps) {
   );
 }
 
-export default { name: 'variants', title: 'Variants', at: ['bottom'], picture: true, View } satisfies Panel;
+export default { name: 'variants', title: 'Variants', at: ['bottom'], View } satisfies Panel;

@@ -1,10 +1,8 @@
 // One input for each kind of argument that a command to a tuning run may have. Which ones there are comes from the
 // kernel.
 
-import { useRef } from 'preact/hooks';
-import { walk } from '../elements/controls';
 import { plural } from '../../shared/format';
-import { valueText } from '../../shared/steps';
+import { Check, Labelled, Select, TextInput, Toggles, type Option } from '../elements/inputs';
 import type { Args, HeadSlice, Json, OrderField, OrderInfo, SpaceInfo, TaskRow } from '../../shared/types';
 import { capital } from '../elements/text';
 
@@ -57,163 +55,88 @@ export function orderLacks(order: OrderInfo, draft: OrderDraft): string {
   return order.fields.every(field => empty(draft[field.name])) ? 'fill in one of the fields' : '';
 }
 
-interface Option {
-  readonly value: string;
-  readonly text: string;
-}
-
-function Select({
-  field,
-  value,
-  options,
-  none,
-  onPick
-}: {
-  field: OrderField;
-  value: Json;
-  options: readonly Option[];
-  none: string;
-  onPick: (value: string) => void;
-}) {
-  return (
-    <label class="swb-order-field" title={field.names === 'task' ? undefined : field.label}>
-      <span>{labelOf(field)}</span>
-      <select data-swb-arg={field.name} value={valueText(value)} onChange={event => onPick(event.currentTarget.value)}>
-        {(!field.required || value === '') && <option value="">{none}</option>}
-        {options.map(one => (
-          <option key={one.value} value={one.value}>
-            {one.text}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
+/** What a select offers, and its words for no choice; null where the field takes something else. */
+function offered(
+  field: OrderField,
+  { tasks, space, draft }: OrderFieldProps
+): [options: readonly Option[], none: string] | null {
+  switch (field.names) {
+    case 'task':
+      return [tasks.map(row => ({ value: row.key, text: row.name })), 'all tasks'];
+    case 'hole': {
+      const text = (hole: SpaceInfo['holes'][number]) => `${hole.name}  (${plural(hole.values.length, 'value')})`;
+      const none = field.required ? 'choose…' : 'none';
+      return [(space?.holes ?? []).map(hole => ({ value: hole.name, text: text(hole) })), none];
+    }
+    case 'variant':
+      return [(space?.variants ?? []).map(one => ({ value: String(one.id), text: `${one.id}: ${one.label}` })), 'none'];
+  }
+  if (!field.of || field.widget === 'numbers') return null;
+  const hole = holeOf(field, draft, space);
+  return [(hole?.values ?? []).map(one => ({ value: String(one) })), hole ? 'choose…' : 'choose a hole first'];
 }
 
 function Values({ field, draft, space, onChange }: OrderFieldProps) {
-  const box = useRef<HTMLDivElement>(null);
   const values = holeOf(field, draft, space)?.values ?? [];
-  const taken = (draft[field.name] ?? []) as readonly number[];
-  const flip = (one: number): void =>
-    onChange(taken.includes(one) ? taken.filter(old => old !== one) : [...taken, one].sort((a, b) => a - b));
   return (
-    <div class="swb-order-field" role="group" aria-label={labelOf(field)} title={field.label}>
+    <div class="swb-field" role="group" aria-label={labelOf(field)} title={field.label}>
       <span>{labelOf(field)}</span>
-      <div
-        ref={box}
-        class="swb-line"
-        onKeyDown={event => {
-          if (box.current) walk(event, box.current, 'button');
-        }}
-      >
-        {values.length === 0 && <span class="swb-faint swb-order-none">choose a hole first</span>}
-        {values.map((one, i) => (
-          <button
-            key={one}
-            type="button"
-            class="swb-mini"
-            tabIndex={i === 0 ? 0 : -1}
-            aria-pressed={taken.includes(one)}
-            onClick={() => flip(one)}
-          >
-            {one}
-          </button>
-        ))}
-      </div>
+      {values.length === 0 && <span class="swb-faint swb-order-text">choose a hole first</span>}
+      <Toggles
+        label={labelOf(field)}
+        values={values}
+        on={(draft[field.name] ?? []) as readonly number[]}
+        onFlip={onChange}
+      />
     </div>
   );
 }
 
-function NumberInput({ field, draft, now, onChange }: OrderFieldProps) {
-  const value = draft[field.name];
-  return (
-    <label class="swb-order-field" title={field.label}>
-      <span>
-        {labelOf(field)}
-        {now !== null && <span class="swb-faint"> now {String(now)}</span>}
-      </span>
-      <input
-        type="number"
-        data-swb-arg={field.name}
-        step={field.widget === 'real' ? 'any' : 1}
-        value={typeof value === 'number' ? value : ''}
-        onInput={event => {
-          const n = event.currentTarget.valueAsNumber;
-          onChange(Number.isFinite(n) ? n : '');
-        }}
-      />
-    </label>
-  );
-}
-
 export function OrderInput(props: OrderFieldProps) {
-  const { field, draft, tasks, head, space, onChange } = props;
-  const value = draft[field.name] ?? '';
-  const toNumber = (text: string): void => onChange(text === '' ? '' : Number(text));
-  if (field.names === 'task') {
-    if (field.required && tasks.length < 2) return null; // there is no other
-    const options = tasks.map(row => ({ value: row.key, text: row.name }));
-    return <Select {...props} value={value} options={options} none="all tasks" onPick={onChange} />;
-  }
-  if (field.names === 'hole') {
-    const options = (space?.holes ?? []).map(hole => ({
-      value: hole.name,
-      text: `${hole.name}  (${plural(hole.values.length, 'value')})`
-    }));
+  const { field, draft, tasks, head, now, onChange } = props;
+  const { name, names, required, widget, label: title } = field;
+  const value = draft[name] ?? '';
+  if (names === 'task' && required && tasks.length < 2) return null; // there is no other
+  const choice = offered(field, props);
+  if (choice) {
+    const [options, none] = choice;
+    const word = names === 'task' || names === 'hole'; // all others are numbers
+    const pick = (text: string): void => onChange(word || text === '' ? text : Number(text));
     return (
-      <Select {...props} value={value} options={options} none={field.required ? 'choose…' : 'none'} onPick={onChange} />
+      <Labelled label={labelOf(field)} title={names === 'task' ? undefined : title}>
+        <Select {...{ name, value, options, none }} optional={!required} onPick={pick} />
+      </Labelled>
     );
   }
-  if (field.names === 'variant') {
-    const options = (space?.variants ?? []).map(one => ({ value: String(one.id), text: `${one.id}: ${one.label}` }));
-    return <Select {...props} value={value} options={options} none="none" onPick={toNumber} />;
-  }
-  if (field.widget === 'numbers') return <Values {...props} />;
-  const hole = holeOf(field, draft, space);
-  if (field.of) {
-    const options = (hole?.values ?? []).map(one => ({ value: String(one), text: String(one) }));
-    return (
-      <Select
-        {...props}
-        value={value}
-        options={options}
-        none={hole ? 'choose…' : 'choose a hole first'}
-        onPick={toNumber}
-      />
-    );
-  }
-  switch (field.widget) {
+  switch (widget) {
+    case 'numbers':
+      return <Values {...props} />;
     case 'shown':
       return (
-        <div class="swb-order-field" title={field.label}>
+        <div class="swb-field" title={title}>
           <span>Schedule</span>
           <span class="swb-order-text">the one on show{head?.step && `, ${head.step}`}</span>
         </div>
       );
     case 'checkbox':
-      return (
-        <label class="swb-check" title={field.label}>
-          <input
-            type="checkbox"
-            data-swb-arg={field.name}
-            checked={value === true}
-            onChange={event => onChange(event.currentTarget.checked)}
-          />
-          {labelOf(field)}
-        </label>
-      );
+      return <Check {...{ name, title, value, onChange }}>{labelOf(field)}</Check>;
     case 'text':
       return (
-        <label class="swb-order-field" title={field.label}>
-          <span>{labelOf(field)}</span>
-          <input
-            data-swb-arg={field.name}
-            value={valueText(value)}
-            onInput={event => onChange(event.currentTarget.value)}
-          />
-        </label>
+        <Labelled label={labelOf(field)} title={title}>
+          <TextInput {...{ name, value }} onText={onChange} />
+        </Labelled>
       );
     default:
-      return <NumberInput {...props} />;
+      return (
+        <Labelled label={labelOf(field)} title={title} now={now}>
+          <input
+            type="number"
+            data-swb-arg={name}
+            step={widget === 'real' ? 'any' : 1}
+            value={typeof value === 'number' ? value : ''}
+            onInput={({ currentTarget: { valueAsNumber: n } }) => onChange(Number.isFinite(n) ? n : '')}
+          />
+        </Labelled>
+      );
   }
 }

@@ -10,7 +10,7 @@ type Scope = 'schedule' | 'task' | 'all';
 type Unit = 'trials' | 'seconds';
 
 const USUAL: Record<Unit, number> = { trials: 200, seconds: 60 };
-/** The fewest trials of a round, as in `workbench/tune/loop.py`. */
+/** The fewest trials of a round, as the kernel's runs have it. */
 const ROUND = 4;
 const MOST: Record<Unit, number> = { trials: 1_000_000, seconds: 604_800 };
 

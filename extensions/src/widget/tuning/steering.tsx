@@ -109,7 +109,7 @@ function OrderForm({
       aria-label={order.name}
       noValidate
       onFocusCapture={event => {
-        about.value = (event.target as Element).closest<HTMLElement>('.swb-order-field, .swb-check')?.title ?? '';
+        about.value = (event.target as Element).closest<HTMLElement>('.swb-field, .swb-check')?.title ?? '';
       }}
       onSubmit={event => {
         event.preventDefault();
