@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from workbench.tune.plan import network_timer
+from workbench.tune.constants import NetworkRuns
 
 
 @pytest.fixture(autouse=True, scope="package")
 def short_network_times() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(network_timer, "SECONDS", network_timer.SECONDS / 5)
-        patch.setattr(network_timer, "FINAL_SECONDS", network_timer.FINAL_SECONDS / 5)
+        patch.setattr(NetworkRuns, "SECONDS", NetworkRuns.SECONDS / 5)
+        patch.setattr(NetworkRuns, "FINAL_SECONDS", NetworkRuns.FINAL_SECONDS / 5)
         yield
