@@ -17,36 +17,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.architectures import architecture, architecture_name
 from workbench.errors import TargetError
 
-#: Vector extensions that a target switches on or off, in LLVM's names, with the Linux name in /proc/cpuinfo.
-X86_ISA = {
-    "avx": "avx",
-    "avx2": "avx2",
-    "fma": "fma",
-    "f16c": "f16c",
-    "avxvnni": "avx_vnni",
-    "avx512f": "avx512f",
-    "avx512bw": "avx512bw",
-    "avx512cd": "avx512cd",
-    "avx512dq": "avx512dq",
-    "avx512vl": "avx512vl",
-    "avx512vnni": "avx512_vnni",
-    "avx512bf16": "avx512_bf16",
-    "avx512fp16": "avx512_fp16",
-    "amx-tile": "amx_tile",
-    "amx-int8": "amx_int8",
-    "amx-bf16": "amx_bf16",
-}
-ARM_ISA = {
-    "neon": "asimd",
-    "dotprod": "asimddp",
-    "fullfp16": "asimdhp",
-    "bf16": "bf16",
-    "i8mm": "i8mm",
-    "sve": "sve",
-    "sve2": "sve2",
-}
 #: What LLVM's x86-64-v3 and -v4 promise beyond the vector extensions above (Linux names).
 _V3_SCALAR = {"bmi1", "bmi2", "abm", "movbe"}
 # Numbers of the kernel's interface: the system call, its sub-function, and the tile data among the extended states.
@@ -70,8 +43,7 @@ class Host:
 
 def machine() -> str:
     """Architecture in LLVM's spelling: "x86_64", "aarch64", or whatever the platform says."""
-    name = platform.machine().lower()
-    return {"amd64": "x86_64", "x64": "x86_64", "arm64": "aarch64"}.get(name, name)
+    return architecture_name(platform.machine())
 
 
 def usable_threads() -> int:
@@ -160,8 +132,7 @@ def _features(arch: str) -> tuple[frozenset[str], frozenset[str], str]:
         key, _, value = line.partition(":")
         fields.setdefault(key.strip().lower(), value.strip())
     flags = frozenset((fields.get("flags") or fields.get("features") or "").split())
-    names = X86_ISA if arch == "x86_64" else ARM_ISA if arch == "aarch64" else {}
-    isa = frozenset(llvm for llvm, linux in names.items() if linux in flags)
+    isa = frozenset(llvm for llvm, linux in architecture(arch).extensions.items() if linux in flags)
     return isa, flags, fields.get("model name", platform.processor() or arch)
 
 
@@ -173,7 +144,7 @@ def _darwin_features(arch: str) -> tuple[frozenset[str], frozenset[str], str]:
         return frozenset(isa), frozenset(), model
     text = f"{_sysctl('machdep.cpu.features')} {_sysctl('machdep.cpu.leaf7_features')}".lower()
     flags = frozenset(text.replace("avx1.0", "avx").split())
-    return frozenset(k for k in X86_ISA if k in flags), flags | _V3_SCALAR, model
+    return frozenset(k for k in architecture(arch).extensions if k in flags), flags | _V3_SCALAR, model
 
 
 def _windows_features(arch: str) -> tuple[frozenset[str], frozenset[str], str]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, NoReturn, TypeVar
+from importlib import import_module
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 from workbench.arguments import shown
 from workbench.errors import UsageError, WorkbenchError, did_you_mean
@@ -55,13 +56,46 @@ class Registry(dict[str, T], Generic[T]):
         return self[name] if isinstance(name, str) else self.__missing__(name)
 
 
-class Declarations(Generic[T]):
-    """A table that is iterated by what is declared, in its order; `names` are the names."""
+class Named(Protocol):
+    """What says its own name."""
 
-    def __init__(self, what: str, several: str, code: str, error: type[WorkbenchError] = UsageError) -> None:
-        self._table: Registry[T] = Registry(what, several, code, error)
+    @property
+    def name(self) -> str:
+        """Its name."""
 
-    def __iter__(self) -> Iterator[T]:
+
+D = TypeVar("D", bound=Named)
+
+
+class Declarations(Generic[D]):
+    """A table of what says its own name, iterated in the order of declaration.
+
+    Parameters
+    ----------
+    what, several, code, error
+        As for `Registry`.
+    home : str
+        Package whose import declares what there is, at the first question; "" where that is imported anyway.
+    """
+
+    def __init__(
+        self, what: str, several: str, code: str, error: type[WorkbenchError] = UsageError, home: str = ""
+    ) -> None:
+        self._declared: Registry[D] = Registry(what, several, code, error)
+        self._home = home
+
+    def add(self, one: D) -> None:
+        """Declare."""
+        assert one.name not in self._declared, one.name
+        self._declared[one.name] = one
+
+    @property
+    def _table(self) -> Registry[D]:
+        if self._home:
+            import_module(self._home)
+        return self._declared
+
+    def __iter__(self) -> Iterator[D]:
         return iter(self._table.values())
 
     def __len__(self) -> int:
@@ -70,7 +104,7 @@ class Declarations(Generic[T]):
     def __contains__(self, name: object) -> bool:
         return name in self._table
 
-    def __getitem__(self, name: object) -> T:
+    def __getitem__(self, name: object) -> D:
         return self._table.find(name)
 
     @property

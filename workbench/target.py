@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench import host
+from workbench.architectures import architecture, architecture_name
 from workbench.arguments import index, shown
 from workbench.errors import TargetError, did_you_mean
 
@@ -29,34 +30,11 @@ from workbench.errors import TargetError, did_you_mean
 #: lies above this module.
 PEAK_PROBE = "workbench.runtime.machine.arithmetic_peak:measure"
 
-#: Ways to make code that are known without asking: through LLVM, or as C text for the system's compiler.
-KINDS = ("llvm", "c")
 #: Where the backends are, each of which says which kind of target it serves; above this module as well.
 BACKENDS = "workbench.codegen.backend:backends"
 
-_AVX2 = ("avx", "avx2", "f16c", "fma")
-_AVX512 = (*_AVX2, "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl")
-_ICELAKE = (*_AVX512, "avx512vnni")
-_RAPIDS = (*_ICELAKE, "amx-bf16", "amx-int8", "amx-tile", "avx512bf16", "avx512fp16", "avxvnni")
-_APPLE = ("dotprod", "fullfp16", "neon")
-#: CPU names that a target may give without saying which extensions they have, by architecture.
-_CPUS: dict[str, dict[str, tuple[str, ...]]] = {
-    "x86_64": {
-        "x86-64": (), "generic": (), "x86-64-v2": (), "nehalem": (), "sandybridge": ("avx",),
-        "x86-64-v3": _AVX2, "haswell": _AVX2, "broadwell": _AVX2, "skylake": _AVX2, "alderlake": (*_AVX2, "avxvnni"),
-        "znver1": _AVX2, "znver2": _AVX2, "znver3": _AVX2,
-        "x86-64-v4": _AVX512, "skylake-avx512": _AVX512, "cascadelake": _ICELAKE, "icelake-client": _ICELAKE,
-        "icelake-server": _ICELAKE, "rocketlake": _ICELAKE, "tigerlake": _ICELAKE, "znver4": (*_ICELAKE, "avx512bf16"),
-        "znver5": (*_ICELAKE, "avx512bf16", "avxvnni"),
-        "sapphirerapids": _RAPIDS, "emeraldrapids": _RAPIDS, "graniterapids": _RAPIDS,
-    },
-    "aarch64": {
-        "generic": ("neon",), "cortex-a72": ("neon",), "cortex-a76": _APPLE, "neoverse-n1": _APPLE,
-        "neoverse-v1": (*_APPLE, "bf16", "i8mm", "sve"), "neoverse-n2": (*_APPLE, "bf16", "i8mm", "sve", "sve2"),
-        "neoverse-v2": (*_APPLE, "bf16", "i8mm", "sve", "sve2"),
-        "apple-m1": _APPLE, "apple-m2": (*_APPLE, "bf16", "i8mm"), "apple-m3": (*_APPLE, "bf16", "i8mm"),
-    },
-}  # fmt: skip
+#: Kinds that are known without loading the backends.
+_KNOWN_KINDS = ("llvm", "c")
 _KEYS = {"mtriple": "triple", "mcpu": "cpu", "mattr": "features", "threads": "threads",
          "l1": "l1_bytes", "l2": "l2_bytes", "l3": "l3_bytes", "line": "line_bytes"}  # fmt: skip
 _ITEM_BYTES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "float16": 2, "bfloat16": 2, "int32": 4,
@@ -128,7 +106,7 @@ class Target:
     @property
     def arch(self) -> str:
         """Architecture in LLVM's spelling, for example ``"x86_64"`` or ``"aarch64"``."""
-        return _arch(self.triple)
+        return architecture_name(self.triple)
 
     @property
     def isa(self) -> frozenset[str]:
@@ -137,14 +115,13 @@ class Target:
 
     @property
     def vector_bytes(self) -> int:
-        """Width of a vector register in bytes: 64 with AVX-512, 32 with AVX2, else 16."""
-        isa = self.isa
-        return 64 if "avx512f" in isa else 32 if "avx2" in isa else 16
+        """Width of a vector register in bytes."""
+        return architecture(self.arch).vectors_of(self.isa).nbytes
 
     @property
     def vector_registers(self) -> int:
         """Number of architectural vector registers."""
-        return 32 if "avx512f" in self.isa or self.arch == "aarch64" else 16
+        return architecture(self.arch).vectors_of(self.isa).registers
 
     def lanes(self, dtype: str) -> int:
         """Elements of `dtype` in one vector register; `TargetError` "target.dtype" for an unknown dtype."""
@@ -157,7 +134,7 @@ class Target:
     def missing_here(self) -> tuple[str, ...]:
         """Name what this machine lacks to run code for the target: extensions, or the architecture itself."""
         here = host.detect()
-        if self.arch != _arch(here.triple):
+        if self.arch != architecture_name(here.triple):
             return (self.arch,)
         return tuple(sorted(self.isa - here.isa))
 
@@ -241,7 +218,7 @@ def cache_dir() -> Path:
 def _parse(text: object) -> dict[str, object]:
     """Split a target text into options; all values are still text."""
     words = text.split() if isinstance(text, str) else [shown(text)]
-    if not words or (words[0] not in KINDS and words[0] not in _from_above(BACKENDS).kinds):
+    if not words or (words[0] not in _KNOWN_KINDS and words[0] not in _from_above(BACKENDS).kinds):
         first = words[0] if words else ""
         raise TargetError(
             "target.kind",
@@ -271,8 +248,8 @@ def _resolve(given: Mapping[str, object]) -> dict[str, object]:
     """Fill in what is not given and check every value."""
     here = host.detect()
     triple = str(given.get("triple") or here.triple)
-    arch = _arch(triple)
-    native = arch == _arch(here.triple)
+    arch = architecture_name(triple)
+    native = arch == architecture_name(here.triple)
     cpu = str(given.get("cpu") or ("native" if native else "generic"))
     out: dict[str, object] = {"kind": given["kind"], "triple": triple}
     if cpu in ("native", "host"):
@@ -290,13 +267,8 @@ def _resolve(given: Mapping[str, object]) -> dict[str, object]:
     return {f: out[f] for f in (x.name for x in fields(Target))}
 
 
-def _arch(triple: str) -> str:
-    first = triple.partition("-")[0].lower()
-    return {"amd64": "x86_64", "arm64": "aarch64"}.get(first, first)
-
-
 def _known_isa(cpu: str, arch: str, explicit: bool) -> frozenset[str]:
-    table = _CPUS.get(arch, {"generic": ()})
+    table = architecture(arch).cpus
     if cpu not in table and not explicit:
         raise TargetError(
             "target.cpu",
@@ -311,7 +283,7 @@ def _features(value: object, arch: str) -> str:
     items = (
         value.split(",") if isinstance(value, str) else [str(v) for v in value] if isinstance(value, Iterable) else []
     )
-    known = {"x86_64": host.X86_ISA, "aarch64": host.ARM_ISA}.get(arch, {})
+    known, needs = architecture(arch).extensions, architecture(arch).needs
     on = set()
     for item in (i.strip() for i in items):
         name = item.removeprefix("+")
@@ -319,15 +291,6 @@ def _features(value: object, arch: str) -> str:
             raise TargetError("target.feature", f"{item!r} is not a vector extension of {arch}.", (item,),
                               did_you_mean(name, known, "extensions"))  # fmt: skip
         on |= {name} if item else set()
-    needs = {
-        "avx2": "avx",
-        "fma": "avx",
-        "f16c": "avx",
-        "avx512f": "avx2",
-        "amx-int8": "amx-tile",
-        "amx-bf16": "amx-tile",
-    }
-    needs |= {n: "avx512f" for n in host.X86_ISA if n.startswith("avx512") and n != "avx512f"}
     for name in sorted(on):
         if name in needs and needs[name] not in on:
             raise TargetError(

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from workbench import host, te, workloads
+from workbench import te, workloads
 from workbench.cli.doctor import _backends_text
 from workbench.codegen import (
     Backend,
@@ -26,7 +26,7 @@ from workbench.ir.interpreter import interp
 from workbench.ir.stmt import For, Stmt, rewrite, subst_loops
 from workbench.runtime.kernel import Kernel
 from workbench.schedule import Schedule
-from workbench.target import KINDS, Target
+from workbench.target import Target
 
 HERE = Target.host(threads=2)
 #: A small instance of each workload is what `workloads.ALL` makes by default.
@@ -105,13 +105,12 @@ def test_builds_every_workload(backend, target, name):
 
 
 def test_declarations():
-    assert set(KINDS) <= {b.kind for b in backends} == set(backends.kinds)
+    assert {"llvm", "c"} <= {b.kind for b in backends} == set(backends.kinds)
     assert len(set(backends.names)) == len(list(backends)) >= 3
     for b in backends:
         assert backends[b.name] is b
         assert b.title
         assert b.language
-        assert set(b.isa) <= {*host.X86_ISA, *host.ARM_ISA}
         for t in targets(b):
             assert backend_for(t) is b
             assert [x.name for x in backends if x.serves(t)] == [b.name]

@@ -1,34 +1,33 @@
 """The code generators as a registry: a `Target` chooses, and everything that builds a kernel asks here.
 
-A backend is one class under `backend`: which targets it serves, how a concrete function becomes text, how the text
-becomes object code and assembly, and what it needs of the machine that does so. The contract tests, `workbench doctor`
-and `build_func` follow from the declaration::
+A backend is one class: which targets it serves, how a concrete function becomes text, how the text becomes object code
+and assembly, and what it needs of the machine that does so. The contract tests, `workbench doctor`, the listings of
+code and `build_func` follow from the declaration::
 
     @backend
     class Mine(Backend):
         '''What it is, in one line.'''
 
-        name, kind, language, arches = "mine", "llvm", "LLVM", ("riscv64",)
+        name, kind, language = "mine", "mine", "Mine"
 
         def emit(self, func, target, symbol, poison): ...  # text, shared bytes, bytes per thread
         def compile(self, text, target): ...  # bytes
         def assembly(self, text, target): ...  # str
+
+Another processor of LLVM needs no class: it is an `Architecture` (`workbench.architectures`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from importlib import import_module
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from workbench.codegen.assembly_listing import instructions
 from workbench.codegen.code_line import Named
 from workbench.codegen.lowering import ObjectCode, params_of
 from workbench.errors import BuildError, TargetError, WorkbenchError
 from workbench.ir.func import Func
-from workbench.locks import once
-from workbench.registry import Registry
+from workbench.registry import Declarations, summary
 from workbench.target import Target
 
 #: A name that every assembler and language takes as it is.
@@ -50,21 +49,19 @@ class Backend:
         `Target.arch` values that it serves; None for all.
     overlaps : bool
         Whether the code is right where an output lies over an input and `ir.in_place` says that the nest allows it.
-    isa : mapping of str to str
-        Vector extensions it makes use of, as `Target.isa` names them -> as its compiler names them.
+    title : str
+        What it is, in one line; by default the first line of the class's text.
     """
 
-    name: ClassVar[str]
-    kind: ClassVar[str]
-    language: ClassVar[str]
-    arches: ClassVar[tuple[str, ...] | None] = None
-    overlaps: ClassVar[bool] = True
-    isa: ClassVar[Mapping[str, str]] = {}
+    name: str
+    kind: str
+    language: str
+    title: str
+    arches: tuple[str, ...] | None = None
+    overlaps: bool = True
 
-    @property
-    def title(self) -> str:
-        """What it is, in one line."""
-        return (self.__doc__ or self.name).strip().partition("\n")[0]
+    def __init_subclass__(cls) -> None:
+        cls.title = summary(cls)
 
     def serves(self, target: Target) -> bool:
         """Whether it generates code for the target."""
@@ -104,36 +101,10 @@ class Backend:
 
 
 _B = TypeVar("_B", bound=type[Backend])
-_registry: Registry[Backend] = Registry("backend", "backends", "backend.unknown", TargetError)
 
 
-def backend(cls: _B) -> _B:
-    """Declare a backend; for use as a decorator of its class."""
-    assert cls.name not in _registry, cls.name
-    _registry[cls.name] = cls()
-    return cls
-
-
-@once
-def _declared() -> Registry[Backend]:
-    """All backends, loaded when somebody asks: they load LLVM."""
-    import_module(f"{__package__}.targets")
-    return _registry
-
-
-class _Backends:
-    """All declared backends, by name."""
-
-    def __iter__(self) -> Iterator[Backend]:
-        return iter(tuple(_declared().values()))
-
-    def __getitem__(self, name: str) -> Backend:
-        return _declared()[name]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of all backends."""
-        return tuple(_declared())
+class _Backends(Declarations[Backend]):
+    """All backends by name."""
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -141,7 +112,13 @@ class _Backends:
         return tuple(dict.fromkeys(b.kind for b in self))
 
 
-backends = _Backends()
+backends = _Backends("backend", "backends", "backend.unknown", TargetError, f"{__package__}.targets")
+
+
+def backend(cls: _B) -> _B:
+    """Declare a backend; for use as a decorator of its class."""
+    backends.add(cls())
+    return cls
 
 
 def backend_for(target: Target) -> Backend:

@@ -139,17 +139,7 @@ class Intrinsic:
         return tuple(name for name in self.requires if name not in target.isa)
 
 
-class Registry(Declarations[Intrinsic]):
-    """All intrinsics by name, in the order of declaration."""
-
-    def add(self, intrinsic: Intrinsic) -> Intrinsic:
-        """Add an intrinsic; returns it."""
-        assert intrinsic.name not in self._table, intrinsic.name
-        self._table[intrinsic.name] = intrinsic
-        return intrinsic
-
-
-registry = Registry("intrinsic", "intrinsics", "intrinsic.unknown", ScheduleError)
+registry: Declarations[Intrinsic] = Declarations("intrinsic", "intrinsics", "intrinsic.unknown", ScheduleError)
 
 
 def require(body: tuple[Stmt, ...], target: Target) -> None:

@@ -41,7 +41,7 @@ _SUFFIX = ".kernel"
 #: What is left of a write that did not end goes after so many seconds.
 _STALE_S = 3600.0
 #: Parts of the package whose code decides what machine code a function becomes.
-_SOURCES = ("codegen", "intrinsics", "ir", "target.py", "host.py")
+_SOURCES = ("architectures", "codegen", "intrinsics", "ir", "target.py", "host.py")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from workbench import host
+from workbench.architectures import architecture, architecture_name
 from workbench.errors import BuildError
 from workbench.target import Target
 
@@ -25,17 +26,6 @@ _FLAGS = ("-std=c99", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trap
 _GCC_FLAGS = ("-fno-tree-loop-distribute-patterns", "-fdisable-tree-cunrolli")
 #: Seconds for the compiler. Chosen, not measured.
 _TIMEOUT_S = 300
-
-#: Vector extensions that change what a C compiler generates from plain loops -> its names for them.
-X86_FLAGS = {name: f"-m{name}" for name in host.X86_ISA if not name.startswith("amx")}
-ARM_FLAGS = {
-    "dotprod": "dotprod",
-    "fullfp16": "fp16",
-    "bf16": "bf16",
-    "i8mm": "i8mm",
-    "sve": "sve",
-    "sve2": "sve2",
-}
 
 
 def find_compiler() -> tuple[str, ...] | None:
@@ -57,8 +47,7 @@ def _arch_of(command: tuple[str, ...]) -> str:
         done = subprocess.run([*command, "-dumpmachine"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    name = done.stdout.strip().partition("-")[0]
-    return {"arm64": "aarch64", "amd64": "x86_64"}.get(name, name)
+    return architecture_name(done.stdout.strip())
 
 
 @functools.lru_cache(maxsize=8)
@@ -88,17 +77,10 @@ def problem(target: Target) -> BuildError | None:
 
 def flags(target: Target) -> tuple[str, ...]:
     """Return the compiler's options for a target."""
-    here = host.detect()
-    if target.arch == host.machine() and target.isa == here.isa:
-        machine: tuple[str, ...] = ("-mcpu=native",) if target.arch == "aarch64" else ("-march=native",)
-    elif target.arch == "x86_64":
-        machine = ("-march=x86-64", *(X86_FLAGS[f] for f in sorted(target.isa & X86_FLAGS.keys())))
-    elif target.arch == "aarch64":
-        machine = ("+".join(["-march=armv8.2-a", *(ARM_FLAGS[f] for f in sorted(target.isa & ARM_FLAGS.keys()))]),)
-    else:
-        machine = ()
-    if target.arch == "x86_64" and target.vector_bytes == 64:
-        machine += ("-mprefer-vector-width=512",)
+    made, here = architecture(target.arch), host.detect()
+    own = target.arch == host.machine() and target.isa == here.isa
+    wide = made.vectors_of(target.isa).c_option
+    machine = ((made.c_native,) if own else made.c_options(target.isa)) + ((wide,) if wide else ())
     return (*_FLAGS, *machine)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from workbench.codegen.llvm.builder import LLVM_TYPE, FunctionBuilder, Value, const_of, index
 from workbench.ir.affine import Affine, Digit, digit_extent
@@ -12,18 +11,6 @@ from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import Bound
 from workbench.ir.func import Buffer
 from workbench.ir.poly import Dim, Poly
-
-if TYPE_CHECKING:
-    from workbench.target import Target
-
-
-def mask_bytes(target: Target) -> frozenset[int]:
-    """Sizes of the elements that a target loads and stores under a mask."""
-    if target.arch != "x86_64":
-        return frozenset()
-    if {"avx512bw", "avx512vl"} <= set(target.isa):
-        return frozenset({1, 2, 4, 8})
-    return frozenset({4, 8}) if "avx" in target.isa else frozenset()
 
 
 @dataclass(frozen=True, slots=True)

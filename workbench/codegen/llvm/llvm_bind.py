@@ -22,6 +22,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from workbench import host
+from workbench.architectures import architecture, architecture_name
 from workbench.errors import BuildError
 
 if TYPE_CHECKING:
@@ -96,11 +97,6 @@ def _is_vector_extension(name: str) -> bool:
     return name.startswith(("avx", "amx", "sve", "sme")) or name in _VECTOR_EXTENSIONS
 
 
-def _arch(triple: str) -> str:
-    name = triple.split("-")[0]
-    return {"arm64": "aarch64", "amd64": "x86_64"}.get(name, name)
-
-
 def feature_string(features: Any, triple: str) -> str:
     """Return LLVM's feature string for a target's vector extensions.
 
@@ -110,9 +106,9 @@ def feature_string(features: Any, triple: str) -> str:
     """
     on, off = _feature_names(features)
     # The CPU name alone would switch on what the user left out.
-    known = {"x86_64": host.X86_ISA, "aarch64": host.ARM_ISA}.get(_arch(triple), {})
+    known = architecture(architecture_name(triple)).extensions
     off += [name for name in known if name not in on]
-    if _arch(triple) == _arch(process_triple()):
+    if architecture_name(triple) == architecture_name(process_triple()):
         whole = host.detect().isa <= set(on)
         for name, here in host_features():
             if whole or not _is_vector_extension(name):
@@ -187,7 +183,7 @@ def _loops(triple: str) -> Iterator[None]:
 
     The switches are global to LLVM, so they are back where they were when code that is not ours may be compiled.
     """
-    aligned = _arch(triple) == "x86_64"
+    aligned = architecture_name(triple) == "x86_64"
     llvm.set_option("", "-disable-lsr=true")
     llvm.set_option("", "-use-unknown-locations=Enable")  # of what is in no line of the text, the assembly says so
     if aligned:  # only LLVM for x86 knows this one

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.codegen.llvm.addresses import mask_bytes
+from workbench.architectures import architecture
 from workbench.codegen.llvm.builder import FunctionBuilder, Value, index
 from workbench.codegen.llvm.loops import NestEmitter
 from workbench.codegen.llvm.memory_access import ZERO_BYTES, ZEROS
@@ -124,7 +124,8 @@ class ModuleEmitter:
 
     def _nest(self, fb: FunctionBuilder, pointers: dict[str, Value]) -> NestEmitter:
         target = self._target
-        return self.emitter(fb, self._buffers, pointers, self._extents, target.vector_bytes, mask_bytes(target))
+        masked = architecture(target.arch).mask_bytes(target.isa)
+        return self.emitter(fb, self._buffers, pointers, self._extents, target.vector_bytes, masked)
 
     # ---- memory ----------------------------------------------------------------------------------------------------
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-
 from workbench.codegen.assembly_listing import instructions
 from workbench.codegen.backend import Backend, backend
-from workbench.codegen.c.compiler import ARM_FLAGS, X86_FLAGS, assembly_of, compile_c, problem
+from workbench.codegen.c.compiler import assembly_of, compile_c, problem
 from workbench.codegen.c.identifiers import is_taken
 from workbench.codegen.c.module import list_module, print_module
 from workbench.codegen.code_line import Named
@@ -30,7 +28,6 @@ class C(Backend):
     kind = "c"
     language = "C"
     overlaps = False  # its parameters are `restrict`
-    isa = MappingProxyType(X86_FLAGS | ARM_FLAGS)
 
     def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
         if is_taken(symbol):

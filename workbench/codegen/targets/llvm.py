@@ -1,14 +1,18 @@
-"""What the backends that go through LLVM have in common."""
+"""A backend through LLVM for every architecture that declares one (`workbench.architectures`)."""
 
 from __future__ import annotations
 
+from workbench.architectures import Architecture, architectures
 from workbench.codegen.assembly_listing import aligned, instructions
-from workbench.codegen.backend import Backend
+from workbench.codegen.backend import Backend, backends
 from workbench.codegen.code_line import Named
 from workbench.codegen.llvm.module import emit_module
 from workbench.codegen.llvm.source_map import MarkedCode
+from workbench.errors import BuildError
 from workbench.intrinsics import require
+from workbench.ir.expr import Cast, Const, walk
 from workbench.ir.func import Func
+from workbench.ir.stmt import blocks
 from workbench.target import Target
 
 
@@ -18,13 +22,27 @@ class LlvmBackend(Backend):
     kind = "llvm"
     language = "LLVM"
 
+    def __init__(self, architecture: Architecture) -> None:
+        self.name, self.title, self.arches = architecture.backend, architecture.summary, (architecture.name,)
+        self._architecture = architecture
+
     def attributes(self, target: Target) -> tuple[str, ...]:
         """Return further attributes of every function."""
-        return ()
+        attribute = self._architecture.llvm_attribute
+        return (attribute.format(bits=8 * target.vector_bytes),) if attribute else ()
 
     def check(self, func: Func, target: Target) -> None:
         """Raise what keeps the function from being generated for the target."""
         require(func.body, target)
+        have = self._architecture.float16
+        if have and target.isa.isdisjoint(have) and _uses(func, "float16"):
+            # LLVM would call functions of a compiler's library that no process has to have.
+            raise BuildError(
+                "build.dtype",
+                f"{target.cpu} has no instructions for float16.",
+                (func.name,),
+                f"add +{have[0]} to -mattr, compute in float32 or bfloat16, or use the kind 'c'",
+            )
 
     def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
         self.check(func, target)
@@ -53,3 +71,14 @@ class LlvmBackend(Backend):
     def _marked(self, func: Func, target: Target) -> MarkedCode:
         self.check(func, target)
         return MarkedCode(func, target, "kernel", self.attributes(target))
+
+
+def _uses(func: Func, dtype: str) -> bool:
+    """Whether a buffer or a value of the function has the dtype."""
+    values = (e for b, _ in blocks(func.body) for e in walk(b.value) if isinstance(e, Cast | Const))
+    return any(b.dtype == dtype for b in func.buffers) or any(e.dtype == dtype for e in values)
+
+
+for one in architectures:
+    if one.backend:
+        backends.add(LlvmBackend(one))
