@@ -10,7 +10,7 @@ import pytest
 
 from property.randoms import random_schedule
 from workbench import Schedule, Session, Target, workloads
-from workbench.codegen.c.module import print_module
+from workbench.codegen.c.module import Module
 from workbench.errors import BuildError
 from workbench.graph.structural_key import structural_key
 from workbench.widgets.export import made
@@ -35,7 +35,7 @@ def rebuilt(text):
 
 def c_text(func):
     try:
-        return print_module(func, TARGET, "kernel")[0]
+        return Module(func, TARGET, "kernel").text()[0]
     except BuildError as error:  # what is not compiled is refused in the same words
         return str(error)
 

@@ -49,6 +49,9 @@ class Backend:
         `Target.arch` values that it serves; None for all.
     overlaps : bool
         Whether the code is right where an output lies over an input and `ir.in_place` says that the nest allows it.
+    self_contained : bool
+        Whether the same text becomes the same object code on every call, so that this may be kept: no compiler
+        outside of our hands takes part.
     title : str
         What it is, in one line; by default the first line of the class's text.
     """
@@ -59,6 +62,7 @@ class Backend:
     title: str
     arches: tuple[str, ...] | None = None
     overlaps: bool = True
+    self_contained: bool = False
 
     def __init_subclass__(cls) -> None:
         cls.title = summary(cls)

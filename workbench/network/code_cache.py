@@ -24,6 +24,7 @@ from pathlib import Path
 import workbench
 from workbench import host
 from workbench.codegen import ObjectCode, ParamInfo
+from workbench.codegen.backend import backend_for
 from workbench.ir.func import Func
 from workbench.ir.text.printer import to_text
 from workbench.locks import once
@@ -169,7 +170,7 @@ class CodeCache:
 
 def code_cache(target: Target) -> CodeCache | None:
     """Return the user's cache; None where it is switched off, or what a compiler outside of our hands makes."""
-    if target.kind != "llvm" or not enabled():
+    if not backend_for(target).self_contained or not enabled():
         return None
     return CodeCache(folder())
 

@@ -192,7 +192,8 @@ def _near(changed: list[bool], context: int | None) -> list[bool]:
 
 Numbered: TypeAlias = tuple[int, Line]
 _INDENT = (re.compile(r"^\s+"), "")
-#: What does not tell two lines apart, by the kind of the listing: pattern and what stands for it.
+#: What does not tell two lines apart, by the kind of the listing: pattern and what stands for it. Another language is
+#: taken for one like C.
 _PLAIN: dict[CodeKind, tuple[tuple[re.Pattern[str], str], ...]] = {
     # A nest of its own that moves into another one does change.
     "nest": ((re.compile(r"^ {3,}"), "   "),),
@@ -210,7 +211,7 @@ _PLAIN: dict[CodeKind, tuple[tuple[re.Pattern[str], str], ...]] = {
 
 
 def _plain(text: str, kind: CodeKind) -> str:
-    for pattern, stand_in in _PLAIN[kind]:
+    for pattern, stand_in in _PLAIN.get(kind, _PLAIN["c"]):
         text = pattern.sub(stand_in, text)
     return text
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from workbench import markup as m
 from workbench.arguments import is_a, shown
 from workbench.codegen import backend_for, backends
-from workbench.errors import InputError, TargetError, did_you_mean
+from workbench.errors import InputError, did_you_mean
 from workbench.ir.func import Func
 from workbench.ir.text.printer import listing_of
 from workbench.schedule import Schedule
 from workbench.target import Target
 
-CodeKind: TypeAlias = Literal["nest", "c", "llvm", "asm"]
-
-_TITLES = {"nest": "Program", "c": "C", "llvm": "LLVM", "asm": "Assembly"}
+#: ``nest``, the loops and statements; a kind of target (``c``, ``llvm``), what its backend writes; ``asm``.
+CodeKind: TypeAlias = str
 
 #: Longest listing: more than anybody reads, and as much as a page can hold.
 MAX_LINES = 6_000
@@ -80,7 +79,7 @@ class Listing:
         return "\n".join([*(line.text for line in self.lines), *said]) + "\n"
 
     def _repr_html_(self) -> str:
-        return str(m.page(m.heading("Code", _TITLES[self.kind], m.plural(len(self), "line")), m.code(self)))
+        return str(m.page(m.heading("Code", code_kinds()[self.kind], m.plural(len(self), "line")), m.code(self)))
 
 
 def listing(schedule: Schedule | Func, kind: CodeKind = "nest", target: Target | str | None = None) -> Listing:
@@ -91,8 +90,8 @@ def listing(schedule: Schedule | Func, kind: CodeKind = "nest", target: Target |
     schedule : Schedule or Func
         Under any schedule; only ``nest`` can be listed while numbers are open.
     kind : str
-        ``nest``, the loops and statements; ``c``, the same as C99; ``llvm``, what LLVM is given; ``asm``, the
-        machine's instructions.
+        ``nest``, the loops and statements; ``c``, the same as C99; ``llvm``, what LLVM is given, and so on for every
+        kind of target; ``asm``, the machine's instructions.
     target : Target or str, optional
         What code is generated for; the schedule's own by default, or this machine.
 
@@ -111,15 +110,20 @@ def listing(schedule: Schedule | Func, kind: CodeKind = "nest", target: Target |
     code_kind(kind)
     func = schedule if isinstance(schedule, Func) else schedule.func
     machine = target or (None if isinstance(schedule, Func) else schedule.target) or Target.host()
-    return cut_to(kind, _MAKERS[kind](func, machine if isinstance(machine, Target) else Target(machine)))
+    return cut_to(kind, _lines(kind, func, machine if isinstance(machine, Target) else Target(machine)))
+
+
+def code_kinds() -> dict[CodeKind, str]:
+    """Return the kinds of listings, in the order of their tabs, each with its title."""
+    languages = {b.kind: b.language for b in backends}
+    return {"nest": "Program", **dict(sorted(languages.items())), "asm": "Assembly"}
 
 
 def code_kind(kind: object) -> CodeKind:
     """Return the kind of a listing; raises "code.kind" for anything else."""
-    known: tuple[CodeKind, ...] = get_args(CodeKind)
-    for one in known:
-        if one == kind:
-            return one
+    known = code_kinds()
+    if isinstance(kind, str) and kind in known:
+        return kind
     raise InputError("code.kind", f"There is no listing {shown(kind)}", (), did_you_mean(kind, known, "listings"))
 
 
@@ -129,27 +133,10 @@ def cut_to(kind: CodeKind, pairs: list[tuple[str, str]], most: int = MAX_LINES) 
     return Listing(kind, tuple(Line(text, row) for text, row in pairs[:most]), cut)
 
 
-def _nest(func: Func, target: Target) -> list[tuple[str, str]]:
-    return listing_of(func)
-
-
-def _c(func: Func, target: Target) -> list[tuple[str, str]]:
-    return backends["c"].listing(func, target)
-
-
-def _llvm(func: Func, target: Target) -> list[tuple[str, str]]:
-    """List what the LLVM backend of the target's architecture makes, whichever backend builds for the target."""
-    for one in backends:
-        if one.kind == "llvm" and (one.arches is None or target.arch in one.arches):
-            return one.listing(func, target)
-    text = f"There is no LLVM code for {target.arch}"
-    raise TargetError("target.backend", text, (target.triple,), "look at the C code or the assembly")
-
-
-def _asm(func: Func, target: Target) -> list[tuple[str, str]]:
-    return backend_for(target).asm_listing(func, target)
-
-
-_MAKERS: dict[CodeKind, Callable[[Func, Target], list[tuple[str, str]]]] = {
-    "nest": _nest, "c": _c, "llvm": _llvm, "asm": _asm,
-}  # fmt: skip
+def _lines(kind: CodeKind, func: Func, target: Target) -> list[tuple[str, str]]:
+    """List what the backend of a kind makes for the target's machine, whichever backend builds for the target."""
+    if kind == "nest":
+        return listing_of(func)
+    if kind == "asm":
+        return backend_for(target).asm_listing(func, target)
+    return backend_for(replace(target, kind=kind)).listing(func, target)

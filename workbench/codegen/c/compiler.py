@@ -84,8 +84,8 @@ def flags(target: Target) -> tuple[str, ...]:
     return (*_FLAGS, *machine)
 
 
-def compile_c(text: str, target: Target) -> bytes:
-    """Compile to an object file.
+def compile_c(text: str, target: Target, *options: str) -> bytes:
+    """Compile to an object file, with further options of the compiler.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def compile_c(text: str, target: Target) -> bytes:
     """
     with _folder() as folder:
         out = folder / "kernel.o"
-        _run(text, target, folder, "-c", "-o", str(out))
+        _run(text, target, folder, "-c", *options, "-o", str(out))
         return out.read_bytes()
 
 

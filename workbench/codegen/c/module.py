@@ -13,7 +13,6 @@ from workbench.codegen.c.expressions import ExprPrinter
 from workbench.codegen.c.identifiers import Names
 from workbench.codegen.c.loops import NestPrinter, comment
 from workbench.codegen.c.support_functions import MEMORY_TYPE, Helpers
-from workbench.codegen.code_line import Named, named
 from workbench.codegen.lowering import cut, lowered
 from workbench.codegen.temporary_storage import place
 from workbench.ir.func import Buffer, Func
@@ -27,7 +26,18 @@ _HEAD = """#include <math.h>
 
 /* Hints that a compiler may ignore. */
 #define PRAGMA(text) _Pragma(#text)
-#if defined(__clang__)
+%s
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-unswitch-loops") /* GCC 12 loses rows of a padded copy otherwise */
+#endif
+#if defined(__GNUC__)
+#define ALIGNED __attribute__((aligned(64)))
+#else
+#define ALIGNED
+#endif"""
+
+#: How compilers are told that the iterations of a loop are independent, and to unroll one.
+HINTS = """#if defined(__clang__)
 #define VECTOR_LOOP PRAGMA(clang loop vectorize(assume_safety))
 #define UNROLL(n) PRAGMA(clang loop unroll_count(n))
 #elif defined(__GNUC__)
@@ -36,14 +46,6 @@ _HEAD = """#include <math.h>
 #else
 #define VECTOR_LOOP
 #define UNROLL(n)
-#endif
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("no-unswitch-loops") /* GCC 12 loses rows of a padded copy otherwise */
-#endif
-#if defined(__GNUC__)
-#define ALIGNED __attribute__((aligned(64)))
-#else
-#define ALIGNED
 #endif"""
 
 #: GCC 12 makes vectors of loads under a condition, and forgets the condition of lanes that it finds to be constant.
@@ -77,18 +79,24 @@ static void run_tasks(const Runtime *rt, Region nest, const Context *ctx, int64_
 }"""
 
 
-def list_module(func: Func, target: Target, symbol: str) -> list[Named]:
-    """Return the lines of the C text, each with the row of the nest that it belongs to."""
-    return [named(line) for line in _ModulePrinter(lowered(func), target, symbol, False).lines()]
+class Module:
+    """The C text of a function.
 
+    Parameters
+    ----------
+    func : Func
+        Concrete, scheduled or not.
+    target : Target
+    symbol : str
+        Name of the entry point.
+    poison : bool
+        Fill temporaries on the stack with NaN first.
+    hints : str
+        Definitions of the macros ``VECTOR_LOOP`` and ``UNROLL``.
+    """
 
-def print_module(func: Func, target: Target, symbol: str, poison: bool = False) -> tuple[str, int, int]:
-    """Return the C text and the workspace in bytes: shared, per thread."""
-    return _ModulePrinter(lowered(func), target, symbol, poison).text()
-
-
-class _ModulePrinter:
-    def __init__(self, func: Func, target: Target, symbol: str, poison: bool) -> None:
+    def __init__(self, func: Func, target: Target, symbol: str, poison: bool = False, hints: str = HINTS) -> None:
+        func, self._hints = lowered(func), hints
         self._func, self._target, self._symbol, self._poison = func, target, symbol, poison
         self._names, self._helpers, self._memory = Names(symbol), Helpers(), place(func)
         self._buffers = {b.name: b for b in func.buffers}
@@ -99,6 +107,7 @@ class _ModulePrinter:
             self._names("buffer", b.name)
 
     def text(self) -> tuple[str, int, int]:
+        """Return the text and the workspace in bytes: shared, per thread."""
         return "\n".join(self.lines()) + "\n", self._memory.shared, self._memory.per_thread
 
     def lines(self) -> list[str]:
@@ -120,7 +129,7 @@ class _ModulePrinter:
         runtime = [_RUNTIME] if parallel else []
         helpers = [text] if (text := self._helpers.text()) else []
         caution = [_NO_MASKS] if self._careful else []
-        head = [text.split("\n") for text in (self._title(), _HEAD, *caution, *runtime, *helpers)]
+        head = [text.split("\n") for text in (self._title(), _HEAD % self._hints, *caution, *runtime, *helpers)]
         return _apart([*head, *nests, entry])
 
     def _locals(self, parallel: bool) -> list[str]:

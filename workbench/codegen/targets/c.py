@@ -6,8 +6,8 @@ from workbench.codegen.assembly_listing import instructions
 from workbench.codegen.backend import Backend, backend
 from workbench.codegen.c.compiler import assembly_of, compile_c, problem
 from workbench.codegen.c.identifiers import is_taken
-from workbench.codegen.c.module import list_module, print_module
-from workbench.codegen.code_line import Named
+from workbench.codegen.c.module import HINTS, Module
+from workbench.codegen.code_line import Named, named
 from workbench.errors import BuildError, WorkbenchError
 from workbench.ir.func import Func
 from workbench.target import Target
@@ -29,25 +29,29 @@ class C(Backend):
     language = "C"
     overlaps = False  # its parameters are `restrict`
 
+    #: Definitions of the macros for hints, and further options of the compiler.
+    hints = HINTS
+    options: tuple[str, ...] = ()
+
     def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
         if is_taken(symbol):
             raise BuildError("build.symbol", f"{symbol!r} means something in C.", (symbol,), "any other name")
-        return print_module(func, target, symbol, poison)
+        return Module(func, target, symbol, poison, self.hints).text()
 
     def compile(self, text: str, target: Target) -> bytes:
-        return compile_c(text, target)
+        return compile_c(text, target, *self.options)
 
     def assembly(self, text: str, target: Target) -> str:
-        return assembly_of(text, target)
+        return assembly_of(text, target, *self.options)
 
     def listing(self, func: Func, target: Target) -> list[Named]:
-        return list_module(func, target, "kernel")
+        return [named(line) for line in Module(func, target, "kernel", hints=self.hints).lines()]
 
     def asm_listing(self, func: Func, target: Target) -> list[Named]:
-        lines = list_module(func, target, "kernel")
+        lines = self.listing(func, target)
         text = "".join(f"{line}\n" for line, _ in lines)
         rows = [row for _, row in lines]
-        said = assembly_of(text, target, "-g1")
+        said = assembly_of(text, target, *self.options, "-g1")
         return instructions(said, lambda number: rows[number - 1] or None)
 
     def compiler_problem(self, target: Target) -> WorkbenchError | None:

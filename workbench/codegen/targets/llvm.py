@@ -21,6 +21,7 @@ class LlvmBackend(Backend):
 
     kind = "llvm"
     language = "LLVM"
+    self_contained = True
 
     def __init__(self, architecture: Architecture) -> None:
         self.name, self.title, self.arches = architecture.backend, architecture.summary, (architecture.name,)
