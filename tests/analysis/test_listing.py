@@ -94,7 +94,7 @@ def test_open_numbers_make_no_code(kind):
 
 
 def test_a_machine_without_an_llvm_backend_still_has_c():
-    target = Target("c -mtriple=riscv64-unknown-linux-gnu -mcpu=generic")
+    target = Target("c -mtriple=sparcv9-unknown-linux-gnu -mcpu=generic")
     assert "for (int64_t" in str(listing(conv(), "c", target))
     with pytest.raises(WorkbenchError) as caught:
         listing(conv(), "llvm", target)

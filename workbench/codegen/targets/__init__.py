@@ -1,4 +1,4 @@
-"""The code generators, a module each: what is declared here with `workbench.codegen.backend.backend` is found."""
+"""The backends, a module each: what is declared here with `workbench.codegen.backend.backend` is found by being here."""
 
 from __future__ import annotations
 
