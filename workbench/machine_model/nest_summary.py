@@ -17,19 +17,19 @@ from workbench.ir.affine import Affine, Digit, digit_extent
 from workbench.ir.compact import compact
 from workbench.ir.expr import (
     Binary,
-    Cast,
+    Const,
     Expr,
     Index,
     Load,
     Select,
     Unary,
-    Where,
     all_index_forms,
+    children,
     free_number,
 )
 from workbench.ir.func import Func
 from workbench.ir.poly import Dim, holes_of
-from workbench.ir.stmt import Block, For, Stmt, walk
+from workbench.ir.stmt import Block, For, blocks
 
 #: Throughput cost of an operation on one vector register, in units of one simple arithmetic instruction.
 OP_COST: Mapping[str, float] = {
@@ -141,15 +141,11 @@ def plan(func: Func, work: int | None = None) -> NestPlan:
     table = {b.name: b for b in func.buffers}
     found: list[BlockPlan] = []
     for root, stmt in enumerate(func.body):
-        for block, path in _blocks(stmt):
+        for block, path in blocks((stmt,)):
             found.append(_block_plan(block, path, root, len(found), table))
     main = max(range(len(found)), key=lambda i: found[i].rank)
     temps = tuple(b.size * np.dtype(b.dtype).itemsize for b in func.buffers if b.role == "temp")
     return NestPlan(tuple(found), main, len(func.body), temps, work)
-
-
-def _blocks(stmt: Stmt) -> Iterator[tuple[Block, tuple[For, ...]]]:
-    return ((s, p) for s, p in walk((stmt,)) if isinstance(s, Block))
 
 
 def _block_plan(b: Block, path: tuple[For, ...], root: int, order: int, table: Mapping[str, object]) -> BlockPlan:
@@ -164,7 +160,7 @@ def _block_plan(b: Block, path: tuple[For, ...], root: int, order: int, table: M
     accesses = tuple(_accesses(b, position, extents, table))
     decided = {lp.name for lp in path if lp.kind == "unroll"}
     fma, ops, flops = _count(b, decided)
-    tested = dict.fromkeys([c for e in _walk_selects(b.value) for c in e.conds] + list(b.guard))
+    tested = dict.fromkeys([c for e in _selects(b.value) for c in e.conds] + list(b.guard))
     conds = [c for c in tested if not c.form.vars <= decided]
     guarding = frozenset(position[v] for c in conds for v in c.form.vars if v in position)
     reads = len({a.buffer for a in accesses if not a.is_write and not a.own})
@@ -244,42 +240,19 @@ def _access(
 
 def _loads(e: Expr, guarded: bool) -> Iterator[tuple[Load, bool]]:
     """Loads with whether an index condition stands above them."""
-    match e:
-        case Load(_, _, at):
-            yield e, guarded
-            for p in at:
-                yield from _loads(p.value, guarded)
-        case Select(_, a, b):
-            yield from _loads(a, True)
-            yield from _loads(b, True)
-        case Unary(_, a) | Cast(_, a):
-            yield from _loads(a, guarded)
-        case Binary(_, a, b):
-            yield from _loads(a, guarded)
-            yield from _loads(b, guarded)
-        case Where(c, a, b):
-            for x in (c, a, b):
-                yield from _loads(x, guarded)
-        case _:
-            return
+    if isinstance(e, Load):
+        yield e, guarded
+    for part in children(e):
+        yield from _loads(part, guarded or isinstance(e, Select))
 
 
-def _walk_selects(e: Expr) -> Iterator[Select]:
-    match e:
-        case Select(_, a, b):
-            yield e
-            yield from _walk_selects(a)
-            yield from _walk_selects(b)
-        case Unary(_, a) | Cast(_, a):
-            yield from _walk_selects(a)
-        case Binary(_, a, b):
-            yield from _walk_selects(a)
-            yield from _walk_selects(b)
-        case Where(c, a, b):
-            for x in (c, a, b):
-                yield from _walk_selects(x)
-        case _:
-            return
+def _selects(e: Expr) -> Iterator[Select]:
+    """Index conditions of a value; those of a number that is read at run time are decided with it."""
+    if isinstance(e, Select):
+        yield e
+    if not isinstance(e, Load):
+        for part in children(e):
+            yield from _selects(part)
 
 
 def _count(b: Block, decided: Set[str]) -> tuple[float, float, int]:
@@ -295,24 +268,14 @@ def _count(b: Block, decided: Set[str]) -> tuple[float, float, int]:
 
 
 def _ops(e: Expr, decided: Set[str]) -> tuple[float, int]:
+    """Vector instructions and flops of an expression; a choice that is known costs the more expensive of its sides."""
+    if isinstance(e, Load | Const | Index):
+        return float(isinstance(e, Index)), 0
+    costs, flops = zip(*(_ops(part, decided) for part in children(e)), strict=True)
     match e:
-        case Binary(op, a, b):
-            (x, m), (y, n) = _ops(a, decided), _ops(b, decided)
-            return x + y + OP_COST.get(op, 1.0), m + n + 1
-        case Unary(op, a):
-            x, m = _ops(a, decided)
-            return x + OP_COST.get(op, 1.0), m + 1
-        case Cast(_, a):
-            x, m = _ops(a, decided)
-            return x + 1.0, m
-        case Select(conds, a, b):
-            (x, m), (y, n) = _ops(a, decided), _ops(b, decided)
-            either = all(c.form.vars <= decided for c in conds)
-            return max(x, y) if either else x + y, max(m, n)
-        case Where(c, a, b):
-            parts = [_ops(x, decided) for x in (c, a, b)]
-            return sum(p[0] for p in parts) + 1.0, sum(p[1] for p in parts)
-        case Index():
-            return 1.0, 0
-        case _:
-            return 0.0, 0
+        case Binary(op) | Unary(op):
+            return sum(costs) + OP_COST.get(op, 1.0), sum(flops) + 1
+        case Select(conds):
+            known = all(c.form.vars <= decided for c in conds)
+            return max(costs) if known else sum(costs), max(flops)
+    return sum(costs) + 1.0, sum(flops)

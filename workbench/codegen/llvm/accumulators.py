@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from workbench.codegen.llvm.addresses import Address, Guard
-from workbench.codegen.llvm.builder import FunctionBuilder, Value, const_of, index
+from workbench.codegen.llvm.builder import Value, const_of, index
 from workbench.codegen.llvm.expressions import ExprEmitter
 from workbench.codegen.lowering import reducing_loops
-from workbench.ir.func import Buffer
 from workbench.ir.poly import concrete
 from workbench.ir.stmt import Block, For, blocks, touched
 
@@ -60,21 +59,19 @@ class Promotion:
     slots: dict[tuple[object, ...], Slot] = field(default_factory=dict)
 
 
-def begun(fb: FunctionBuilder, ex: ExprEmitter, loops: Iterable[str]) -> Value:
+def begun(ex: ExprEmitter, loops: Iterable[str]) -> Value:
     """Return a number that is 0 where all of these loops are in their first iteration."""
     values = [v for n in loops if isinstance(v := ex.env[n], Value)]
     if any(const_of(v) for v in values):
         return index(1)
-    return functools.reduce(fb.add, values, index(0))
+    return functools.reduce(ex.fb.add, values, index(0))
 
 
 class Accumulators:
     """Decides which reductions are promoted, and emits their registers."""
 
-    def __init__(
-        self, fb: FunctionBuilder, ex: ExprEmitter, buffers: Mapping[str, Buffer], vectors: Callable[[For], int]
-    ) -> None:
-        self.fb, self.ex, self._buffers, self._vectors = fb, ex, buffers, vectors
+    def __init__(self, ex: ExprEmitter, vectors: Callable[[For], int]) -> None:
+        self.fb, self.ex, self._vectors = ex.fb, ex, vectors
         self.open: dict[str, Promotion] = {}
 
     def may_promote(self, lp: For, b: Block) -> bool:
@@ -118,7 +115,7 @@ class Accumulators:
 
     def _first(self, counters: list[str]) -> bool | Value:
         """Whether loops are in their first iteration."""
-        total = begun(self.fb, self.ex, counters)
+        total = begun(self.ex, counters)
         known = const_of(total)
         if known is not None:
             return known == 0
@@ -132,7 +129,7 @@ class Accumulators:
         if got is None:
             at = self.ex.address(b.buffer, b.index)
             lanes = self.ex.lanes if at.step else 1
-            like = Value("", self._buffers[b.buffer].dtype, lanes)
+            like = Value("", self.ex.buffers[b.buffer].dtype, lanes)
             if guard.mask is None and lanes > 1 and self.ex.mask is not None and not self.ex.spare(b.buffer, b.index):
                 guard = Guard(guard.cond, self.ex.mask, guard.conds)
             got = p.slots[key] = Slot(self.fb.alloca(like.type), like, at, guard)
@@ -147,7 +144,7 @@ class Accumulators:
         if p.starts is True:
             assert init is not None
             first = init
-            large = self._buffers[name].role == "output" or self._buffers[name].nbytes >= LARGE_BYTES
+            large = self.ex.buffers[name].role == "output" or self.ex.buffers[name].nbytes >= LARGE_BYTES
             if lanes > 1 and p.length >= MIN_PREFETCHED and large:
                 self.ex.prefetch(s.at.pointer, True, p.depth)
         else:

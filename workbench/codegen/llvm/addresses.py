@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from workbench.codegen.llvm.builder import LLVM_TYPE, FunctionBuilder, Value, const_of, index
 from workbench.ir.affine import Affine, Digit, digit_extent
@@ -78,6 +78,7 @@ class Ahead:
     writers: Mapping[str, str]
 
 
+@dataclass(slots=True)
 class Places:
     """Emits addresses and conditions for the loop variables in `env`.
 
@@ -92,33 +93,27 @@ class Places:
         Sizes of the elements that the target loads and stores under a mask without taking lanes apart.
     """
 
-    def __init__(
-        self,
-        fb: FunctionBuilder,
-        buffers: Mapping[str, Buffer],
-        pointers: Mapping[str, Value],
-        extents: dict[str, int],
-        mask_bytes: frozenset[int] = frozenset(),
-    ) -> None:
-        self.fb = fb
-        self.env: dict[str, Value | Lanes] = {}
-        self.extents = extents
-        #: Lanes of the vector loop that is open; 1 outside of one.
-        self.lanes = 1
-        #: Lanes that run; None: all.
-        self.mask: Value | None = None
-        #: Whether vectors of the open loop can be masked.
-        self.maskable = False
-        #: Whether what is read exists for all values of the loop variables, not only where a condition holds.
-        self.free = False
-        #: Loops that ask for what they touch some iterations ahead, by name.
-        self.ahead: dict[str, Ahead] = {}
-        #: Name of the block that is emitted.
-        self.block = ""
-        self._buffers, self._pointers, self._mask_bytes = buffers, pointers, mask_bytes
-        self._flat: dict[int, tuple[tuple[Affine, ...], Affine]] = {}
-        self._version: dict[str, int] = {}
-        self._conds: list[Cond] = []
+    fb: FunctionBuilder
+    buffers: Mapping[str, Buffer]
+    pointers: Mapping[str, Value]
+    extents: dict[str, int]
+    mask_bytes: frozenset[int] = frozenset()
+    env: dict[str, Value | Lanes] = field(default_factory=dict)
+    #: Lanes of the vector loop that is open; 1 outside of one.
+    lanes: int = 1
+    #: Lanes that run; None: all.
+    mask: Value | None = None
+    #: Whether vectors of the open loop can be masked.
+    maskable: bool = False
+    #: Whether what is read exists for all values of the loop variables, not only where a condition holds.
+    free: bool = False
+    #: Loops that ask for what they touch some iterations ahead, by name.
+    ahead: dict[str, Ahead] = field(default_factory=dict)
+    #: Name of the block that is emitted.
+    block: str = ""
+    _flat: dict[int, tuple[tuple[Affine, ...], Affine]] = field(default_factory=dict)
+    _version: dict[str, int] = field(default_factory=dict)
+    _conds: list[Cond] = field(default_factory=list)
 
     # ---- addresses -------------------------------------------------------------------------------------------------
 
@@ -129,7 +124,7 @@ class Places:
         if known is None:
             terms: list[tuple[Digit, Dim]] = []
             const: Dim = 0
-            for form, stride in zip(idx, self._buffers[buffer].strides(), strict=True):
+            for form, stride in zip(idx, self.buffers[buffer].strides(), strict=True):
                 const = const + form.const * stride
                 terms += [(d, c * stride) for d, c in form.terms]
             got = Affine.make(terms, const)
@@ -139,16 +134,16 @@ class Places:
 
     def address(self, buffer: str, idx: tuple[Affine, ...]) -> Address:
         """Address of an access for the current iteration."""
-        return self._address(self._pointers[buffer], self.flat(buffer, idx), LLVM_TYPE[self.memory_dtype(buffer)])
+        return self._address(self.pointers[buffer], self.flat(buffer, idx), LLVM_TYPE[self.memory_dtype(buffer)])
 
     def memory_dtype(self, buffer: str) -> str:
         """Element type in memory; a bool is one byte."""
-        dtype = self._buffers[buffer].dtype
+        dtype = self.buffers[buffer].dtype
         return "uint8" if dtype == "bool" else dtype
 
     def is_temporary(self, buffer: str) -> bool:
         """Whether a buffer is written and read inside of the function only."""
-        return self._buffers[buffer].role == "temp"
+        return self.buffers[buffer].role == "temp"
 
     def itemsize(self, buffer: str) -> int:
         """Bytes of an element in memory."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from workbench.codegen.llvm.addresses import Address, Guard, Lanes
 from workbench.codegen.llvm.arithmetic import Arithmetic
-from workbench.codegen.llvm.builder import LLVM_TYPE, FunctionBuilder, Value, literal
+from workbench.codegen.llvm.builder import LLVM_TYPE, Value, literal
 from workbench.codegen.llvm.memory_access import ZERO_BYTES, ZEROS, Accesses
 from workbench.errors import BuildError
 from workbench.ir.affine import Affine
 from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import Binary, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where, walk
-from workbench.ir.func import Buffer
 
 __all__ = ["Address", "ExprEmitter", "Lanes"]
 
@@ -35,22 +33,17 @@ class _Padding:
     moving: Affine
 
 
+@dataclass(slots=True)
 class ExprEmitter(Accesses):
     """Emits expressions for the current values of the loop variables in `env`."""
 
-    def __init__(
-        self,
-        fb: FunctionBuilder,
-        buffers: Mapping[str, Buffer],
-        pointers: Mapping[str, Value],
-        extents: dict[str, int],
-        mask_bytes: frozenset[int] = frozenset(),
-    ) -> None:
-        super().__init__(fb, buffers, pointers, extents, mask_bytes)
-        self.arith = Arithmetic(fb)
-        self._padded: dict[tuple[int, frozenset[str]], tuple[Select, _Padding | None]] = {}
-        self._names: dict[int, tuple[Expr, tuple[str, ...] | None]] = {}
-        self._values: dict[tuple[object, ...], tuple[Value, object]] = {}
+    arith: Arithmetic = field(init=False)
+    _padded: dict[tuple[int, frozenset[str]], tuple[Select, _Padding | None]] = field(default_factory=dict)
+    _names: dict[int, tuple[Expr, tuple[str, ...] | None]] = field(default_factory=dict)
+    _values: dict[tuple[object, ...], tuple[Value, object]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.arith = Arithmetic(self.fb)
 
     def expr(self, e: Expr) -> Value:
         """Emit an expression; the result is a scalar when no operand varies over lanes.
@@ -80,7 +73,7 @@ class ExprEmitter(Accesses):
         for x in walk(e):
             match x:
                 case Load(buffer, index_):
-                    if self._buffers[buffer].role not in ("input", "const"):
+                    if self.buffers[buffer].role not in ("input", "const"):
                         return None
                     names.update(*(f.vars for f in index_))
                 case Index(form):
@@ -147,12 +140,7 @@ class ExprEmitter(Accesses):
             return self.expr(e.a)
         if guard.cond is False:
             return self.expr(e.b)
-        if (
-            isinstance(e.a, Load)
-            and not e.a.at
-            and isinstance(e.b, Const)
-            and self._buffers[e.a.buffer].dtype != "bool"
-        ):
+        if isinstance(e.a, Load) and not e.a.at and isinstance(e.b, Const) and self.buffers[e.a.buffer].dtype != "bool":
             got = self._padded_load(e, e.a, e.b, guard)
             if got is not None:
                 return got
@@ -204,7 +192,7 @@ class ExprEmitter(Accesses):
         if split is None:
             return None
         elem = LLVM_TYPE[self.memory_dtype(ld.buffer)]
-        inside = self._address(self._pointers[ld.buffer], split.still, elem)
+        inside = self._address(self.pointers[ld.buffer], split.still, elem)
         # A guard that looks at the lanes holds for all of them here (else it would not be one condition).
         if inside.step < 0:
             return None

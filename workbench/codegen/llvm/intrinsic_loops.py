@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
 from workbench.codegen.llvm.accumulators import begun
-from workbench.codegen.llvm.builder import FunctionBuilder, Value, const_of, index
+from workbench.codegen.llvm.builder import Value, const_of, index
 from workbench.codegen.llvm.expressions import ExprEmitter
 from workbench.codegen.lowering import reducing_loops
 from workbench.errors import BuildError
@@ -58,9 +58,7 @@ class _Group:
 class TensorEmitter:
     """Emits loops of intrinsics for a `NestEmitter`."""
 
-    fb: FunctionBuilder
     ex: ExprEmitter
-    buffers: Mapping[str, Buffer]
     _around: set[str] = field(default_factory=set)
     _groups: dict[str, _Group | None] = field(default_factory=dict)
     _pointers: dict[str, Value] = field(default_factory=dict)
@@ -95,7 +93,7 @@ class TensorEmitter:
     def _match(self, lp: For) -> Match:
         assert lp.intrin is not None
         try:
-            return match(registry[lp.intrin], Func("kernel", tuple(self.buffers.values()), (lp,)), lp.name)
+            return match(registry[lp.intrin], Func("kernel", tuple(self.ex.buffers.values()), (lp,)), lp.name)
         except Mismatch as e:
             raise BuildError(
                 "build.tensorize",
@@ -114,32 +112,32 @@ class TensorEmitter:
 
     def declare(self, name: str, text: str) -> None:
         """Put a declaration into the module."""
-        self.fb.declare(name, text)
+        self.ex.fb.declare(name, text)
 
     def effect(self, text: str) -> None:
         """Emit an instruction without a value."""
-        self.fb.effect(text)
+        self.ex.fb.effect(text)
 
     def value(self, text: str) -> str:
         """Emit an instruction here and return its value."""
-        return self.fb.here(text, "int32", 1).text
+        return self.ex.fb.here(text, "int32", 1).text
 
     def slot(self, type_: str) -> str:
         """Return the address of a register."""
-        return self.fb.alloca(type_).text
+        return self.ex.fb.alloca(type_).text
 
     def read(self, place: Place, lanes: int, splat: bool) -> str:
         """Return int32 lanes read at a place."""
         pointer = self._pointers[place.pointer]
         got = self.ex.raw(place.buffer, pointer, "int32", 1 if splat else lanes)
-        return self.fb.broadcast(got, lanes).text
+        return self.ex.fb.broadcast(got, lanes).text
 
     def around(self, before: str, after: str) -> None:
         """Emit `before` ahead of the nest and `after` at the end of the function."""
         if before not in self._around:
             self._around.add(before)
-            self.fb.effect(before, 0)
-            self.fb.at_exit(after)
+            self.ex.fb.effect(before, 0)
+            self.ex.fb.at_exit(after)
 
     def place(self, operand: Operand, passing: bool = False) -> Place:
         """Return where an operand lies for the current values of the loops."""
@@ -154,7 +152,7 @@ class _GroupEmitter:
 
     def __init__(self, tensor: TensorEmitter, group: _Group) -> None:
         self.t, self.group = tensor, group
-        self.fb, self.env = tensor.fb, tensor.ex.env
+        self.fb, self.env = tensor.ex.fb, tensor.ex.env
         self.machine: Machine = group.match.intrinsic.machine(tensor, group.count)
         self.result = group.match.block.buffer
         around = [n for n in self.env if n not in {lp.name for lp in group.around}]
@@ -188,7 +186,7 @@ class _GroupEmitter:
         if not isinstance(self.group.match.block.init, Const):
             load()
             return
-        total = begun(self.fb, self.t.ex, self.group.outside)
+        total = begun(self.t.ex, self.group.outside)
         if (known := const_of(total)) is not None:
             (load if known else zero)()
             return

@@ -7,11 +7,11 @@ guard runs without it, and the last iteration follows. A vector that its loop's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from workbench.codegen.llvm.accumulators import Accumulators, Promotion
 from workbench.codegen.llvm.addresses import ALWAYS, Ahead, Guard
-from workbench.codegen.llvm.builder import FunctionBuilder, Value, index, literal
+from workbench.codegen.llvm.builder import Value, index, literal
 from workbench.codegen.llvm.expressions import ExprEmitter, Lanes
 from workbench.codegen.llvm.intrinsic_loops import TensorEmitter, by_intrinsic
 from workbench.codegen.llvm.lane_reduction import across_lanes, conditions, reduced_vectors
@@ -20,7 +20,6 @@ from workbench.codegen.llvm.vector_pieces import Pieces
 from workbench.codegen.lowering import init_nest, reducing_loops
 from workbench.errors import BuildError
 from workbench.ir.expr import Bound, Const, Expr, Select, index_forms, walk
-from workbench.ir.func import Buffer
 from workbench.ir.stmt import Block, For, Stmt, accesses, blocks, loops
 
 #: Vector loops with more full vectors than this become loops over vectors.
@@ -41,27 +40,18 @@ MAX_INSTANCES = 20_000
 
 
 class NestEmitter:
-    """Emits statements into a `FunctionBuilder`."""
+    """Emits statements into a function."""
 
-    def __init__(
-        self,
-        fb: FunctionBuilder,
-        buffers: Mapping[str, Buffer],
-        pointers: Mapping[str, Value],
-        extents: Mapping[str, int],
-        vector_bytes: int,
-        mask_bytes: frozenset[int] = frozenset(),
-    ) -> None:
-        self.fb = fb
-        self.ex = ExprEmitter(fb, buffers, pointers, dict(extents), mask_bytes)
-        self._pieces = Pieces(self.ex.itemsize, vector_bytes, mask_bytes)
-        self._acc = Accumulators(fb, self.ex, buffers, lambda lp: len(self._pieces.of(lp)))
+    def __init__(self, ex: ExprEmitter, vector_bytes: int) -> None:
+        self.fb, self.ex = ex.fb, ex
+        self._pieces = Pieces(ex.itemsize, vector_bytes, ex.mask_bytes)
+        self._acc = Accumulators(ex, lambda lp: len(self._pieces.of(lp)))
         self._reducing: list[str] = []
         self._instances = 0
         self._plain: dict[tuple[str, str], bool] = {}
         self._selects: dict[tuple[str, str], list[Select]] = {}
-        self._tensor = TensorEmitter(fb, self.ex, buffers)
-        self._streams = Streams(fb, self.ex)
+        self._tensor = TensorEmitter(ex)
+        self._streams = Streams(ex)
 
     def start(self) -> None:
         """Begin a new nest: each has the whole budget of block instances."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from workbench.codegen.llvm.addresses import ALWAYS, Address, Guard, Lanes, Places
 from workbench.codegen.llvm.builder import LLVM_TYPE, Value, const_of, index, literal
@@ -26,6 +27,7 @@ _LINE = 64
 FAR_BYTES = 1 << 16
 
 
+@dataclass(slots=True)
 class Accesses(Places):
     """Emits memory accesses for the loop variables in `env`."""
 
@@ -87,10 +89,8 @@ class Accesses(Places):
             self.env[var] = self.fb.add(wide.base, index(lane))
             with self._picked(ld, here):
                 at = self._harmless(ld) if self._conds else self.address(ld.buffer, ld.index)
-            pointer = at.pointer if at.cond is None else self._choose(at.cond, at.pointer, Value(ZEROS, "ptr"))
-            if isinstance(runs, Value):
-                pointer = self._choose(runs, pointer, Value(ZEROS, "ptr"))
-            parts.append(self._load_at(ld.buffer, Address(pointer if runs else Value(ZEROS, "ptr"), 0)))
+            pointer = self._or_zeros(runs, at.pointer if at.cond is None else self._or_zeros(at.cond, at.pointer))
+            parts.append(self._load_at(ld.buffer, Address(pointer, 0)))
         self.env[var], self.lanes, self.mask = wide, lanes, mask
         return parts
 
@@ -101,7 +101,7 @@ class Accesses(Places):
         """Whether a lane runs."""
         if not mask.text.startswith("%"):
             return mask.text.split(", ")[lane].strip("<>") != "i1 0"
-        return self.fb.pure(f"extractelement {mask.typed}, i64 {lane}", "bool", 1, (mask,))
+        return self._lane(mask, lane)
 
     def _load(self, ld: Load) -> Value:
         at = self._harmless(ld) if self._conds else self.address(ld.buffer, ld.index)
@@ -121,7 +121,7 @@ class Accesses(Places):
 
     def spare(self, buffer: str, idx: tuple[Affine, ...]) -> bool:
         """Whether the lanes that are off are those that lie in the room behind the end of a temporary's row."""
-        b = self._buffers[buffer]
+        b = self.buffers[buffer]
         if self.mask is None or not b.align or len(b.shape) < 2:
             return False
         wide = next((v for v in self.env.values() if isinstance(v, Lanes)), None)
@@ -147,12 +147,7 @@ class Accesses(Places):
         k = const_of(value) if isinstance(value, Value) else None
         first = 0 if k is None else k - k % self.lanes
         lone = sum(d.var == along for d, _ in form.terms) == 1
-        if (
-            k is None
-            or not lone
-            or first + self.lanes > self.extents[along]
-            or self._buffers[ld.buffer].dtype == "bool"
-        ):
+        if k is None or not lone or first + self.lanes > self.extents[along] or self.buffers[ld.buffer].dtype == "bool":
             return None
         assert isinstance(value, Value)
         self.env[along] = index(first)
@@ -178,23 +173,23 @@ class Accesses(Places):
             text = self._masked_load(vec, pointer, self.mask, other, self.itemsize(buffer))
         else:
             text = f"load {vec.type}, {pointer.typed}, align {self.itemsize(buffer)}"
-        if self._buffers[buffer].role in ("input", "const"):
+        if self.buffers[buffer].role in ("input", "const"):
             # Not before the condition of a block: where that fails, the address may lie outside.
             got = self.fb.pure(text, dtype, lanes, operands, self.fb.guarded)
         else:
             got = self.fb.here(text, dtype, lanes, key=f"{text} v{self._version.get(buffer, 0)}")
-        return self._truth(got) if self._buffers[buffer].dtype == "bool" else got
+        return self._truth(got) if self.buffers[buffer].dtype == "bool" else got
 
     def raw(self, buffer: str, pointer: Value, dtype: str, lanes: int) -> Value:
         """Load bytes of a buffer as a vector of another dtype."""
         vec = Value("", dtype, lanes)
         text = f"load {vec.type}, {pointer.typed}, align {self.itemsize(buffer)}"
-        if self._buffers[buffer].role in ("input", "const"):
+        if self.buffers[buffer].role in ("input", "const"):
             return self.fb.pure(text, dtype, lanes, (pointer,), self.fb.guarded)
         return self.fb.here(text, dtype, lanes, key=f"{text} v{self._version.get(buffer, 0)}")
 
     def _masks(self, buffer: str) -> bool:
-        return self.itemsize(buffer) in self._mask_bytes
+        return self.itemsize(buffer) in self.mask_bytes
 
     def _masked_load(self, vec: Value, pointer: Value, mask: Value, other: Value, align: int) -> str:
         name = f"llvm.masked.load.v{vec.lanes}{_suffix(vec)}.p0"
@@ -211,19 +206,21 @@ class Accesses(Places):
         parts = []
         for lane in range(lanes):
             pointer = self.fb.gep(at.pointer, index(lane * at.step), elem)
-            if mask is not None and mask.text.startswith("%"):
-                bit = self.fb.pure(f"extractelement {mask.typed}, i64 {lane}", "bool", 1, (mask,))
-                pointer = self._choose(bit, pointer, Value(ZEROS, "ptr"))
-            elif mask is not None and mask.text.split(", ")[lane].strip("<>") == "i1 0":
-                pointer = Value(ZEROS, "ptr")
+            if mask is not None:
+                pointer = self._or_zeros(self._runs(mask, lane), pointer)
             if at.cond is not None:
-                pointer = self._choose(at.cond, pointer, Value(ZEROS, "ptr"))
+                pointer = self._or_zeros(at.cond, pointer)
             parts.append(self._load_at(buffer, Address(pointer, 0)))
         self.mask = mask
         return self.fb.gather(parts)
 
     def _choose(self, cond: Value, a: Value, b: Value) -> Value:
         return self.fb.pure(f"select i1 {cond.text}, {a.typed}, {b.typed}", "ptr", 1, (cond, a, b))
+
+    def _or_zeros(self, cond: Value | bool, pointer: Value) -> Value:
+        """The address where the condition holds, else that of zeros."""
+        zeros = Value(ZEROS, "ptr")
+        return self._choose(cond, pointer, zeros) if isinstance(cond, Value) else pointer if cond else zeros
 
     def _deciding(self, ld: Load, at: Address) -> tuple[Value | None, frozenset[str]]:
         """What decides whether a load's address exists, of the conditions around it, and what these look at."""
@@ -247,7 +244,7 @@ class Accesses(Places):
         cond, names = self._deciding(ld, plain)
         if cond is None:
             return plain
-        strides = self._buffers[ld.buffer].strides()
+        strides = self.buffers[ld.buffer].strides()
         still = Affine()
         mixed = False
         for form, stride in zip(ld.index, strides, strict=True):
@@ -256,13 +253,13 @@ class Accesses(Places):
                 still = still + form * stride
         if not still.terms and not mixed:
             return plain
-        base, elem = self._pointers[ld.buffer], LLVM_TYPE[self.memory_dtype(ld.buffer)]
+        base, elem = self.pointers[ld.buffer], LLVM_TYPE[self.memory_dtype(ld.buffer)]
         inside = self._address(base, still, elem)
         if mixed or inside.step:
             apart = plain.step * (self.lanes - 1) * self.itemsize(ld.buffer)
             if not 0 <= apart < ZERO_BYTES:
                 return Address(plain.pointer, plain.step, cond)
-            return Address(self._choose(cond, plain.pointer, Value(ZEROS, "ptr")), plain.step)
+            return Address(self._or_zeros(cond, plain.pointer), plain.step)
         rest = self.flat(ld.buffer, ld.index) - still
         return self._address(self._choose(cond, inside.pointer, base), rest, elem)
 
@@ -302,13 +299,13 @@ class Accesses(Places):
         raw = Value(self.fb.fresh("own"), self.memory_dtype(buffer), lanes, depth)
         pointer, align = at.pointer, self.itemsize(buffer)
         if isinstance(guard.cond, Value):
-            pointer = self._choose(guard.cond, pointer, Value(ZEROS, "ptr"))
+            pointer = self._or_zeros(guard.cond, pointer)
         if lanes > 1 and guard.mask is not None:
             text = self._masked_load(raw, pointer, guard.mask, literal(0, raw.dtype, lanes), align)
         else:
             text = f"load {raw.type}, {pointer.typed}, align {align}"
         self.fb.effect(f"{raw.text} = {text}", depth)
-        return self._truth(raw) if self._buffers[buffer].dtype == "bool" else raw
+        return self._truth(raw) if self.buffers[buffer].dtype == "bool" else raw
 
     def store(self, buffer: str, at: Address, value: Value, mask: Value | None = None) -> None:
         """Store a scalar or a contiguous vector, or the lanes of it that run."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from workbench.architectures import architecture
 from workbench.codegen.llvm.builder import FunctionBuilder, Value, index
+from workbench.codegen.llvm.expressions import ExprEmitter
 from workbench.codegen.llvm.loops import NestEmitter
 from workbench.codegen.llvm.memory_access import ZERO_BYTES, ZEROS
 from workbench.codegen.lowering import cut, lowered
@@ -125,7 +126,8 @@ class ModuleEmitter:
     def _nest(self, fb: FunctionBuilder, pointers: dict[str, Value]) -> NestEmitter:
         target = self._target
         masked = architecture(target.arch).mask_bytes(target.isa)
-        return self.emitter(fb, self._buffers, pointers, self._extents, target.vector_bytes, masked)
+        ex = ExprEmitter(fb, self._buffers, pointers, dict(self._extents), masked)
+        return self.emitter(ex, target.vector_bytes)
 
     # ---- memory ----------------------------------------------------------------------------------------------------
 

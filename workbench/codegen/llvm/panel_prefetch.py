@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workbench.codegen.llvm.builder import FunctionBuilder, Value, index
+from workbench.codegen.llvm.builder import Value, index
 from workbench.codegen.llvm.expressions import ExprEmitter
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Load, walk
@@ -51,8 +51,8 @@ class Stream:
 class Streams:
     """The panels that are fetched for the loops that are open."""
 
-    def __init__(self, fb: FunctionBuilder, ex: ExprEmitter) -> None:
-        self._fb, self._ex = fb, ex
+    def __init__(self, ex: ExprEmitter) -> None:
+        self._fb, self._ex = ex.fb, ex
         self._open: dict[str, list[Stream]] = {}
 
     def begin(self, lp: For, distance: int) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""The backends, a module each: what is declared here with `workbench.codegen.backend.backend` is found by being here."""
+"""The backends, a module each: what is declared here with `codegen.backend.backend` is found by being here."""
 
 from __future__ import annotations
 

@@ -152,28 +152,11 @@ class Ops:
 
     def scaled(self, x: Value, n: Value) -> Value:
         """``x * 2**n`` for a float `n` that is an integer, rounded once, by that instruction."""
-        bits = self._size(x)
-        if bits > 512:
-            return self._join(*(self.scaled(self._half(x, k), self._half(n, k)) for k in (0, 1)))
-        kind = "ps" if x.dtype == "float32" else "pd"
-        mask = "i16" if x.lanes == 16 else "i8"
-        extra = ", i32 4" if bits == 512 else ""
-        name = f"llvm.x86.avx512.mask.scalef.{kind}.{bits}"
-        types = ", ".join([x.type, x.type, x.type, mask] + (["i32"] if extra else []))
-        self.fb.declare(name, f"declare {x.type} @{name}({types})")
-        text = f"call {x.type} @{name}({x.typed}, {n.typed}, {x.type} zeroinitializer, {mask} -1{extra})"
-        return self.fb.pure(text, x.dtype, x.lanes, (x, n))
+        return self._masked("scalef", x, n)
 
     def within(self, x: Value, limit: float) -> Value:
         """Of `x` and a limit what is closer to 0, with the sign of `x`; the limit for NaN. Needs `ranges`."""
-        bits = self._size(x)
-        if bits > 512:
-            return self._join(*(self.within(self._half(x, k), limit) for k in (0, 1)))
-        kind, mask, c = "ps" if x.dtype == "float32" else "pd", "i16" if x.lanes == 16 else "i8", self.c(limit, x)
-        name, extra = f"llvm.x86.avx512.mask.range.{kind}.{bits}", (", i32", ", i32 4") if bits == 512 else ("", "")
-        self.fb.declare(name, f"declare {x.type} @{name}({x.type}, {x.type}, i32, {x.type}, {mask}{extra[0]})")
-        text = f"call {x.type} @{name}({x.typed}, {c.typed}, i32 2, {x.type} zeroinitializer, {mask} -1{extra[1]})"
-        return self.fb.pure(text, x.dtype, x.lanes, (x,))
+        return self._masked("range", x, self.c(limit, x), choice=2)
 
     def ranges(self, x: Value) -> bool:
         """Whether `within` takes values of this type."""
@@ -207,6 +190,8 @@ class Ops:
 
     def _half(self, x: Value, k: int) -> Value:
         lanes = x.lanes // 2
+        if not x.text.startswith("%"):  # all lanes of a constant are equal
+            return Value(x.text, x.dtype, lanes)
         which = ", ".join(f"i32 {k * lanes + lane}" for lane in range(lanes))
         text = f"shufflevector {x.typed}, {x.type} poison, <{lanes} x i32> <{which}>"
         return self.fb.pure(text, x.dtype, lanes, (x,))
@@ -218,7 +203,7 @@ class Ops:
         numbers. Elsewhere the two are only right for positive finite numbers.
         """
         if self.scalable(x):
-            m = self._masked("getmant", x, 3 | 2 << 2)
+            m = self._masked("getmant", x, choice=3 | 2 << 2)
             return self.exact("fsub", self._masked("getexp", x), self._masked("getexp", m)), m
         f = FORMATS[x.dtype]
         small, bits = self.compare("olt", x, self.c(2.0**f.lowest, x)), f.fraction + 1
@@ -231,17 +216,19 @@ class Ops:
         e = self.exact("fsub", self.float_of(biased), self.select(small, self.c(normal + bits, x), self.c(normal, x)))
         return e, self.float_of(self.integer("add", self.integer("and", moved, (1 << f.fraction) - 1), centre))
 
-    def _masked(self, name: str, x: Value, choice: int | None = None) -> Value:
-        """One of AVX-512's functions of one operand, in whole registers."""
-        if self._size(x) > 512:
-            return self._join(*(self._masked(name, self._half(x, k), choice) for k in (0, 1)))
-        bits, kind, mask = self._size(x), "ps" if x.dtype == "float32" else "pd", "i16" if x.lanes == 16 else "i8"
-        full = f"llvm.x86.avx512.mask.{name}.{kind}.{bits}"
-        middle = ("", "") if choice is None else (", i32", f", i32 {choice}")
-        last = (", i32", ", i32 4") if bits == 512 else ("", "")
-        self.fb.declare(full, f"declare {x.type} @{full}({x.type}{middle[0]}, {x.type}, {mask}{last[0]})")
-        text = f"call {x.type} @{full}({x.typed}{middle[1]}, {x.type} zeroinitializer, {mask} -1{last[1]})"
-        return self.fb.pure(text, x.dtype, x.lanes, (x,))
+    def _masked(self, name: str, *operands: Value, choice: int | None = None) -> Value:
+        """One of AVX-512's functions under a mask that is never off, in whole registers; `choice`: of its variants."""
+        x, bits = operands[0], self._size(operands[0])
+        if bits > 512:
+            halves = ((self._half(v, k) for v in operands) for k in (0, 1))
+            return self._join(*(self._masked(name, *half, choice=choice) for half in halves))
+        mask = "i16" if x.lanes == 16 else "i8"
+        given = [(v.type, v.text) for v in operands] + ([] if choice is None else [("i32", str(choice))])
+        given += [(x.type, "zeroinitializer"), (mask, "-1")] + ([("i32", "4")] if bits == 512 else [])
+        full = f"llvm.x86.avx512.mask.{name}.{'ps' if x.dtype == 'float32' else 'pd'}.{bits}"
+        self.fb.declare(full, f"declare {x.type} @{full}({', '.join(type_ for type_, _ in given)})")
+        text = f"call {x.type} @{full}({', '.join(f'{type_} {value}' for type_, value in given)})"
+        return self.fb.pure(text, x.dtype, x.lanes, operands)
 
     @property
     def rounds(self) -> bool:
