@@ -7,7 +7,7 @@ import pytest
 from workbench import Hole, Schedule, Target, workloads
 from workbench.analysis import listing, nest_rows
 from workbench.analysis.loop_nest.code_listing import cut_to
-from workbench.codegen import backend_for
+from workbench.codegen.backend import backend_for
 from workbench.errors import WorkbenchError
 from workbench.ir.text.printer import to_text
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import workbench as wb
-from workbench.codegen import build_func
+from workbench.codegen.backend import build_func
 from workbench.codegen.llvm import llvm_bind
 from workbench.runtime.buffers import RuntimeStruct, aligned_empty, concrete_shape, pointer_table
 from workbench.runtime.machine.arithmetic_peak import peak_kernel

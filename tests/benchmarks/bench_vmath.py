@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from workbench import te
-from workbench.codegen import build_func
+from workbench.codegen.backend import build_func
 from workbench.ir.expr import BINARY_OPS
 from workbench.ir.func import Func
 from workbench.ir.stmt import For, rewrite

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from workbench.codegen import build_func
+from workbench.codegen.backend import build_func
 from workbench.codegen.llvm import llvm_bind
 from workbench.ir.func import Func, pack
 from workbench.runtime.buffers import RuntimeStruct, aligned_empty, concrete_shape, pointer_table

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from workbench.codegen import build_func
+from workbench.codegen.backend import build_func
 from workbench.ir.func import Func
 from workbench.ir.interpreter import interp
 from workbench.ir.stmt import For, rewrite

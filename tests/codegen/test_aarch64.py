@@ -9,7 +9,7 @@ import pytest
 from property import tensors
 
 from workbench import te, workloads
-from workbench.codegen import build_func
+from workbench.codegen.backend import build_func
 from workbench.codegen.llvm import llvm_bind
 from workbench.errors import BuildError
 from workbench.runtime.native.timing_loop import timing_text

@@ -10,7 +10,7 @@ import pytest
 
 from workbench import te, workloads
 from workbench.cli.doctor import _backends_text
-from workbench.codegen import (
+from workbench.codegen.backend import (
     Backend,
     backend_for,
     backends,

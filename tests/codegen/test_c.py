@@ -16,7 +16,7 @@ from codegen.programs import program
 from property import checks, randoms
 
 from workbench import te, workloads
-from workbench.codegen import build_func, generate_func
+from workbench.codegen.backend import build_func, generate_func
 from workbench.codegen.c import compiler
 from workbench.errors import BuildError
 from workbench.ir.affine import Affine

@@ -14,7 +14,7 @@ from codegen.test_c import TARGET, compiled_here, tiled
 from runtime.test_measure import gone
 
 from workbench import te, workloads
-from workbench.codegen import build_func, generate_func
+from workbench.codegen.backend import build_func, generate_func
 from workbench.codegen.c import compiler
 from workbench.errors import BuildError
 from workbench.ir.expr import Binary, Load

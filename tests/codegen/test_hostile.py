@@ -11,7 +11,7 @@ import pytest
 from codegen.running import TARGET, check, compiled, marked
 
 from workbench import te
-from workbench.codegen import build_func
+from workbench.codegen.backend import build_func
 from workbench.errors import BuildError
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Binary, Bound, Const, Load

@@ -12,8 +12,8 @@ from codegen.test_tensorize import tiled
 from property import randoms
 
 from workbench import Schedule, Target, workloads
-from workbench.codegen import backend_for, backends
 from workbench.codegen.assembly_listing import instructions
+from workbench.codegen.backend import backend_for, backends
 from workbench.codegen.c.compiler import problem
 from workbench.codegen.lowering import lowered
 from workbench.errors import WorkbenchError

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from workbench import te
-from workbench.codegen import build_func, emit_module
+from workbench.codegen.backend import build_func
+from workbench.codegen.llvm.module import emit_module
 from workbench.errors import BuildError
 from workbench.ir.func import Func, HoleInfo
 from workbench.ir.interpreter import interp

@@ -11,7 +11,7 @@ import pytest
 from codegen.programs import Program, program
 from tiers import first
 
-from workbench.codegen import build_func
+from workbench.codegen.backend import build_func
 from workbench.errors import ScheduleError
 from workbench.ir.interpreter import interp
 from workbench.ir.numpy_reference.evaluate import evaluate

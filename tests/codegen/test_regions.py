@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from workbench import te
-from workbench.codegen import build_func, generate_func
+from workbench.codegen.backend import build_func, generate_func
 from workbench.codegen.lowering import task_limit
 from workbench.runtime.kernel import Kernel
 from workbench.schedule import Schedule

@@ -7,7 +7,7 @@ import pytest
 from codegen.guarded import AVX2, HOST, PLAIN, run_guarded
 
 from workbench import te
-from workbench.codegen import emit_module
+from workbench.codegen.llvm.module import emit_module
 from workbench.codegen.lowering import lowered
 from workbench.codegen.row_padding import with_slack
 from workbench.ir.func import Func

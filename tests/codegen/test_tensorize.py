@@ -10,7 +10,7 @@ from codegen.running import compiled
 from property import tensors
 
 from workbench import host, te, workloads
-from workbench.codegen import build_func
+from workbench.codegen.backend import build_func
 from workbench.codegen.llvm import llvm_bind
 from workbench.errors import BuildError, ScheduleError, TargetError
 from workbench.intrinsics import registry

@@ -14,7 +14,7 @@ import pytest
 from codegen.running import TARGET, marked
 
 from workbench import te
-from workbench.codegen import build_func
+from workbench.codegen.backend import build_func
 from workbench.codegen.llvm.vmath import DECLARED, HALF_ULP
 from workbench.ir.expr import BINARY_OPS
 from workbench.runtime.kernel import Kernel

@@ -8,7 +8,7 @@ import pytest
 from codegen.running import marked
 
 from workbench import te
-from workbench.codegen import backend_for
+from workbench.codegen.backend import backend_for
 from workbench.ir.expr import BINARY_OPS, UNARY_OPS
 from workbench.ir.func import Func
 from workbench.target import Target

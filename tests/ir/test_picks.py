@@ -9,7 +9,7 @@ import pytest
 from codegen.running import TARGET, compiled, marked
 
 from workbench import te
-from workbench.codegen import build_func
+from workbench.codegen.backend import build_func
 from workbench.errors import ExpressionError, ScheduleError
 from workbench.graph.structural_key import structural_key
 from workbench.ir.affine import Affine, Digit

@@ -232,7 +232,7 @@ def check_compiled(made: Made, want: Arrays, kind: str = "llvm", target: Target 
 
     Returns the text of the kernel; none where nothing here can run it.
     """
-    from workbench.codegen import build_func
+    from workbench.codegen.backend import build_func
     from workbench.runtime.kernel import Kernel
     from workbench.target import Target
 

@@ -33,7 +33,7 @@ def operator(op: str, dtype: str, kind: str, *operands: np.ndarray) -> tuple[Fun
 
 
 def check(op: str, dtype: str, *operands: np.ndarray) -> None:
-    from workbench.codegen import build_func
+    from workbench.codegen.backend import build_func
     from workbench.runtime.kernel import Kernel
     from workbench.target import Target
 

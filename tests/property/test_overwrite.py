@@ -16,7 +16,7 @@ from property.checks import CANARY
 from property.nests import EXPECTED, NESTS
 from property.randoms import _attempt
 from workbench import te
-from workbench.codegen import build_func
+from workbench.codegen.backend import build_func
 from workbench.ir.func import Func
 from workbench.ir.in_place import overwritable
 from workbench.ir.interpreter import interp

@@ -14,7 +14,7 @@ import pytest
 from property import products
 from property.checks import expected
 from property.randoms import Made, _attempt, random_schedule
-from workbench.codegen import build_func
+from workbench.codegen.backend import build_func
 from workbench.codegen.c import compiler
 from workbench.intrinsics import registry
 from workbench.ir.func import Buffer, Func

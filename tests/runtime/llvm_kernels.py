@@ -5,8 +5,8 @@ generator.
 import functools
 
 from workbench import te
-from workbench.codegen import ObjectCode, ParamInfo
 from workbench.codegen.llvm.llvm_bind import compile_ir
+from workbench.codegen.lowering import ObjectCode, ParamInfo
 
 # C[i] = A[i] + %ADD%, one task per block of 64 elements, launched through rt; each task counts itself in the workspace.
 ADD = """

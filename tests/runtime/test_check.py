@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from runtime.faults import FAULTS
 
-from workbench.codegen import build_func
+from workbench.codegen.backend import build_func
 from workbench.ir.func import Func
 from workbench.runtime.kernel_code import CodeImage
 from workbench.runtime.measuring.candidate_run import TrialRunner

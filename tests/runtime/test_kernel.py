@@ -13,7 +13,7 @@ from runtime.llvm_kernels import ADD, add_func, code
 
 import workbench as wb
 from workbench import te
-from workbench.codegen import backend_for, build_func
+from workbench.codegen.backend import backend_for, build_func
 from workbench.errors import ShapeError, UsageError
 from workbench.runtime.buffers import aligned_empty, is_ready, poison
 from workbench.runtime.kernel import Kernel

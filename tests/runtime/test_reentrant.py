@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from runtime.llvm_kernels import ADD, code
 
-from workbench.codegen import ObjectCode, ParamInfo
 from workbench.codegen.llvm.llvm_bind import compile_ir
+from workbench.codegen.lowering import ObjectCode, ParamInfo
 from workbench.errors import RunError
 from workbench.runtime.execution import run_context as module
 from workbench.runtime.execution.executable import Executable

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from workbench.codegen import ObjectCode, ParamInfo
+from workbench.codegen.lowering import ObjectCode, ParamInfo
 from workbench.errors import BuildError
 from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot, Use
 from workbench.runtime.networks.plan_check import check_plan, reach

@@ -7,7 +7,7 @@ import pytest
 from schedule import nests
 
 from workbench import workloads
-from workbench.codegen import build_func
+from workbench.codegen.backend import build_func
 from workbench.codegen.temporary_storage import LOCAL_STACK_BYTES, STACK_BYTES, place
 from workbench.errors import ScheduleError
 from workbench.ir.compact import compact

@@ -10,7 +10,7 @@ import pytest
 from references import conv
 
 from workbench import te, workloads
-from workbench.codegen import build_func
+from workbench.codegen.backend import build_func
 from workbench.errors import ScheduleError, UsageError
 from workbench.ir.compact import compact
 from workbench.ir.flops import count_flops, expr_flops

@@ -12,7 +12,7 @@ from errors.test_cli_errors import invoke
 from waiting import until
 
 import workbench as wb
-from workbench.codegen import build_func
+from workbench.codegen.backend import build_func
 from workbench.ir.func import Func
 from workbench.network import code_cache, kernel_builder
 from workbench.network.code_cache import CodeCache

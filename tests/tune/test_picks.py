@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from workbench import te
-from workbench.codegen import build_func
+from workbench.codegen.backend import build_func
 from workbench.ir.numpy_reference.evaluate import evaluate
 from workbench.machine_model.nest_summary import plan
 from workbench.runtime.kernel import Kernel

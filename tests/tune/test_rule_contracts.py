@@ -7,7 +7,7 @@ import pytest
 from tune.test_space_kinds import agree
 
 from workbench import workloads
-from workbench.codegen import build_func
+from workbench.codegen.backend import build_func
 from workbench.ir.interpreter import interp
 from workbench.ir.numpy_reference.evaluate import evaluate
 from workbench.ir.verify import verify

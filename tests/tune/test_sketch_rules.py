@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from workbench import te, workloads
-from workbench.codegen import emit_module
+from workbench.codegen.llvm.module import emit_module
 from workbench.graph.tasks import Task
 from workbench.ir.expr import measure
 from workbench.ir.stmt import blocks

@@ -66,7 +66,7 @@ def test_primes_that_just_fit_the_registers_have_rows(cpu, n):
 
 
 def _run(schedule, inputs, target):
-    from workbench.codegen import build_func
+    from workbench.codegen.backend import build_func
     from workbench.runtime.kernel import Kernel
 
     kernel = Kernel(schedule.func, build_func(schedule.func, target, "k"), target)

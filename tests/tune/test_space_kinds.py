@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from workbench import te, workloads
-from workbench.codegen import build_func
+from workbench.codegen.backend import build_func
 from workbench.ir.interpreter import interp
 from workbench.ir.numpy_reference.evaluate import evaluate
 from workbench.ir.verify import verify

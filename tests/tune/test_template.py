@@ -9,7 +9,7 @@ import pytest
 
 import workbench as wb
 from workbench import workloads
-from workbench.codegen import build_func
+from workbench.codegen.backend import build_func
 from workbench.errors import TemplateError
 from workbench.graph.tasks import Task
 from workbench.ir.interpreter import interp

@@ -60,7 +60,7 @@ def test_a_float_product_is_left_alone():
 
 @pytest.mark.parametrize("case", CASES)
 def test_rows_compute_the_right_thing(case):
-    from workbench.codegen import build_func
+    from workbench.codegen.backend import build_func
     from workbench.runtime.kernel import Kernel
 
     func, target = CASES[case](), Target.host(threads=2)

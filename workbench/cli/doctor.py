@@ -15,7 +15,7 @@ SERIOUS = ("doctor.package", "doctor.target", "doctor.kernel")
 
 def doctor(options: Namespace, output: Output) -> int:
     """Report, then compile, check and time one kernel in worker processes; exit code 4 when something does not work."""
-    from workbench.codegen import backends_here
+    from workbench.codegen.backend import backends_here
     from workbench.doctor import doctor as describe
     from workbench.doctor import doctor_text
     from workbench.target import Target
@@ -48,7 +48,7 @@ def _backends_text(backends: list[dict[str, Any]]) -> str:
 
 
 def _measure(target: Any) -> str:
-    from workbench.codegen import require_runnable
+    from workbench.codegen.backend import require_runnable
     from workbench.runtime.measure import measure_func
     from workbench.workloads import matmul
 

@@ -42,7 +42,7 @@ def parse_shapes(items: list[str]) -> dict[str, tuple[int, ...]]:
 
 def make_target(options: Namespace) -> Target:
     """Return the target of ``--target`` and ``--threads``."""
-    from workbench.codegen import require_runnable
+    from workbench.codegen.backend import require_runnable
     from workbench.target import Target
 
     if options.target is None:

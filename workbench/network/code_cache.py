@@ -23,8 +23,8 @@ from pathlib import Path
 
 import workbench
 from workbench import host
-from workbench.codegen import ObjectCode, ParamInfo
 from workbench.codegen.backend import backend_for
+from workbench.codegen.lowering import ObjectCode, ParamInfo
 from workbench.ir.func import Func
 from workbench.ir.text.printer import to_text
 from workbench.locks import once

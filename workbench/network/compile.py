@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from workbench.arguments import is_a, whole
-from workbench.codegen import require_runnable
-from workbench.codegen.backend import backend_for
+from workbench.codegen.backend import backend_for, require_runnable
 from workbench.graph import Graph
 from workbench.graph.evaluation import evaluate
 from workbench.graph.graph import Array
@@ -43,7 +42,7 @@ from workbench.space.default_schedule import default_schedule
 from workbench.target import Target
 
 if TYPE_CHECKING:
-    from workbench.codegen import ObjectCode
+    from workbench.codegen.lowering import ObjectCode
 
 
 #: Elements of a result that each vector of an input goes into, from which on vectors across two lines of the cache cost

@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.codegen import ObjectCode, ParamInfo, build_func
+from workbench.codegen.backend import build_func
+from workbench.codegen.lowering import ObjectCode, ParamInfo
 from workbench.errors import BuildError
 from workbench.host import usable_threads
 from workbench.ir.func import Func

@@ -27,7 +27,8 @@ from workbench.schedule import upper_services
 from workbench.schedule.html import interface, machine, nest_table, operations
 
 if TYPE_CHECKING:
-    from workbench.codegen import Backend, ObjectCode
+    from workbench.codegen.backend import Backend
+    from workbench.codegen.lowering import ObjectCode
     from workbench.target import Target
 
 #: Rows of a nest that are shown: a screen.
@@ -157,7 +158,7 @@ class Kernel:
 
     @property
     def _backend(self) -> Backend:
-        from workbench.codegen import backend_for
+        from workbench.codegen.backend import backend_for
 
         return backend_for(self.target)
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from workbench.codegen import ObjectCode
     from workbench.codegen.llvm.llvm_bind import Library
+    from workbench.codegen.lowering import ObjectCode
 
 
 @dataclass(frozen=True, slots=True)

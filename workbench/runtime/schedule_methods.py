@@ -9,7 +9,7 @@ from dataclasses import fields
 from typing import Any
 
 from workbench.arguments import known_options
-from workbench.codegen import backend_for, build_func, generate_func, require_runnable
+from workbench.codegen.backend import backend_for, build_func, generate_func, require_runnable
 from workbench.errors import UsageError
 from workbench.ir.flops import count_flops
 from workbench.ir.func import Func

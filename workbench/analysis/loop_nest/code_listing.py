@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from workbench import markup as m
 from workbench.arguments import is_a, shown
-from workbench.codegen import backend_for, backends
+from workbench.codegen.backend import backend_for, backends
 from workbench.errors import InputError, did_you_mean
 from workbench.ir.func import Func
 from workbench.ir.text.printer import listing_of

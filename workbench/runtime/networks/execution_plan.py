@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from workbench.runtime.buffers import Array, numpy_dtype
 
 if TYPE_CHECKING:
-    from workbench.codegen import ObjectCode
+    from workbench.codegen.lowering import ObjectCode
 
 SlotKind: TypeAlias = Literal["input", "output", "const", "arena"]
 

@@ -82,7 +82,7 @@ def _reader(jobs: BinaryIO) -> queue.SimpleQueue[Any]:
 
 def build(job: BuildJob) -> Built:
     """Compile one function."""
-    from workbench.codegen import build_func
+    from workbench.codegen.backend import build_func
     from workbench.runtime.kernel_code import CodeImage
 
     begin = time.perf_counter()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from workbench.codegen import require_runnable
+from workbench.codegen.backend import require_runnable
 from workbench.errors import ScheduleError, UsageError, WorkbenchError, render
 from workbench.runtime import schedule_methods
 from workbench.runtime.results.comparison_words import against, told_apart

@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.analysis.figures.roofline import working_sets
 from workbench.arguments import shown
-from workbench.codegen import require_runnable
+from workbench.codegen.backend import require_runnable
 from workbench.errors import UsageError, did_you_mean
 from workbench.runtime.machine.measured_roofline import roofs
 from workbench.session import registry as declare

@@ -10,7 +10,7 @@ from workbench import markup as m
 from workbench.advice.drop_targets import drops
 from workbench.analysis.graph_drawing.svg_canvas import Canvas, width_of
 from workbench.arguments import shown
-from workbench.codegen import require_runnable
+from workbench.codegen.backend import require_runnable
 from workbench.errors import ScheduleError, UsageError, did_you_mean
 from workbench.log.record import Record
 from workbench.schedule.html import nest_table

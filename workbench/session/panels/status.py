@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench import markup as m
-from workbench.codegen import require_runnable
+from workbench.codegen.backend import require_runnable
 from workbench.runtime.machine.above_roofline import MARK, marked
 from workbench.session import registry as declare
 from workbench.session.measurement import faster_than_peak as above

@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench import markup as m
 from workbench.arguments import is_a, whole
-from workbench.codegen import require_runnable
+from workbench.codegen.backend import require_runnable
 from workbench.errors import UsageError
 from workbench.log.reader import COLUMNS
 from workbench.log.record import Record

@@ -176,7 +176,7 @@ def introduce(target: str) -> dict[str, Any]:
         for, in a target's text form, for one thread; ``cores`` that it may use; ``problem``, why it cannot measure for
         the target, empty when it can.
     """
-    from workbench.codegen import require_runnable
+    from workbench.codegen.backend import require_runnable
     from workbench.target import Target
 
     problem = ""

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from workbench.arguments import elements, is_a, known_options, whole
-from workbench.codegen import require_runnable
+from workbench.codegen.backend import require_runnable
 from workbench.errors import UsageError
 from workbench.files import is_json_file
 from workbench.host import usable_threads
