@@ -16,7 +16,7 @@ from workbench.ir.func import Constraint
 from workbench.registry import summary
 from workbench.schedule import Hole, Schedule
 from workbench.search import SEARCHES, Search, SearchOptions, make_search, strategy
-from workbench.search.batch_selection import MOST_DOUBT, doubt_of, drift
+from workbench.search.batch_selection import Doubt, doubt_of, drift
 from workbench.space.space import make_space, space_from_schedule
 from workbench.space.variant import Variant
 from workbench.target import Target
@@ -420,7 +420,7 @@ def test_doubt_grows_while_nothing_is_gained(conv):
         search.tell([(c, SimpleNamespace(status="ok", ms=1.0)) for c in search.ask(12)])
         doubts.append(doubt_of(search.history))
     assert doubts == sorted(doubts)
-    assert doubts[-1] == MOST_DOUBT > 3 * doubts[0]
+    assert doubts[-1] == Doubt.MOST > 3 * doubts[0]
 
 
 def test_what_lost_a_comparison_is_not_built_upon(conv):

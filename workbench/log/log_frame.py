@@ -15,9 +15,10 @@ from workbench.log.weighted_latency import shares
 MAIN = ("trial", "task", "status", "latency_ms", "gflops", "origin", "elapsed_s", "error")
 """Columns that are shown."""
 
+_ENDS, _TASKS = 5, 20
+"""Trials at each end, and tasks, that are shown: a screen."""
+
 _NEEDED = {*MAIN, "task_key", "weight"}
-_ENDS = 5
-_TASKS = 20
 
 
 class LogFrame(pandas.DataFrame):

@@ -42,7 +42,7 @@ COLUMNS: tuple[str, ...] = (
 
 
 DEEPEST = 100
-"""Lists and objects that may stand in each other."""
+"""Lists and objects that may stand in each other. Chosen: below the depth that Python's JSON can write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +133,7 @@ def reason_of(error: OSError | ValueError) -> str:
 
 
 _HEAD = 4096
-"""Bytes of a file that are looked at to tell whose log it is. Chosen: comments may come first."""
+"""Bytes of a file that are looked at to tell whose log it is; comments may come first. Chosen."""
 
 
 def iter_log(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | str]:

@@ -22,7 +22,7 @@ SCHEMA = 1
 
 COSTS_KEPT = 100
 """Repeats that a record keeps; a kernel of some nanoseconds is repeated thousands of times. The latency and the spread
-are those of all repeats."""
+are those of all repeats. Chosen."""
 
 CONDITIONS = ("constants in memory", "constants shared", "flushed")
 """States of the caches that rank before all others, in this order; see `Record.warmth`."""

@@ -135,7 +135,7 @@ def measurement_of(record: Record) -> Measurement:
     )
 
 
-#: By so much of themselves the repeats of a log differ from what they were.
+#: By so much of themselves the repeats of a log differ from what they were. Computed: six digits are written.
 _ROUNDED = 1e-5
 
 

@@ -8,6 +8,8 @@ from typing import Any
 from workbench import markup as m
 
 TASK_ROWS = 40
+"""Tasks that a table shows: a screen."""
+
 _COLUMNS = (
     m.Column("#", number=True),
     m.Column("Task"),

@@ -67,9 +67,6 @@ class Candidate:
     model: str | None = None
 
 
-#: Rounds of a log that are told to the model one by one.
-EXACT_ROUNDS = 64
-
 #: A candidate and its features, as strategies return them.
 Proposal = tuple[Candidate, NDArray[np.float32]]
 
@@ -116,6 +113,8 @@ class Search:
 
     name: ClassVar[str] = "search"
     learns: ClassVar[bool] = True
+    #: Rounds of a log that are told to the model one by one; of more, a resumed run would wait for seconds. Chosen.
+    EXACT_ROUNDS: ClassVar[int] = 64
 
     def __init__(
         self, task: Any, space: Space, model: CostModel, seed: int = 0, options: SearchOptions | None = None
@@ -189,7 +188,7 @@ class Search:
             return
         # Rounds one by one make the model that there was; many of them would take too long, and what other tasks
         # have told it meanwhile is not known here.
-        exact = len(batches) <= EXACT_ROUNDS and not getattr(self.model, "own_rows", 0)
+        exact = len(batches) <= self.EXACT_ROUNDS and not getattr(self.model, "own_rows", 0)
         for batch in batches if exact else [trials]:
             speeds = [self._speed(t.latency_ms) for t in batch]
             self.model.update(self._task.key, np.stack([t.x for t in batch]), np.array(speeds))

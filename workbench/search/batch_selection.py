@@ -18,13 +18,21 @@ if TYPE_CHECKING:
 _SIGNATURE = ("main.accumulators", "main.vector", "main.fma", "main.tasks", "main.bodies_per_visit")
 
 
-#: How far the model may be off for a whole variant, in log2, before any of it was measured; at most, after long times
-#: without a gain.
-DOUBT, MOST_DOUBT = 0.15, 0.6
-#: Trials without a gain after which the doubt is twice as large; it is a gain to be faster by `GAIN` in log2.
-STALL, GAIN = 32, 0.005
-#: What a failed trial counts as: so much slower than expected, in log2.
-FAILED = 2.0
+class Doubt:
+    """How far the model may be off for a whole variant, in log2 of speed.
+
+    Chosen; ``bench_search.py --replay`` tells what comes of it. With less doubt a search stays in the variant that the
+    model likes, with more it measures all of them.
+    """
+
+    #: Before any of the variant was measured, and at most, after long times without a gain.
+    FIRST, MOST = 0.15, 0.6
+    #: Trials without a gain after which the doubt is twice as large.
+    STALL = 32
+    #: It is a gain to be faster by so much, in log2: a third of a per cent.
+    GAIN = 0.005
+    #: What a failed trial counts as: so much slower than expected, in log2.
+    FAILED = 2.0
 
 
 def drift(search: Search, draws: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -43,7 +51,7 @@ def drift(search: Search, draws: int, rng: np.random.Generator) -> NDArray[np.fl
         told = np.array([speed for found in parts.values() for _, speed in found])
         off = told - search.model.predict(np.stack([x for found in parts.values() for x, _ in found]))
         level = np.median(off[np.isfinite(off)]) if np.isfinite(off).any() else 0.0
-        off = np.clip(np.where(np.isfinite(off), off - level, -FAILED), -FAILED, FAILED)
+        off = np.clip(np.where(np.isfinite(off), off - level, -Doubt.FAILED), -Doubt.FAILED, Doubt.FAILED)
         for v in parts:
             n = int((owner == v).sum())
             mean[v] = off[owner == v].sum() / (n + 2)
@@ -55,7 +63,7 @@ def drift(search: Search, draws: int, rng: np.random.Generator) -> NDArray[np.fl
 
 def doubt_of(history: History) -> float:
     """How far the model may be off for a variant that was not tried; more, the longer there was no gain."""
-    return min(MOST_DOUBT, DOUBT * (1.0 + history.since_gain(GAIN) / STALL))
+    return min(Doubt.MOST, Doubt.FIRST * (1.0 + history.since_gain(Doubt.GAIN) / Doubt.STALL))
 
 
 def candidates(rows: Rows, score: Scores, n: int) -> Ints:

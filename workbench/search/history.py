@@ -6,18 +6,12 @@ import bisect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.cost_model import HeldOut, Quality
-
-#: Measured programs that are kept.
-KEPT = 256
-#: Rounds that the quality of predictions is judged by.
-ROUNDS = 8
-#: Trials of each variant that tell how far the model is off there.
-RECENT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +42,13 @@ class History:
         Program that lost a comparison -> the one that won it.
     """
 
+    #: Fastest rows that are kept: more than any strategy asks for. Chosen, not measured.
+    KEPT: ClassVar[int] = 256
+    #: Last rounds that the quality of predictions is judged by: the model of earlier ones was another. Chosen.
+    ROUNDS: ClassVar[int] = 8
+    #: Last trials of each variant that tell how far the model is off there. Chosen, not measured.
+    RECENT: ClassVar[int] = 8
+
     count: int = 0
     best: list[Best] = field(default_factory=list)
     _speeds: list[float] = field(default_factory=list)
@@ -61,10 +62,10 @@ class History:
         self.count += 1
         self._speeds.append(speed)
         self.trials[variant] = self.trials.get(variant, 0) + 1
-        self.recent[variant] = [*self.recent.get(variant, [])[1 - RECENT :], (x, speed)]
+        self.recent[variant] = [*self.recent.get(variant, [])[1 - self.RECENT :], (x, speed)]
         if variant >= 0 and math.isfinite(speed):
             bisect.insort(self.best, Best(speed, variant, row, number), key=lambda b: (-b.speed, b.number))
-            del self.best[KEPT:]
+            del self.best[self.KEPT :]
 
     def round(self, predicted: Sequence[float], speeds: Sequence[float]) -> None:
         """Take one round: scores from before the measurement, and speeds (NaN for what is missing)."""
@@ -98,4 +99,4 @@ class History:
     @property
     def quality(self) -> Quality:
         """How well predictions were confirmed."""
-        return self._held_out.quality(last=ROUNDS)
+        return self._held_out.quality(last=self.ROUNDS)

@@ -33,12 +33,17 @@ if TYPE_CHECKING:
     from workbench.space.space import Space
     from workbench.space.variant import Variant
 
-#: Less alike traces say nothing about a variant, unless they give numbers for half of its groups of holes.
-LEAST_ALIKE = 0.4
-#: Combinations of nearby factorisations that are looked at when the nearest ones break a limit.
-COMBINATIONS = 20_000
-#: How much the distance of a vector width, of an inner factor and of the outermost factor counts.
-VECTOR, INNER, OUTERMOST = 16.0, 1.0, 0.25
+
+class Nearness:
+    """When a row of a space is near to a schedule. Chosen, not measured; `test_seeds` shows what comes of it."""
+
+    #: Share of steps that traces have in common: less alike ones say nothing about a variant, unless they give numbers
+    #: for half of its groups of holes.
+    LEAST_ALIKE = 0.4
+    #: Combinations of nearby factorisations that are looked at when the nearest ones break a limit: some milliseconds.
+    COMBINATIONS = 20_000
+    #: What a doubling of a vector width, of an inner factor and of the outermost factor counts as a distance.
+    VECTOR, INNER, OUTERMOST = 16.0, 1.0, 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +198,7 @@ def _nearest(steps: Sequence[Step], space: Space, origin: str, parent: str | Non
         wishes = wanted(steps, variant.schedule.to_json())
         groups = variant.sampler.domain.groups
         told = sum(bool(set(g.holes) & wishes.keys()) for g in groups)
-        if likeness < LEAST_ALIKE and (not told or 2 * told < len(groups)):
+        if likeness < Nearness.LEAST_ALIKE and (not told or 2 * told < len(groups)):
             continue
         found = _nearest_row(variant.sampler, wishes)
         if found is not None and (best is None or found[1] < best.distance):
@@ -214,7 +219,7 @@ def _nearest_row(sampler: Sampler, wishes: Mapping[str, int]) -> tuple[Picks, fl
         return None
     costs = [_cost(g, wishes) for g in groups]
     orders = [np.argsort(c, kind="stable") for c in costs]
-    width = max(1, int(COMBINATIONS ** (1.0 / len(groups))))
+    width = max(1, int(Nearness.COMBINATIONS ** (1.0 / len(groups))))
     near = [o[:width] for o in orders]
     rows = np.stack([m.ravel() for m in np.meshgrid(*near, indexing="ij")], axis=1)
     if not (ok := sampler.mask(rows)).any():
@@ -234,7 +239,8 @@ def _cost(group: Group, wishes: Mapping[str, int]) -> NDArray[np.float64]:
     last = len(group.holes) - 1
     for k, hole in enumerate(group.holes):
         if hole in wishes:
-            weight = INNER if group.extent is None else VECTOR if k == last else OUTERMOST if k == 0 else INNER
+            inner = group.extent is None or 0 < k < last
+            weight = Nearness.INNER if inner else Nearness.VECTOR if k == last else Nearness.OUTERMOST
             out += weight * np.abs(np.log2(np.maximum(1, group.table[:, k])) - np.log2(max(1, wishes[hole])))
     return out
 

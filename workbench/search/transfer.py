@@ -22,12 +22,9 @@ if TYPE_CHECKING:
     from workbench.space.space import Space
     from workbench.space.variant import Variant
 
-#: Records of one task and machine that are looked at, the fastest half of them and some of all the others.
-MOST = 512
-
 
 def facts(
-    records: Iterable[Record], spaces: Mapping[str, Space], most: int = MOST
+    records: Iterable[Record], spaces: Mapping[str, Space], most: int = 512
 ) -> dict[str, tuple[NDArray[np.float32], NDArray[np.float64]]]:
     """Features and speeds of recorded trials, as a cost model's `warm_start` takes them.
 
@@ -39,7 +36,7 @@ def facts(
         Task key -> a space of that task. Records of other tasks are left out: without the task's function nothing is
         known about their loops.
     most : int
-        Records of each group at most.
+        Records of each group at most: the fastest half, and the others evenly. Chosen, not measured.
 
     Returns
     -------

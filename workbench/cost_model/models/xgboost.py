@@ -6,7 +6,7 @@ import contextlib
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,20 +25,6 @@ from workbench.cost_model.model_file import (
 from workbench.cost_model.models.untrained import AnalyticModel, analytic_terms, constants_in
 from workbench.machine_model.features import COLUMNS, INDEX, VERSION
 from workbench.machine_model.machine_parameters import Machine
-
-#: Fewer rows teach nothing.
-MINIMUM_ROWS = 8
-#: Trees of a model that was trained anew, and those that a small step adds to it.
-ROUNDS, STEP_ROUNDS = 60, 6
-#: A model is trained anew when the rows of its own run have grown by this share; in between, small steps add trees.
-GROWTH = 0.06
-#: Rows of a small step: the newest of the task, and as many of all others.
-WINDOW = 128
-#: New rows before a model of many learns from them, as a share of the rows of its own run. A training from scratch
-#: waits for such a share of all rows: the more there are, the longer it takes, whoever measured them.
-SHARE = 0.01
-#: Weight of rows that came from other runs; of the task's slowest rows against its fastest.
-FOREIGN, SLOW = 0.5, 0.3
 
 
 @dataclass(slots=True)
@@ -65,6 +51,9 @@ class XGBoostModel(Saved):
     place now and then (`GROWTH`); between, some trees for the newest rows are added, so that a round of trials costs
     a few hundredths of a second however many have gone before.
 
+    How often it learns follows from what that costs (`bench_search.py --overhead`): 0.3 s for 10,000 rows. The other
+    numbers, like those in `boosted_trees.OPTIONS`, were chosen; ``bench_model.py evaluate`` tells what comes of them.
+
     Several searches may share a model, from any threads: one learns at a time, and all ask the trees that there are.
 
     Parameters
@@ -78,7 +67,22 @@ class XGBoostModel(Saved):
         New rows before anything is learned from them (any, while there are fewer than 64).
     """
 
-    def __init__(self, seed: int = 0, machine: Machine | None = None, rounds: int = ROUNDS, every: int = 12) -> None:
+    #: Rows of which at least a model is made: fewer teach nothing.
+    MINIMUM_ROWS: ClassVar[int] = 8
+    #: Trees of a model that was trained anew, and those that a small step adds to it.
+    TREES: ClassVar[int] = 60
+    STEP_TREES: ClassVar[int] = 6
+    #: Share by which the rows of its own run have to grow before a model is trained anew; in between, small steps.
+    GROWTH: ClassVar[float] = 0.06
+    #: Rows of a small step: the newest of the task, and as many of all others.
+    WINDOW: ClassVar[int] = 128
+    #: New rows before a model of many learns from them, as a share of the rows of its own run. A training from scratch
+    #: waits for such a share of all rows: the more there are, the longer it takes, whoever measured them.
+    SHARE: ClassVar[float] = 0.01
+    #: Weight of rows that came from other runs.
+    FOREIGN: ClassVar[float] = 0.5
+
+    def __init__(self, seed: int = 0, machine: Machine | None = None, rounds: int = TREES, every: int = 12) -> None:
         self._seed, self._rounds, self._every = seed_of(seed), rounds, every
         self._estimate = AnalyticModel(seed, machine)
         self._tasks: dict[str, _Measured] = {}
@@ -143,7 +147,7 @@ class XGBoostModel(Saved):
             if task not in self._recent:
                 self._recent.append(task)
             fresh = self._rows - self._seen_rows
-            if fresh >= max(self._every, SHARE * self._own_rows) or (self._rows < 64 and fresh > 0):
+            if fresh >= max(self._every, self.SHARE * self._own_rows) or (self._rows < 64 and fresh > 0):
                 self._learn()
 
     def warm_start(self, rows: Rows) -> None:
@@ -151,7 +155,7 @@ class XGBoostModel(Saved):
         with self._learning:
             self._warm_starts += 1
             for task, (x, speed) in rows.items():
-                self._take(f"{task}@{self._warm_starts}", x, speed, FOREIGN)
+                self._take(f"{task}@{self._warm_starts}", x, speed, self.FOREIGN)
             if self._rows > self._seen_rows:
                 self._train()
 
@@ -181,14 +185,14 @@ class XGBoostModel(Saved):
     def _learn(self) -> None:
         grown = self._rows - self._trained_rows
         own = self._own_rows - grown  # a warm start trains, so whatever came since is of this run
-        if self._trees is None or grown >= max(self._every, GROWTH * own, SHARE * self._rows):
+        if self._trees is None or grown >= max(self._every, self.GROWTH * own, self.SHARE * self._rows):
             self._train()
         else:
             self._step()
 
     def _train(self) -> None:
         x, y, w = training_set([(*m.whole(), m.weight) for m in self._tasks.values()])
-        if len(x) < MINIMUM_ROWS:
+        if len(x) < self.MINIMUM_ROWS:
             return
         self._trees = Trees.grown(x, y, w, self._rounds, self._seed, self._rows, None)
         self._trained_rows = self._rows
@@ -198,14 +202,14 @@ class XGBoostModel(Saved):
         """Add trees for the newest rows, and as many others so that what is known is not forgotten."""
         rng = np.random.default_rng([self._seed, self._rows])
         sets = [training_set([(*m.whole(), m.weight)]) for m in self._tasks.values()]
-        new = [tuple(a[-WINDOW:] for a in s) for t, s in zip(self._tasks, sets, strict=True) if t in self._recent]
+        new = [tuple(a[-self.WINDOW :] for a in s) for t, s in zip(self._tasks, sets, strict=True) if t in self._recent]
         x, y, w = (np.concatenate([s[k] for s in sets]) for k in range(3))
         if not len(x):
             return  # nothing has worked so far: nothing to compare with
-        others = rng.choice(len(x), min(WINDOW, len(x)), replace=False)
+        others = rng.choice(len(x), min(self.WINDOW, len(x)), replace=False)
         parts = [*new, (x[others], y[others], w[others])]
         x, y, w = (np.concatenate([p[k] for p in parts]) for k in range(3))
-        self._trees = Trees.grown(x, y, w, STEP_ROUNDS, self._seed, self._rows, self._trees)
+        self._trees = Trees.grown(x, y, w, self.STEP_TREES, self._seed, self._rows, self._trees)
         self._recent.clear()
 
     # ---- files ----
@@ -276,6 +280,10 @@ def _warm_up() -> None:
         warm_up()
 
 
+SLOWEST = 0.3
+"""Weight of a task's slowest rows against its fastest: the model has to tell the fast ones apart. Chosen."""
+
+
 def training_set(tasks: Sequence[tuple[Matrix, Scores, float]]) -> tuple[Matrix, Scores, Scores]:
     """Rows, labels and weights over all tasks: measured minus estimated log2 speed, centred per task.
 
@@ -291,7 +299,7 @@ def training_set(tasks: Sequence[tuple[Matrix, Scores, float]]) -> tuple[Matrix,
         xs.append(x)
         ys.append(np.clip(y - np.median(y[ok]), -4.0, 4.0))
         closeness = np.exp2(filled - filled.max())
-        ws.append(weight * (SLOW + (1.0 - SLOW) * closeness))
+        ws.append(weight * (SLOWEST + (1.0 - SLOWEST) * closeness))
     if not xs:
         return np.zeros((0, len(COLUMNS)), np.float32), np.zeros(0), np.zeros(0)
     return np.concatenate(xs), np.concatenate(ys), np.concatenate(ws)

@@ -11,7 +11,7 @@ from workbench.log.lines import Comparison
 from workbench.log.record import Record
 
 AGREES = 1.05
-"""A time is borne out by another one that is at most so many times as long."""
+"""A time is borne out by another one that is at most so many times as long. Chosen; ``docs/ledger.md`` has examples."""
 
 Sure: TypeAlias = Literal["compared", "again", "once", "disturbed"]
 """How a number is known: its trial won a comparison, was timed several times, once, or never undisturbed."""

@@ -9,23 +9,23 @@ from workbench.search.batch_selection import diverse
 from workbench.search.registry import strategy
 from workbench.search.rows import distinct
 
-#: Trials after which other starting points are drawn.
-EPOCH = 512
-#: Programs of a first sample that are measured to find where to start.
-START = 16
-#: Measured programs from which it descends before other starting points are tried.
-CENTRES = 16
-
 
 @strategy("descent")
 class DescentSearch(Search):
     """Measures the neighbours of the fastest program, one group of holes changed; at an optimum, those of the next."""
 
+    #: Trials after which other starting points are drawn. Chosen, not measured.
+    EPOCH = 512
+    #: Programs of a first sample that are measured to find where to start. Chosen, not measured.
+    START = 16
+    #: Measured programs from which it descends before other starting points are tried. Chosen, not measured.
+    CENTRES = 16
+
     def _propose(self, n: int, rng: np.random.Generator) -> list[Proposal]:
         lucky = int(rng.binomial(n, self.epsilon)) if self.history.count else 0
-        out = polish(self, n - lucky, CENTRES) if self.history.count >= START else []
+        out = polish(self, n - lucky, self.CENTRES) if self.history.count >= self.START else []
         taken = np.array([number(c.key) for c, _ in out], np.uint64)
-        rows = self.sample(EPOCH)
+        rows = self.sample(self.EPOCH)
         rows = rows.take(distinct(rows.keys, np.concatenate([self.known_keys(), taken])))
         score = self.score(rows)
         order = np.argsort(-score, kind="stable")

@@ -20,25 +20,12 @@ from numpy.typing import NDArray
 
 from workbench.cost_model import Scores
 from workbench.search.base import Proposal, Search, number
-from workbench.search.batch_selection import GAIN, STALL, candidates, diverse, drift
+from workbench.search.batch_selection import Doubt, candidates, diverse, drift
 from workbench.search.registry import strategy
 from workbench.search.rows import CROSSED, DRAWN, Ints, Rows, distinct
 from workbench.search.strategies.descent import polish
 from workbench.space.program_keys import Keys
 from workbench.space.sampling import Picks
-
-#: Trials after which another sample of the space is drawn.
-EPOCH = 512
-#: Measured programs, and rows of the sample, that children come from.
-MEASURED, ELITE = 24, 64
-#: Measured programs whose neighbours are polished, and the share of a batch that they get.
-CENTRES, POLISHED = 24, 0.4
-#: Their share once `STALL` trials made no gain.
-STALLED = 0.6
-#: How much resemblance counts in the first batch, where the model is all there is.
-FIRST = 0.5
-#: Variants that one generation breeds at most: each costs as much as a hundred rows.
-BRED_VARIANTS = 3
 
 
 @dataclass(slots=True)
@@ -53,11 +40,28 @@ class _Parents:
 
 @strategy("evolutionary")
 class EvolutionarySearch(Search):
-    """Breeds rows by mutation and crossover and measures those that the model likes best."""
+    """Breeds rows by mutation and crossover and measures those that the model likes best.
+
+    Replays of measured spaces (``bench_search.py --replay``) showed that the first batch is better not bred, and that a
+    good part of each goes to neighbours of the fastest. The numbers themselves were chosen.
+    """
+
+    #: Trials after which another sample of the space is drawn: sooner forgets what was scored, later sees less.
+    EPOCH = 512
+    #: Measured programs, and rows of the sample, that children come from.
+    MEASURED, ELITE = 24, 64
+    #: Measured programs whose neighbours are measured.
+    CENTRES = 24
+    #: Share of a batch that these neighbours get, and their share once `Doubt.STALL` trials made no gain.
+    POLISHED, STALLED = 0.4, 0.6
+    #: How much resemblance counts in the first batch, where the model is all there is.
+    FIRST = 0.5
+    #: Variants that one generation breeds at most: each costs as much time as a hundred rows.
+    BRED_VARIANTS = 3
 
     def _propose(self, n: int, rng: np.random.Generator) -> list[Proposal]:
         known = self.known_keys()
-        sample = self.sample(EPOCH)
+        sample = self.sample(self.EPOCH)
         rows = sample.take(distinct(sample.keys, known))
         score = self.score(rows)
         for _ in range(self.options.generations if self.history.best else 0):
@@ -66,7 +70,7 @@ class EvolutionarySearch(Search):
                 rows = Rows.join([rows, children])
                 score = np.concatenate([score, self.model.predict(children.x)])
         lucky = int(rng.binomial(n, self.epsilon)) if self.history.count else 0
-        polished = polish(self, self._polished(n - lucky), CENTRES)
+        polished = polish(self, self._polished(n - lucky), self.CENTRES)
         chosen = self._choose(n - len(polished), lucky, rows, score, polished, rng)
         if len(chosen) + len(polished) < n:
             chosen += self.leftovers(n - len(chosen) - len(polished), [*chosen, *polished], rng)
@@ -81,7 +85,7 @@ class EvolutionarySearch(Search):
             return None
         first = rng.choice(len(parents.keys), count, p=parents.weight)
         mass = np.bincount(parents.owner[first], minlength=len(self.field.variants))
-        kept = np.argsort(-mass, kind="stable")[:BRED_VARIANTS]
+        kept = np.argsort(-mass, kind="stable")[: self.BRED_VARIANTS]
         first = first[np.isin(parents.owner[first], kept)]
         second = self._mates(parents, first, rng)
         owner = parents.owner[first]
@@ -97,8 +101,8 @@ class EvolutionarySearch(Search):
 
     def _parents(self, rows: Rows, score: Scores) -> _Parents:
         """Half of the children come from what was measured to be fast, half from what the model believes to be."""
-        elite = np.argsort(-score, kind="stable")[:ELITE]
-        measured = self.placed(MEASURED)
+        elite = np.argsort(-score, kind="stable")[: self.ELITE]
+        measured = self.placed(self.MEASURED)
         owner = np.concatenate([rows.owner[elite], np.array([b.variant for b, _ in measured], np.int64)])
         picks = np.concatenate([rows.picks[elite], *[p[None] for _, p in measured]])
         keys = np.concatenate([rows.keys[elite], np.array([b.number for b, _ in measured], np.uint64)])
@@ -118,8 +122,8 @@ class EvolutionarySearch(Search):
 
     def _polished(self, n: int) -> int:
         """How many of `n` proposals that are not drawn at random are neighbours of the fastest programs."""
-        stalled = self.history.since_gain(GAIN) >= STALL
-        return round(n * (STALLED if stalled else POLISHED)) if self.history.best else 0
+        stalled = self.history.since_gain(Doubt.GAIN) >= Doubt.STALL
+        return round(n * (self.STALLED if stalled else self.POLISHED)) if self.history.best else 0
 
     def _choose(
         self, n: int, lucky: int, rows: Rows, score: Scores, polished: list[Proposal], rng: np.random.Generator
@@ -133,7 +137,7 @@ class EvolutionarySearch(Search):
         if self.history.best:
             picked = diverse(chance, rows, score, n - lucky, 0.4, drift(self, max(1, n - lucky), rng))
         else:
-            picked = diverse(chance, rows, score, n - lucky, FIRST)
+            picked = diverse(chance, rows, score, n - lucky, self.FIRST)
         out = [self.candidate(rows, i, _origin(rows, i), float(score[i])) for i in picked]
         rest = np.setdiff1d(order[: max(64, len(order) // 4)], picked)
         if lucky and len(rest):

@@ -10,15 +10,14 @@ from workbench.search.registry import strategy
 from workbench.search.rows import Ints, Rows, distinct
 from workbench.space.sampling import Picks
 
-#: Rows that are drawn to find out which share of a variant's rows is legal.
-PROBES = 4096
-
 
 @strategy("random")
 class RandomSearch(Search):
     """Draws rows uniformly from all legal rows of all variants; the same checks, no model."""
 
     learns = False
+    #: Rows of a variant that are drawn to estimate which share of them is legal. Computed: within 2 %.
+    PROBES = 4096
 
     def _propose(self, n: int, rng: np.random.Generator) -> list[Proposal]:
         known, share = self.known_keys(), self._shares()
@@ -49,7 +48,7 @@ class RandomSearch(Search):
 
         def work() -> NDArray[np.float64]:
             rng = np.random.default_rng(0)
-            legal = np.array([v.sampler.size * v.sampler.legal_share(PROBES, rng) for v in self.field.live])
+            legal = np.array([v.sampler.size * v.sampler.legal_share(self.PROBES, rng) for v in self.field.live])
             return legal / legal.sum() if legal.sum() else legal
 
         return self.remembered("shares", 0, work)

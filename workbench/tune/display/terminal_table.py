@@ -12,18 +12,18 @@ from workbench.log.lines import NetworkTime
 from workbench.tune.state.events import FINAL, Snapshot, TaskRow
 from workbench.tune.state.run_end import end_word
 
-PLAIN_WIDTH = 120
-"""Columns of a table that goes to a file or a pipe."""
 
-_MIN_NAME = 12
-_FIXED = 58
-"""Characters of a line that are not the task's name."""
+class Width:
+    """Characters of a line of the table; they follow from the columns in `render_table`."""
 
-_SURE = 32
-"""Characters that spread and confidence take behind the state, where there is room."""
-
-_RATE = 11
-"""Of these, the ones of the GFLOP/s column, which a narrow terminal goes without."""
+    #: Of a table that goes to a file or a pipe. Chosen.
+    PLAIN = 120
+    #: Of the shortest name of a task that says anything. Chosen.
+    NAME = 12
+    #: Of all that is not the name; of these, of the GFLOP/s column, which a narrow terminal goes without.
+    FIXED, RATE = 58, 11
+    #: Of spread and confidence behind the state, where there is room.
+    SURE = 32
 
 
 def render_table(snapshot: Snapshot, width: int = 100, height: int | None = None) -> list[str]:
@@ -38,14 +38,14 @@ def render_table(snapshot: Snapshot, width: int = 100, height: int | None = None
     """
     rows, hidden = _choose_rows(snapshot, height)
     longest = max([len(_label(r)) for r in rows] + [len("Task")])
-    rate = width >= _FIXED + _MIN_NAME
-    name = max(_MIN_NAME, min(longest, width - _FIXED + (0 if rate else _RATE)))
+    rate = width >= Width.FIXED + Width.NAME
+    name = max(Width.NAME, min(longest, width - Width.FIXED + (0 if rate else Width.RATE)))
     speed, rule = (f"{'GFLOP/s':>8} | ", f"{'-' * 8}-+-") if rate else ("", "")
     lines = [
         f"{'ID':>4} | {'Task':<{name}} | {'Latency (ms)':>12} | {speed}{'Trials':>6} | State",
         f"{'-' * 4}-+-{'-' * name}-+-{'-' * 12}-+-{rule}{'-' * 6}-+----------",
     ]
-    sure = width >= _FIXED + name + _SURE
+    sure = width >= Width.FIXED + name + Width.SURE
     lines += [_line(row, name, rate, sure) for row in rows]
     if hidden:
         lines.append(f"{'':>4} | … and {hidden} more tasks")
@@ -191,7 +191,7 @@ class TableDisplay:
         if self.live:
             self._draw(snapshot)
         else:
-            self._stream.write("\n".join(render_table(snapshot, PLAIN_WIDTH)) + "\n")
+            self._stream.write("\n".join(render_table(snapshot, Width.PLAIN)) + "\n")
         self._drawn = 0
         self._stream.flush()
 

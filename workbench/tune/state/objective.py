@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workbench.tune.state.task_scheduler import TaskLike
 
 _STEP = 1e-3
-"""Relative change of one latency from which the slope is taken."""
+"""Relative change of one latency from which the slope is taken. Chosen: above the rounding of an objective."""
 
 
 class Goal:
