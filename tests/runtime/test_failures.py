@@ -69,7 +69,7 @@ def test_whatever_happens_in_a_builder_is_a_build_error(local, func, said):
 
 def test_what_was_killed_from_outside_is_done_again(local):
     assert local.measure(candidate(new())).ok
-    for worker in local._crew.workers:
+    for worker in local._helpers.workers:
         os.kill(worker.pid, signal.SIGKILL)
     results = dict(local.measure_many(candidate(new()) for _ in range(3)))
     assert [results[i].status for i in range(3)] == ["ok"] * 3
@@ -111,7 +111,7 @@ def test_fifty_kills_at_random_moments(threads):
             progress.wait(10.0)  # or all time goes into starting workers
             progress.clear()
             time.sleep(rng.uniform(0.0, 0.1))
-            pids = [w.pid for w in runner._crew.workers if w.ready and w.pid]
+            pids = [w.pid for w in runner._helpers.workers if w.ready and w.pid]
             if pids:
                 os.kill(rng.choice(pids), signal.SIGKILL)
                 kills += 1

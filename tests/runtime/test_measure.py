@@ -229,7 +229,7 @@ def test_the_reference_is_computed_while_the_first_candidates_are_built(local, m
 
 def test_one_time_that_cannot_be_makes_no_other_candidate_hopeless(local):
     item = candidate(key="with an impossible time")
-    crew, batch = local._crew, Batch(iter([]), MeasureOptions())
+    crew, batch = local._helpers, Batch(iter([]), MeasureOptions())
     shift = Shift(crew, batch)
     shift._judge(Trial(0, item), Measurement(status="ok", costs_ms=(1e-9, 1.0, 1.0)))
     assert crew.best_ms[shift._condition(item)] == 1.0
@@ -312,7 +312,7 @@ def test_a_hang_is_a_timeout(monkeypatch):
 def test_workers_go_with_a_forgotten_runner():
     local = LocalRunner(Target.host(1), builders=1)
     assert local.measure(candidate()).ok
-    pids = [w.pid for w in local._crew.workers]
+    pids = [w.pid for w in local._helpers.workers]
     with local._lock:  # the thread behind the measurement has let go
         pass
     del local

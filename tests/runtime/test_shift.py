@@ -177,7 +177,7 @@ def test_what_an_earlier_batch_left_is_swept():
 
 def test_a_cancel_that_meets_the_end_of_a_batch_leaves_no_killed_worker_to_the_next(monkeypatch):
     local = LocalRunner(Target.host(1), builders=1)
-    local._crew = crew_of()
+    local._helpers = crew_of()
     stand_down, met = Crew.stand_down, threading.Event()
 
     def late(crew):
@@ -193,7 +193,7 @@ def test_a_cancel_that_meets_the_end_of_a_batch_leaves_no_killed_worker_to_the_n
         pass
     assert met.is_set()
     assert local.measure(item).ok
-    local._crew = crew_of()
+    local._helpers = crew_of()
 
 
 @pytest.mark.parametrize("what", ["dies", "hangs"])

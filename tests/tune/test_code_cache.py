@@ -270,7 +270,7 @@ def test_helpers_begin_while_functions_are_still_being_made():
     with kernel_builder.KernelBuilder(TARGET, helpers=1, expected=40) as builder:
         for n in range(12):
             builder.add(func(8 + n))
-        assert builder._crew is not None
+        assert builder._helpers is not None
 
         def shared() -> bool:
             builder._share(least=0)

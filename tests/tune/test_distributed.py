@@ -299,7 +299,7 @@ def test_a_kernel_is_checked_and_timed_in_a_process_of_the_cluster():
 def affinities():
     """In a worker: the hardware threads that each device's kernels may use."""
     crews = dask_worker._bench._crews.values()
-    return [os.sched_getaffinity(c._crew.runner.pid) for c in crews if c._crew.runner.pid]
+    return [os.sched_getaffinity(c._helpers.runner.pid) for c in crews if c._helpers.runner.pid]
 
 
 @pytest.mark.slow

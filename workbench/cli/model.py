@@ -106,7 +106,8 @@ def read_model(options: Namespace, output: Output, target: Target, shapes: dict[
 
     if options.fill_weights is None:
         return load_onnx(options.model, shapes)
-    from workbench.graph.seeded_weights import fill_weights, save_onnx
+    from workbench.graph.onnx.writer import save_onnx
+    from workbench.graph.seeded_weights import fill_weights
     from workbench.network.compile import execute
 
     output.say(f"Filling in weights (seed {options.fill_weights}) ...")

@@ -15,8 +15,11 @@ from workbench.graph.tasks import Task
 from workbench.ir.text.printer import to_text
 from workbench.schedule.html import interface, machine
 
+#: Rows of a table that a notebook shows; the rest is counted. Chosen for a screen of text.
 ROWS = 30
+#: Kinds of operators that a notebook names, the most frequent first; chosen for two lines of text.
 _OPERATORS = 12
+#: Kernels of a task that a notebook names; chosen for one line of text.
 _GROUPS = 6
 
 

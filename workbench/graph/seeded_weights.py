@@ -13,12 +13,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from workbench.arguments import path as as_path
 from workbench.errors import ModelError
 from workbench.graph.graph import Array, Graph
 from workbench.graph.onnx import load_onnx, read_model
@@ -30,6 +28,8 @@ if TYPE_CHECKING:
 
 Execute: TypeAlias = Callable[[Graph, Mapping[str, Array], Sequence[str]], Mapping[str, Array]]
 
+#: Standard deviation that the input of the last softmax is scaled to. Chosen: a few classes stand out, as in a trained
+#: network.
 LOGIT_STD = 2.0
 _ROLES = ("weight", "bias", "scale", "mean", "var")
 _BLANK = OpDef()
@@ -70,16 +70,6 @@ def fill_weights(
     work.calibrate_norms()
     work.scale_logits()
     return work.model()
-
-
-def save_onnx(model: onnx.ModelProto, path: str | os.PathLike[str]) -> None:
-    """Write a model; `ModelError` "model.unwritable" when that is not possible."""
-    try:
-        Path(as_path("path", path)).write_bytes(model.SerializeToString())
-    except OSError as e:
-        raise ModelError(
-            "model.unwritable", f"The model cannot be written to {str(path)!r}: {e.strerror}.", (str(path),)
-        ) from None
 
 
 class _Fill:

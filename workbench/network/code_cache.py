@@ -31,15 +31,16 @@ from workbench.locks import once
 from workbench.runtime.buffers import concrete_shape
 from workbench.target import Target, cache_dir
 
-#: Bytes that the entries may take together.
+#: Bytes that the entries may take together. Chosen: some thousands of kernels.
 LIMIT = 256 << 20
 
 _MAGIC = b"WBKERN1\n"
 #: Checksum of the key and of what follows, length of the symbol, workspace in all and per thread.
 _HEADER = struct.Struct("<8s32sIQQ")
-_CHECKED = 40
+#: Bytes of the header that the checksum does not cover: the magic word and itself.
+_CHECKED = 8 + 32
 _SUFFIX = ".kernel"
-#: What is left of a write that did not end goes after so many seconds.
+#: Seconds after which what is left of a write that did not end goes. Chosen: no write takes as long.
 _STALE_S = 3600.0
 #: Parts of the package whose code decides what machine code a function becomes.
 _SOURCES = ("architectures", "codegen", "intrinsics", "ir", "target.py", "host.py")

@@ -24,14 +24,15 @@ from workbench.runtime.workers.pipe import HELLO
 from workbench.runtime.workers.process import Event, Worker
 from workbench.target import Target
 
+#: Seconds that this process compiles alone: chosen as about what a helper takes to start.
 ALONE_S = 0.4
-"""So long, in seconds, this process compiles alone."""
 
+#: Kernels that must be left for helpers to be called in: for fewer the start does not pay. Chosen, not measured.
 WORTH_IT = 6
-"""Call in helpers only when more kernels than this are left."""
 
+#: Kernels that must have been compiled for helpers to be called in for functions that are still to come. Chosen, not
+#: measured.
 EARLY = 3
-"""Call in helpers for functions that are still to come when so many had to be compiled."""
 
 
 def build_kernels(
@@ -84,14 +85,14 @@ class KernelBuilder:
         self._results: dict[int, ObjectCode] = {}
         self._pending: deque[int] = deque()
         self._missed = 0
-        self._crew: _Crew | None = None
+        self._helpers: _Helpers | None = None
 
     def __enter__(self) -> KernelBuilder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._crew is not None:
-            self._crew.dismiss()
+        if self._helpers is not None:
+            self._helpers.dismiss()
 
     def add(self, func: Func) -> None:
         """Take a function; helpers that are there and idle begin with it."""
@@ -105,16 +106,16 @@ class KernelBuilder:
                 return
         self._pending.append(index)
         self._missed += 1
-        if self._crew is None and self._missed >= EARLY and self._expected - index > WORTH_IT:
+        if self._helpers is None and self._missed >= EARLY and self._expected - index > WORTH_IT:
             self._call_in()
         self._share(least=0)
 
     def codes(self) -> list[ObjectCode]:
         """Compile what is left, and return all code in the order of the functions."""
         began = time.monotonic()
-        while self._pending or (self._crew is not None and self._crew.busy):
+        while self._pending or (self._helpers is not None and self._helpers.busy):
             late = time.monotonic() - began > ALONE_S or self._at_once
-            if self._crew is None and late and len(self._pending) > WORTH_IT:
+            if self._helpers is None and late and len(self._pending) > WORTH_IT:
                 self._call_in()
             self._share(least=1)
             if self._pending:
@@ -126,14 +127,14 @@ class KernelBuilder:
 
     def _call_in(self) -> None:
         if self._count > 0:
-            self._crew = _Crew(self._count, self._target)
+            self._helpers = _Helpers(self._count, self._target)
 
     def _share(self, least: int) -> None:
         """Give idle helpers work, but for the last `least` functions, and take what they have finished."""
-        if self._crew is None:
+        if self._helpers is None:
             return
-        self._crew.hand_out(self._pending, self._funcs, least)
-        for index, code in self._crew.collect(self._funcs, wait=least > 0 and not self._pending).items():
+        self._helpers.hand_out(self._pending, self._funcs, least)
+        for index, code in self._helpers.collect(self._funcs, wait=least > 0 and not self._pending).items():
             self._done(index, code)
 
     def _done(self, index: int, code: ObjectCode) -> None:
@@ -142,7 +143,7 @@ class KernelBuilder:
             self._cache.put(self._keys[index], code)
 
 
-class _Crew:
+class _Helpers:
     """Builder processes that share the work."""
 
     def __init__(self, count: int, target: Target) -> None:

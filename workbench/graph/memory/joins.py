@@ -26,12 +26,12 @@ import numpy as np
 
 from workbench.graph.graph import Graph
 from workbench.graph.group import Group, Spot, gapless, restrided, row_major
-from workbench.graph.memory.lifetimes import most_alive
+from workbench.graph.memory.lifetimes import ALIGNMENT, most_alive
 from workbench.ir.expr import Load
 from workbench.ir.stmt import blocks
 
-LINE = 64
-#: Views may raise the most bytes that live at once by this part.
+#: Share of the most bytes alive at once by which views may raise them. Chosen, not measured: views save time and may
+#: cost memory.
 MORE = 0.125
 
 
@@ -148,7 +148,7 @@ class _Spots:
             return all(o in new or self._reshaped(t, o, spot, new, made=False) for o in g.outputs)
         if g.func is None or dense:
             return dense
-        return _is_concat(g) or self._run(t, spot) >= LINE
+        return _is_concat(g) or self._run(t, spot) >= ALIGNMENT
 
     def _reshaped(self, t: str, other: str, spot: Spot, new: dict[str, Spot], *, made: bool) -> bool:
         """Let a tensor of another shape lie where `t` is placed."""

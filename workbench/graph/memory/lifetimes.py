@@ -10,6 +10,8 @@ import numpy as np
 from workbench.graph.graph import Graph
 from workbench.graph.group import Group, Spot
 
+#: Bytes, a multiple of the line of every supported processor: each tensor of an arena begins at a multiple of it, so no
+#: two share a line.
 ALIGNMENT = 64
 
 

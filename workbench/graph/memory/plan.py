@@ -21,7 +21,8 @@ Kind: TypeAlias = Literal["input", "const", "output", "arena"]
 Reuses: TypeAlias = Mapping[int, Sequence[tuple[str, str]]]
 #: Position of a group, tensor that dies there, result that takes its place.
 Reused: TypeAlias = tuple[int, str, str]
-#: To keep memory for several tensors can make the arena larger: so many plans with one reuse less are looked at.
+#: Plans with one reuse less that are looked at, because keeping memory for several tensors can make the arena larger.
+#: Chosen, not measured; each is a placement.
 TRIES = 24
 
 

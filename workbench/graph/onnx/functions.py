@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 MAX_DEPTH = 8
 #: A call of a function of the model may make so many nodes.
 MAX_NODES = 1_000_000
-#: Weights above this many bytes are left out of the copy that the expansion works on.
+#: Bytes above which a weight is left out of the copy that the expansion works on. Chosen: shapes and axes, which the
+#: expansion reads, have fewer.
 _HEAVY = 4096
 
 

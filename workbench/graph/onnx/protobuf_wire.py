@@ -18,7 +18,7 @@ _FIELDS = {1: 0, 2: 2, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 14: 2, 20: 2, 25: 2, 
 
 #: Where the model's own file stands for the place of a weight; no path has this name.
 OWN = "\0"
-#: Weights of fewer bytes stay in the message.
+#: Bytes below which a weight stays in the message. Chosen: a page of memory.
 _HEAVY = 4096
 _GRAPH, _INITIALIZER = (7, 2), (5, 2)
 _DATA_TYPE, _RAW_DATA = (2, 0), (9, 2)

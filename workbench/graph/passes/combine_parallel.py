@@ -19,7 +19,8 @@ from workbench.graph.opdef import opdef
 from workbench.graph.passes.base import because, graph_pass
 from workbench.graph.passes.rules.rewriting import Site
 
-#: Widest result of a combined node, and least channels of a part of an image: a cache line of each pixel.
+#: Widest result of a combined node, and least channels of a part of an image: a line of the cache (64 bytes) of each
+#: pixel. The first was chosen.
 _WIDEST, _NARROWEST = 16384, 16
 
 

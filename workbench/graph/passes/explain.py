@@ -14,6 +14,7 @@ from workbench.legible import shown_legibly
 from workbench.markup import Drawn
 
 Kind = Literal["removed", "added", "changed"]
+#: Changes of a pass that its text lists; the rest is counted. Chosen for half a screen.
 _SHOWN = 12
 
 

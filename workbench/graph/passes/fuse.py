@@ -32,7 +32,7 @@ from workbench.graph.type_inference import make_call
 
 _EXIT = "<outputs>"
 
-#: Most operators of a kernel.
+#: Operators of a kernel, at most; from TVM (``relay.FuseOps.max_depth``). More would be too much code for a loop nest.
 MOST_OPERATORS = 256
 
 

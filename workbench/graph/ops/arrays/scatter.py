@@ -20,7 +20,8 @@ from workbench.graph.operator_call import Call
 from workbench.graph.ops.arrays.gather import counted
 from workbench.graph.ops.lowering import compute, lowest
 
-#: Most numbers that an element of the result looks at (on average), and the most comparisons of any nest.
+#: Most numbers that an element of the result looks at (on average), and most comparisons of a nest that looks at more.
+#: Chosen, not measured: beyond, a step in NumPy does it.
 MOST_LOOKS, MOST_COMPARISONS = 16, 1 << 18
 _NUMPY: dict[str, Any] = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 _JOIN: dict[str, Callable[[te.Value, te.Value], te.Value]] = {

@@ -28,7 +28,8 @@ from workbench.graph.ops.lowering import (
 )
 from workbench.te.conv_transpose import Phases
 
-#: Channels of the result below which phases are computed side by side.
+#: Channels of the result below which phases are computed side by side: fewer do not fill a vector of 16 bytes of
+#: float32.
 FEW = 4
 
 

@@ -18,13 +18,14 @@ from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.ops.nn.recurrent_activations import Activation, activations
 
-#: Recurrences of at most this many steps, both directions together, are unrolled: each is two kernels or three, and
+#: Steps, both directions together, up to which a recurrence is unrolled. Chosen: a step is two or three kernels, and
 #: some twenty nodes for every pass.
 MOST_STEPS = 64
 
 
 State = tuple[Array, ...]
-#: Matrices of at most this many rows are multiplied row by row.
+#: Rows up to which a matrix is multiplied row by row, in this thread. Chosen, not measured: others may be busy with the
+#: kernels before and after.
 MOST_ROWS = 512
 
 
