@@ -21,14 +21,15 @@ from workbench.schedule.nest_rewrites import fresh_names
 from workbench.schedule.primitive import Primitive, registry
 from workbench.target import Target
 
+#: Ways that are offered. Chosen by eye.
 MOST = 3
-"""Ways that are offered."""
 
+#: Times as long as the schedule as it is that a way may take by the estimate: nobody wants to be led into a worse one.
+#: Chosen, not measured.
 SLOWER = 1.2
-"""How much longer than the schedule as it is one may take, by the estimate: nobody wants to be led into a worse one."""
 
+#: Times the memory of the computation as written that the buffers after it may take. Chosen, not measured.
 LARGER = 4
-"""How much more memory than the buffers of the computation as written the buffers after it may take."""
 
 
 def instead(view: Schedule, move: Move, target: Target | None = None, peak: float | None = None) -> tuple[Offer, ...]:

@@ -21,8 +21,8 @@ from workbench.schedule.primitives.fuse_reorder import Reorder
 
 Place = Literal["before", "after", "on"]
 
+#: Places that are judged, those first that are most likely meant. Chosen, not measured.
 MOST = 40
-"""Places that are judged, those first that are most likely meant."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,12 @@ from workbench.space.default_schedule import default_schedule
 from workbench.target import Target
 from workbench.turns import pause
 
+#: Steps that do not pay for themselves of which it is tried what they make possible. Chosen, not measured;
+#: `bench_advice` tells what comes of it.
 AHEAD = 3
-"""Steps that do not pay for themselves of which it is tried what they make possible."""
 
+#: Offers that are followed from an earlier state. Chosen, not measured; `bench_advice` tells what comes of it.
 DEEP = 6
-"""Offers that are followed from an earlier state."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,9 @@ from workbench.turns import pause
 if TYPE_CHECKING:
     from workbench.advice.proposals import Proposal
 
+#: Ways that are tried for one reason or refusal; recipes, which are few, do not count. Chosen, not measured;
+#: `bench_advice` tells what comes of it.
 TRIED = 16
-"""Ways that are tried for one reason or refusal; recipes, which are few, do not count."""
 
 
 class Trial(ABC):

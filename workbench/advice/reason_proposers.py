@@ -17,17 +17,20 @@ from workbench.schedule.nest_rewrites import fresh_names
 from workbench.schedule.primitive import registry
 from workbench.target import Target
 
+#: Iterations of a loop up to which it is unrolled. Chosen, not measured; `bench_advice` tells what comes of it.
 SHORT = 16
-"""Most iterations of a loop that is unrolled."""
 
+#: Vectors of a part that is split off a loop to run as vectors, the longest part first. Chosen, not measured;
+#: `bench_advice` tells what comes of it.
 VECTORS = (4, 2, 1)
-"""Vectors of a part that is split off a loop to run as vectors, the longest part first."""
 
+#: A loop of more vectors than the registers divided by this is too long: they do not fit beside what they are made of.
+#: Chosen, not measured; `bench_advice` tells what comes of it.
 FULL = 4
-"""More vectors of one loop than the registers divided by this are too many: they do not fit beside what they are of."""
 
+#: Iterations of the parts that are split off a loop: for registers, and for a cache. Chosen, not measured;
+#: `bench_advice` tells what comes of it.
 TILES, BLOCKS = (8, 4), (64, 128)
-"""Iterations of the parts that are split off a loop: for registers, and for a cache."""
 
 
 def halves(func: Func, loop: str) -> tuple[str, str]:

@@ -14,8 +14,8 @@ from workbench.schedule.primitive import registry
 SAME = ("compute_at", "reverse_compute_at", "decompose_reduction", "pad", "winograd")
 """Primitives of which another step that names the same block does what was meant."""
 
+#: Iterations of the part that is split off a loop that has too many. Chosen, not measured.
 PARTS = 16
-"""Most iterations of the part that is split off a loop that has too many."""
 
 
 def _candidates(case: Case, name: str, block: str) -> Iterator[Way]:

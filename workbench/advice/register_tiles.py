@@ -22,8 +22,9 @@ from workbench.space.variant import Variant
 from workbench.target import Target
 from workbench.turns import pause
 
+#: Loops beside that of the lanes that take part in a tile: the innermost ones. Chosen, not measured; `bench_advice`
+#: tells what comes of it.
 ROWS = 2
-"""Loops beside that of the lanes that take part in a tile: the innermost ones."""
 
 
 def tile(s: Schedule, block: str, target: Target) -> str:

@@ -14,14 +14,17 @@ from workbench.schedule.primitive import Primitive
 from workbench.space.shared_steps.register_tiles import MAX_BODY
 from workbench.target import Target
 
+#: Times as fast by the estimate as which a schedule has to be after an offer. Chosen, not measured: the estimate knows
+#: no less.
 LEAST = 1.05
-"""How many times as fast the schedule has to be after a cure, by the estimate."""
 
+#: Times as fast as which it has to stay after a step that may pay with the one behind it. Chosen, not measured;
+#: `bench_advice` tells what comes of it.
 NEARLY = 0.7
-"""How many times as fast the schedule has to stay after a step that may pay with the one behind it."""
 
+#: Times faster that a way has to be than one of one step fewer to be told instead. Chosen, not measured; `bench_advice`
+#: tells what comes of it.
 SIMPLER = 1.25
-"""How many times faster a way has to be than one of fewer steps to be told instead of it."""
 
 
 def beside(schedule: Schedule, first: Offer | None, other: Offer | None, target: Target) -> bool:

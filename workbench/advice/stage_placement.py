@@ -14,11 +14,12 @@ from workbench.space.shared_steps.block_queries import consumers, contiguous_loo
 from workbench.space.shared_steps.register_tiles import AT_ONCE, MAX_VECTORS, vector_choices
 from workbench.target import Target
 
+#: Loops of another statement inside of which a stage is tried: the innermost ones over results, and the outermost.
+#: Chosen, not measured; `bench_advice` tells what comes of it.
 LEVELS = 2
-"""Loops of another statement inside of which a stage is tried: the innermost ones over results, and the outermost."""
 
+#: Vectors of a stage up to which it is written out. Chosen, not measured; `bench_advice` tells what comes of it.
 BODY = 32
-"""Most vectors of a stage that are written out."""
 
 
 def recipes(s: Schedule, name: str, target: Target) -> Iterator[Recipe]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from workbench.schedule import Schedule
     from workbench.target import Target
 
+#: Rows and columns of the matrices: B is 1 MB, so that numbers of MB are easy to say.
 SIZE = 512
 MIB = 1 << 20
 

@@ -13,6 +13,8 @@ from workbench.schedule import Schedule
 from workbench.space.sketch import RULES, sketches
 from workbench.space.variant import Variant
 
+#: Rows of the first sketch of which the estimate's favourite is taken: more take longer to estimate. Chosen, not
+#: measured; `bench_space` times it.
 SAMPLE = 512
 
 

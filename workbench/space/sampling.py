@@ -20,7 +20,7 @@ from workbench.ir.poly import evaluate, holes_of
 from workbench.schedule.hole_domain import Domain, Group
 
 Picks: TypeAlias = NDArray[np.int64]
-#: Spaces with at most this many rows are enumerated instead of sampled.
+#: Rows up to which a space is enumerated; a larger one is sampled. Chosen, not measured: so many rows take a megabyte.
 ENUMERATE = 16_384
 
 

@@ -21,14 +21,15 @@ Values: TypeAlias = "Sequence[Any] | NDArray[Any]"
 Domain: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 """Where a part lies in its figure: from and to, across and up, as shares of it."""
 
+#: Pixels from the left where the line above a plot begins: above the labels of its axis, so that there is room for all
+#: of it. Chosen by eye.
 EDGE = 16
-"""Where the line above a plot begins, in pixels: above the labels of its axis, so that there is room for all of it."""
 
+#: A part that begins left of this share of the width is the first of its row: its heading begins at the edge.
 FIRST = 0.3
-"""A part that begins left of this share is the first of its row: its heading begins at the edge, above the labels."""
 
+#: Pixels for the axis below a plot that stands alone. Chosen by eye.
 FOOT = 44
-"""Pixels for the axis below a plot that stands alone."""
 
 WHOLE: Domain = ((0.0, 1.0), (0.0, 1.0))
 

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
     from workbench.analysis.trials.trial_reader import Source
 
+#: Rows of the plot; tasks beyond share the last one. Chosen by eye.
 ROWS = 16
-"""Most rows; tasks beyond share the last one."""
 
+#: Cells; more rounds than that are taken together, as many as it needs. Chosen, not measured.
 TURNS = 400
-"""Most cells; more rounds than that are taken together, as many as it needs."""
 
+#: Gain of a round that has the darkest colour. Chosen by eye.
 MUCH = 0.3
-"""Gain of a round that has the darkest colour."""
 
-#: Letters of a task's name beside its row.
+#: Letters of a task's name beside its row. Chosen by eye.
 LETTERS = 17
 
 

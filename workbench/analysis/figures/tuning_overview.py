@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
     from workbench.analysis.trials.trial_reader import Source
 
+#: Share of the width that lies left of the curve and of the predictions, where there is room for two columns. Chosen by
+#: eye.
 LEFT = 0.66
-"""Share of the width that lies left of the curve and of the predictions, where there is room for two columns."""
 
-#: Heights of the two rows side by side, and of those below each other; the last one is that of the whole network.
+#: Pixels: heights of the two rows side by side, and of those below each other; the last one is that of the whole
+#: network. Chosen by eye.
 WIDE_ROWS, TALL_ROWS = (340, 320), (300, 340, 300, 300)
 _HEAD, _FOOT = 36, 46
 

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 
 from workbench.turns import pause
 
+#: Sweeps over all layers: each takes as long as counting the crossings. Chosen, not measured.
 SWEEPS = 12
-#: Sweeps without an improvement before giving up.
+#: Sweeps without an improvement before giving up. Chosen, not measured.
 PATIENCE = 4
-#: Boxes and bends from which on a drawing is large: it gets fewer sweeps, and none after one that gains little.
+#: Boxes and bends from which on a drawing is large: it gets `LARGE_SWEEPS`, and none after one that takes less than the
+#: share `LITTLE` of the crossings away. Chosen, not measured.
 LARGE = 800
 LARGE_SWEEPS = 4
 LITTLE = 0.01

@@ -15,8 +15,9 @@ from workbench.errors import InputError
 from workbench.turns import pause
 
 #: Bends that a drawing may have beyond four per node; edges that would need more are drawn as one straight line.
+#: Chosen, not measured: the time of a drawing grows with them.
 SPARE_BENDS = 2000
-#: Horizontal room of an edge that passes between nodes.
+#: Pixels across that an edge takes where it passes between nodes. Chosen by eye.
 LANE = 8.0
 
 

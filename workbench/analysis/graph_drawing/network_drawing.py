@@ -28,6 +28,7 @@ from workbench.ir.text.printer import dim_text
 from workbench.markup import shortened
 from workbench.turns import pause
 
+#: Characters of a label; the rest is cut. Chosen by eye.
 LONGEST = 34
 
 Level: TypeAlias = Literal["kernels", "nodes"]

@@ -10,8 +10,8 @@ from workbench.analysis.graph_drawing.svg_canvas import Canvas
 
 Row = Mapping[str, Any]
 
+#: Pixels of the margin around the drawing. Chosen by eye.
 PAD = 16.0
-"""Margin of the drawing, in pixels."""
 
 
 def columns_svg(columns: Row, slices: Mapping[str, Any], to: Canvas) -> str:

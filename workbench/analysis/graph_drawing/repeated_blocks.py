@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from workbench.turns import pause
 
-#: A repetition has to leave out at least so many nodes to be worth a frame around it.
+#: Nodes that a repetition has to leave out to be worth a frame around it. Chosen by eye.
 FEWEST_HIDDEN = 2
-#: Nodes that read more than this are taken for different from all others.
+#: Inputs of a node; one with more is taken for different from all others, so that the table of inputs stays narrow.
+#: Chosen, not measured.
 MOST_PRODUCERS = 64
 _NONE = -(1 << 30)
 

@@ -19,7 +19,7 @@ from workbench.ir.stmt import blocks, loops
 from workbench.schedule import Schedule
 from workbench.target import Target
 
-#: Lines of a listing that are compared at most.
+#: Lines of a listing that are compared: the table of common lines grows with their square. Chosen, not measured.
 MAX_LINES = 4_000
 
 Mark: TypeAlias = Literal[" ", "-", "+", "~"]

@@ -18,7 +18,7 @@ from workbench.target import Target
 #: ``nest``, the loops and statements; a kind of target (``c``, ``llvm``), what its backend writes; ``asm``.
 CodeKind: TypeAlias = str
 
-#: Longest listing: more than anybody reads, and as much as a page can hold.
+#: Lines of a listing: more than anybody reads, and as much as a page can hold. Chosen, not measured.
 MAX_LINES = 6_000
 
 

@@ -23,8 +23,9 @@ from workbench.ir.stmt import accesses as accesses_of
 from workbench.target import Target
 
 AccessKind = Literal["read", "write", "read, write"]
-#: Iterations that are looked at where an index is no multiple of the loop.
+#: Iterations that are looked at where an index is no multiple of the loop. Chosen, not measured.
 _SAMPLES = 4096
+#: Bytes of a page of memory, as x86-64 and most AArch64 systems have it.
 _PAGE = 4096
 _OPEN = "depends on an open number"
 _PICKED = "decided at run time"

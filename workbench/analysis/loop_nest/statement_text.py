@@ -11,7 +11,7 @@ from workbench.ir.stmt import Block
 from workbench.ir.text.printer import INFIX, affine_text, bound_text
 from workbench.markup import shortened
 
-#: Longer texts are cut; the printed nest has them in full.
+#: Characters of a statement; the printed nest has the rest. Chosen by eye.
 LONGEST = 240
 _ATOM = 8
 _UPDATE = {"add": "+=", "mul": "*="}

@@ -8,12 +8,14 @@ from typing import Any
 from workbench.schedule import Schedule
 from workbench.space.shared_steps.block_queries import loops_inside, size_of
 
-#: Weights of so many bytes come from beyond the near caches in a network, however few they are.
+#: Bytes of weights that come from beyond the near caches in a network, however few they are: from here on they are
+#: fetched ahead. Chosen, not measured; `bench_suite` and `bench_space` tell what comes of it.
 LEAST = 256 << 10
-#: Iterations of the reduction that weights are fetched ahead: a few hundred cycles, about as long as memory takes.
+#: Iterations of the sum that weights are fetched ahead: a few hundred cycles, about as long as memory takes.
 DISTANCE = 16
-#: Rows per weight below which memory cannot deliver a panel while the rows pass over the one before, and above which
-#: waiting for weights hardly matters.
+#: Rows per weight: below the first, memory cannot deliver a panel while the rows pass over the one before; above the
+#: second, waiting for weights hardly matters. Chosen, not measured; `bench_suite` and `bench_space` tell what comes of
+#: it.
 FEW, MANY = 24, 256
 
 

@@ -21,19 +21,23 @@ from workbench.space.shared_steps.block_queries import (
     producers,
 )
 
-#: Unrolled vector instructions that a body may have: compile time grows with it, speed does not.
+#: Vector instructions that an unrolled body may have: compile time grows with it, speed does not (a 7x7 convolution
+#: with 588 took 1.6 times as long as with fewer, `test_advice`). Chosen, not measured otherwise.
 MAX_BODY = 256
-#: The widest vectorised loop, in vector registers.
+#: Registers of the widest vectorised loop. Chosen, not measured; `bench_suite` and `bench_space` tell what comes of it.
 MAX_VECTORS = 8
-#: Vectors at a time along an axis that has no divisors.
+#: Vectors at a time along an axis that has no divisors. Chosen, not measured; `bench_suite` and `bench_space` tell what
+#: comes of it.
 AT_ONCE = 4
-#: At most this share of an axis is worth adding for a better register tile.
+#: Share of an axis that may be added for a better register tile. Chosen, not measured; `bench_suite` and `bench_space`
+#: tell what comes of it.
 WASTE = 0.07
-#: Longest way to a better extent: every tile that fits the registers divides one of so many.
+#: Iterations that may be added: every tile that fits the registers divides one of so many.
 FAR = 512
-#: A better tile has to promise at least this much.
+#: Times the speed that a better tile has to promise. Chosen, not measured.
 GAIN = 1.01
-#: Fewer rows than this do not pay for a copy of what they read.
+#: Rows below which a copy of what they read does not pay. Chosen, not measured; `bench_suite` and `bench_space` tell
+#: what comes of it.
 MIN_ROWS = 32
 
 #: What has to be at least 0, with its label; a wish is dropped where nothing fulfils it.

@@ -13,7 +13,8 @@ from workbench.space.shared_steps.block_queries import epilogue, is_padding, loo
 from workbench.space.shared_steps.placement import LEAST, fetch_weights, mark
 from workbench.space.shared_steps.register_tiles import extent_of
 
-#: Registers of the widest vectorised loops: of the transforms, whose bodies are large, and of the product.
+#: Registers of the widest vectorised loops: of the transforms, whose bodies are large, and of the product. Chosen, not
+#: measured; `bench_winograd` tells what comes of it.
 TRANSFORM, PRODUCT = 2, 4
 
 #: Name, loop or extent, number of factors, choices of the innermost one where it is a vector -> factors.

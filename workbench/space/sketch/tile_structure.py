@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from workbench.errors import UsageError
 
-#: Most levels of spatial and of reduction loops: their combinations grow with the power of it.
+#: Levels of spatial and of reduction loops: their combinations grow with the power of it. Chosen, not measured.
 MOST = 5
 
 

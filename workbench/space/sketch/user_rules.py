@@ -14,7 +14,7 @@ from workbench.schedule import Schedule
 from workbench.space.sketch.draft import Draft
 from workbench.space.sketch.rule_table import Rule
 
-#: Most sketches that a custom rule may make of one: a rule that never ends is one that fails.
+#: Sketches that a custom rule may make of one: a rule that never ends is one that fails. Chosen, not measured.
 MOST = 64
 
 

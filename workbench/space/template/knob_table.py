@@ -14,6 +14,7 @@ from workbench.legible import legible_line
 from workbench.space.template.knobs import Knob
 from workbench.space.template.variant_expansion import Expansion, Leaf
 
+#: Candidates of a knob that the table shows. Chosen by eye.
 _SHOWN = 6
 _HEAD = ("Knob", "Kind", "Candidates", "Size", "Becomes")
 

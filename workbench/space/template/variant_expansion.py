@@ -21,7 +21,7 @@ from workbench.space.template.open_numbers import Closed
 if TYPE_CHECKING:
     from workbench.space.template.registry import Template
 
-#: Most combinations of values that are tried as variants of one space.
+#: Combinations of values that are tried as variants of one space. Chosen, not measured: each is a schedule to make.
 MOST_VARIANTS = 64
 
 

@@ -30,9 +30,10 @@ from workbench.space.shared_steps.placement import DISTANCE, FEW, LEAST, MANY, p
 from workbench.space.shared_steps.register_tiles import MAX_VECTORS, MIN_ROWS
 from workbench.space.sketch.rule_table import Draft, Skip, rule, tiled
 
-#: A matrix whose lines are shorter than this lies close together as it is, in bytes.
+#: Bytes of a line below which a matrix lies close together as it is, so that no copy is tried. Chosen, not measured;
+#: `bench_suite` and `bench_space` tell what comes of it.
 SHORT_LINE = 1024
-#: Lines that lie a multiple of this apart, in bytes, meet in one set of the first cache.
+#: Bytes: lines that lie a multiple of this apart meet in one set of the first cache (64 sets of 64 bytes).
 PAGE = 4096
 
 

@@ -32,12 +32,14 @@ from workbench.space.shared_steps.block_queries import (
 from workbench.space.shared_steps.register_tiles import AT_ONCE, open_factors, vector_choices
 from workbench.space.sketch.rule_table import Draft, Skip, rule, tiled
 
-#: Most parts that one stage adds to those that read it. Each level of ``x * f(x)`` doubles them, and everything that
-#: looks at an expression walks all of them.
+#: Parts of an expression that one stage may add to those that read it: each level of ``x * f(x)`` doubles them, and all
+#: that looks at an expression walks them. Chosen, not measured.
 MOST_PARTS = 1000
-#: Fewer points than this per thread are not worth a parallel region.
+#: Points for each thread below which a parallel region is not worth its start. Chosen, not measured; `bench_suite` and
+#: `bench_space` tell what comes of it.
 SMALL = 2048
-#: Shorter axes are not worth a block that is transposed.
+#: Iterations of both axes from which on a transposition is cut into blocks. Chosen, not measured; `bench_suite` and
+#: `bench_space` tell what comes of it.
 LEAST = 8
 
 

@@ -23,13 +23,16 @@ from workbench.space.shared_steps.block_queries import (
 from workbench.space.shared_steps.register_tiles import open_factors, parallel_limits
 from workbench.space.sketch.rule_table import Draft, Skip, rule, untouched
 
-#: Vectors of results that one core needs to keep its multipliers busy: sums wait for their last addition.
+#: Vectors of results for each core below which a long reduction is cut: sums wait for their last addition, four cycles
+#: at two a cycle. Chosen, not measured; `bench_suite` and `bench_space` tell what comes of it.
 BUSY = 8
-#: Shorter reductions are not worth a second step.
+#: Terms below which a reduction is not worth a second step. Chosen, not measured; `bench_suite` and `bench_space` tell
+#: what comes of it.
 LONG = 256
-#: Most chunks: what is added up afterwards stays small.
+#: Chunks of a reduction: what is added up afterwards stays small. Chosen, not measured.
 MOST_CHUNKS = 256
-#: Results that are reduced side by side in vectors.
+#: Results that are reduced side by side in vectors: registers limit them. Chosen, not measured; `bench_suite` and
+#: `bench_space` tell what comes of it.
 SIDE_BY_SIDE = 8
 
 

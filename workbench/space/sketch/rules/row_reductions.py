@@ -20,13 +20,16 @@ from workbench.space.shared_steps.register_tiles import AT_ONCE, WASTE, open_fac
 from workbench.space.sketch.rule_table import Draft, Skip, rule
 from workbench.space.sketch.rules.pointwise_stages import SMALL
 
-#: Rows that are worked on together at most: their reductions overlap.
+#: Rows that are worked on together: their reductions overlap, and registers limit them. Chosen, not measured;
+#: `bench_suite` and `bench_space` tell what comes of it.
 MAX_ROWS = 8
-#: Partial results of a reduction, in vector registers: more of them cost more to add up than they gain.
+#: Vectors of partial results of a reduction: more cost more to add up than they gain. Chosen, not measured;
+#: `bench_suite` and `bench_space` tell what comes of it.
 MAX_PARTIAL = 8
-#: A single row of so many terms is worth several cores.
+#: Terms of a single row from which on several cores share it. Chosen, not measured; `bench_suite` and `bench_space`
+#: tell what comes of it.
 LONG_ROW = 1 << 13
-#: Part of L2, as one over this, that the next rows may take.
+#: The next rows may take one part in so many of L2, else they are not fetched ahead. Chosen, not measured.
 NEXT_ROWS = 8
 
 

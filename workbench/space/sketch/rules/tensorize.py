@@ -17,9 +17,10 @@ from workbench.space.shared_steps.register_tiles import open_factors, parallel_l
 from workbench.space.sketch.rule_table import Draft, Skip, rule, untouched
 from workbench.space.sketch.rules.pointwise_stages import pointwise
 
-#: Results in registers along one axis.
+#: Results in registers along one axis that are tried. Chosen, not measured; `bench_tensor` tells what comes of it.
 BLOCKS = (1, 2, 3, 4, 6, 8, 12, 16)
-#: Tiles may compute at most so many times the points that there are: rows of 7 in tiles of 16 are still worth it.
+#: Times the points that there are which whole tiles may compute, before the instruction is left out. Set so that rows
+#: of 7 in tiles of 16 are still tried; they were worth it (`bench_tensor`).
 MAX_WASTE = 2.5
 
 

@@ -27,14 +27,16 @@ from workbench.space.shared_steps.block_queries import (
 from workbench.space.sketch.rule_table import Draft, Skip, rule, tiled, untouched
 from workbench.space.sketch.tile_structure import Structure
 
-#: Reductions of at most this many values inside are unrolled.
+#: Iterations of the innermost sums up to which they are written out. Chosen, not measured; `bench_suite` and
+#: `bench_space` tell what comes of it.
 SMALL_REDUCTION = 4
-#: Shorter reductions are not worth panels.
+#: Iterations of a sum from which on it is tried in panels. Chosen, not measured; `bench_suite` and `bench_space` tell
+#: what comes of it.
 LONG_REDUCTION = 64
 #: Forms that are tried when no structure is asked for: the second one where operands are reused.
 SIMPLE, PANELS = Structure("SSRS"), Structure("SSRSRS")
-#: With less than this share of what the padded tile promises, extents are not worth trying as they are; with less than
-#: the second one the padded tile comes first.
+#: Shares of what the padded tile promises: below the first, extents are not tried as they are; below the second, the
+#: padded tile comes first. Chosen, not measured; `bench_suite` and `bench_space` tell what comes of it.
 HOPELESS, BETTER = 0.45, 0.9
 
 

@@ -9,7 +9,7 @@ from workbench.space.template.common_knobs import opening, pack, place_frame, ve
 from workbench.space.template.config import Config
 from workbench.space.template.registry import template
 
-#: Kernels of at most this many taps are written out.
+#: Taps of a kernel up to which they are written out. Chosen, not measured; `bench_templates` tells what comes of it.
 UNROLLED_TAPS = 16
 
 
