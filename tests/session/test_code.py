@@ -102,7 +102,7 @@ def test_a_contest_is_part_of_the_comparison(ask, monkeypatch):
     session.run("apply", step=split("k", None, 8))
     times = [tuple(2.0 + 0.001 * k for k in range(12)), tuple(1.0 + 0.001 * k for k in range(12))]
     played = Contest(measurements=tuple(Measurement(status="ok", costs_ms=t) for t in times))
-    monkeypatch.setattr(contests.services, "contest", lambda *args, **options: played)
+    monkeypatch.setattr(contests.schedule_methods, "contest", lambda *args, **options: played)
     session.run("contest", a=0, b=1)
     until(lambda: session.snapshot().slices["history"]["contests"][0]["state"] == "")
     met = one("diff", a=0, b=1, kind="nest")["contest"]

@@ -93,7 +93,7 @@ def test_a_table_holds_no_formula(session, name):
 def test_contests_of_two_tasks_do_not_take_each_other_s_place(session, monkeypatch):
     times = tuple(1.0 + 0.001 * k for k in range(12))
     played, gate = Contest(measurements=(Measurement(status="ok", costs_ms=times),) * 2), threading.Event()
-    monkeypatch.setattr(contests.services, "contest", lambda *args, **options: gate.wait(20) and played)
+    monkeypatch.setattr(contests.schedule_methods, "contest", lambda *args, **options: gate.wait(20) and played)
     s = session([matmul(), matmul(128)])
     for task in (0, 1):
         s.run("open_task", task=task)

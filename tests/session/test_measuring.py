@@ -109,7 +109,7 @@ def test_an_error_while_measuring_becomes_a_row(session, monkeypatch, error):
     def fails(*_, **_how):
         raise error
 
-    monkeypatch.setattr(measuring.services, "measure", fails)
+    monkeypatch.setattr(measuring.schedule_methods, "measure", fails)
     s = session(auto_measure=True)
     s.run("apply", step=split("j", None, 16))
     until(lambda: row(s, 1)["status"] == "run_error")

@@ -91,7 +91,7 @@ def test_a_contest_is_waited_for_and_kept(w, monkeypatch):
         asked.append((funcs, original))
         return Contest(measurements=tuple(Measurement(status="ok", costs_ms=(ms,) * 9) for ms in (2.0, 1.0)))
 
-    monkeypatch.setattr(contests.services, "contest", contest)
+    monkeypatch.setattr(contests.schedule_methods, "contest", contest)
     found = w.contest(1, 2)
     assert found.ratio(1) == pytest.approx(0.5)
     funcs, original = asked[0]
@@ -128,7 +128,7 @@ def test_one_verdict_in_header_and_tree(w, monkeypatch):
     noisy, quiet = (1.0, 9.0) * 4 + (5.0,), (2.5,) * 9
     for costs, told in (((noisy, quiet), "cannot tell from v0"), (((2.0,) * 9, (1.0,) * 9), "2.00× as fast as v0")):
         met = Contest(measurements=tuple(Measurement(status="ok", costs_ms=ms) for ms in costs))
-        monkeypatch.setattr(contests.services, "contest", lambda *_, met=met, **_how: met)
+        monkeypatch.setattr(contests.schedule_methods, "contest", lambda *_, met=met, **_how: met)
         w.contest(0, 2)
         assert w._ask(lambda: history()["change"])["text"] == told
         assert w._ask(lambda: history()["rows"][2])["than"].startswith(told)
@@ -139,7 +139,7 @@ def test_one_verdict_in_header_and_tree(w, monkeypatch):
 
 def test_what_is_known_of_a_pair_can_be_seen_from_both_sides(w, monkeypatch):
     measured = Contest(measurements=tuple(Measurement(status="ok", costs_ms=(ms,) * 9) for ms in (2.0, 1.0)))
-    monkeypatch.setattr(contests.services, "contest", lambda *_, **_how: measured)
+    monkeypatch.setattr(contests.schedule_methods, "contest", lambda *_, **_how: measured)
     w.contest(1, 2)
     state = w.session.state
     there, back = (w._ask(lambda a=a, b=b: contests.info(state.history, state.tree, a, b)) for a, b in ((1, 2), (2, 1)))
@@ -154,7 +154,7 @@ def test_where_only_large_differences_would_show_nothing_is_called_the_same(w, m
     noisy, quiet = (1.0, 9.0) * 4 + (5.0,), (2.5,) * 9
     pair = (quiet, noisy) if turn else (noisy, quiet)
     measured = Contest(measurements=tuple(Measurement(status="ok", costs_ms=ms) for ms in pair))
-    monkeypatch.setattr(contests.services, "contest", lambda *_, **_how: measured)
+    monkeypatch.setattr(contests.schedule_methods, "contest", lambda *_, **_how: measured)
     w.contest(1, 2)
     (info,) = w.session.snapshot().slices["history"]["contests"]
     assert 0.9 < info["resolution"] < 1.0
@@ -169,7 +169,7 @@ def test_a_large_difference_is_told_however_noisy_the_machine_is(w, monkeypatch)
     quick, slow = (1.0, 9.0) * 4 + (5.0,), (64.0, 576.0) * 4 + (320.0,)
     slow = (*slow[1:], slow[0])  # what disturbs one does not disturb the other
     measured = Contest(measurements=tuple(Measurement(status="ok", costs_ms=ms) for ms in (quick, slow)))
-    monkeypatch.setattr(contests.services, "contest", lambda *_, **_how: measured)
+    monkeypatch.setattr(contests.schedule_methods, "contest", lambda *_, **_how: measured)
     w.contest(1, 2)
     (info,) = w.session.snapshot().slices["history"]["contests"]
     assert info["resolution"] > 1.0, "more than any gain, which is below one"
@@ -187,7 +187,7 @@ def test_a_large_difference_is_told_however_noisy_the_machine_is(w, monkeypatch)
 )
 def test_the_outcome_in_words(w, monkeypatch, costs, text):
     measured = Contest(measurements=tuple(Measurement(status="ok", costs_ms=(ms,) * 9) for ms in costs))
-    monkeypatch.setattr(contests.services, "contest", lambda *_, **_how: measured)
+    monkeypatch.setattr(contests.schedule_methods, "contest", lambda *_, **_how: measured)
     w.contest(1, 2)
     assert w.session.snapshot().slices["history"]["contests"][0]["text"].startswith(text)
 
@@ -195,7 +195,7 @@ def test_the_outcome_in_words(w, monkeypatch, costs, text):
 def test_a_contest_that_fails_says_why(w, monkeypatch):
     bad = Measurement(status="wrong_answer", error="C[0, 0] is 1, the reference says 2")
     result = Contest(measurements=(Measurement(status="ok", costs_ms=(1.0,)), bad))
-    monkeypatch.setattr(contests.services, "contest", lambda *_, **_how: result)
+    monkeypatch.setattr(contests.schedule_methods, "contest", lambda *_, **_how: result)
     with pytest.raises(RunError) as e:
         w.contest(1, 2)
     assert "the reference says 2" in e.value.message
