@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from workbench import te, workloads
-from workbench.cli.doctor import _backends_text
+from workbench.cli.commands.doctor import _backends_text
 from workbench.codegen.backend import (
     Backend,
     backend_for,

@@ -7,8 +7,8 @@ import socket
 
 import pytest
 
-from workbench.cli import lab as command
 from workbench.cli import main
+from workbench.cli.commands import lab as command
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.cli import lab as command
+from workbench.cli.commands import lab as command
 from workbench.cli import main
 from workbench.cli.parser import parse
 

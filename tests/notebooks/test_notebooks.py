@@ -11,7 +11,7 @@ from browser.driver import chromium
 from notebooks.tour import check_tour
 
 from workbench import Target
-from workbench.cli.lab import _kernel_of_this_python
+from workbench.cli.commands.lab import _kernel_of_this_python
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 NUMBERS = ("01", "02", "03", "04")

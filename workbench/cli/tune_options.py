@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.cli.parser import positive, positive_number, share
+from workbench.cli.arguments import Parser, positive, positive_number, share
 from workbench.forms import Choice, Field, Flag, Real, Whole
 from workbench.tune.options import Named, Share, declared
 
 
-def add_options(command: ArgumentParser) -> None:
+def add_options(command: Parser) -> None:
     """Add every option that the command line knows."""
     for field, flags in declared():
         if flags:
             _option(command, field, flags.split())
 
 
-def _option(command: ArgumentParser, field: Field, words: Sequence[str]) -> None:
+def _option(command: Parser, field: Field, words: Sequence[str]) -> None:
     """Add an option of `TuneOptions`, as it is declared there."""
     kind, flags = field.kind, [word for word in words if word.startswith("--")]
     more: dict[str, Any] = {"dest": f"tune_{field.name}", "default": field.default, "help": kind.label}

@@ -1,12 +1,21 @@
-"""``workbench passes``: the graph passes there are, and what they do to a model."""
+"""List the graph passes, or what they do to a model."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
+from workbench.cli import arguments as shared
+from workbench.cli.arguments import Parser
 from workbench.cli.interrupt import load_heavy_modules
 from workbench.cli.model import parse_shapes, passes_left_out
 from workbench.cli.output import Output, columns
+
+
+def arguments(command: Parser) -> None:
+    """Declare the arguments."""
+    command.add_argument("model", metavar="MODEL", nargs="?", help="say what each pass does to this model")
+    shared.shape(command)
+    shared.without(command)
 
 
 def passes(options: Namespace, output: Output) -> int:

@@ -1,4 +1,4 @@
-"""``workbench run``: compile a model, run it on given or random inputs, time it."""
+"""Compile a model and run or time it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import path as as_path
+from workbench.cli import arguments as shared
+from workbench.cli.arguments import Parser
 from workbench.cli.interrupt import load_heavy_modules
 from workbench.cli.model import check_log, check_model_options, compiled, load_graph, make_target
 from workbench.cli.output import Output, columns
@@ -24,6 +26,25 @@ if TYPE_CHECKING:
     from workbench.runtime.execution.executable import Executable
 
     Arrays = Mapping[str, np.ndarray[Any, Any]]
+
+
+def arguments(command: Parser) -> None:
+    """Declare the arguments."""
+    shared.model(command)
+    shared.target(command)
+    command.add_argument("--log", metavar="F", help="take the best schedules from this log")
+    command.add_argument(
+        "--nearest", action="store_true", help="tasks that the log does not know take the nearest task's, adapted"
+    )
+    command.add_argument("--inputs", metavar="IN.npz", help="inputs by their ONNX names; missing ones are random")
+    command.add_argument("--outputs", metavar="OUT.npz", help="save the outputs under their ONNX names")
+    command.add_argument("--seed", type=int, default=0, metavar="K", help="seed of the random inputs (default 0)")
+    command.add_argument("--benchmark", action="store_true", help="time the whole model")
+    command.add_argument("--profile", action="store_true", help="time every call, and compare it with the machine")
+    command.add_argument("--trace", metavar="FILE", help="write one run as a timeline for Perfetto or chrome://tracing")
+    command.add_argument(
+        "--repeat", type=shared.positive, metavar="R", help="timed repeats of --benchmark and --profile"
+    )
 
 
 def run(options: Namespace, output: Output) -> int:

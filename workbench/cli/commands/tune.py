@@ -1,4 +1,4 @@
-"""``workbench tune``: tune a model's tasks and say what was gained."""
+"""Search for fast schedules of a model's tasks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from argparse import Namespace
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from workbench.cli import arguments as shared
+from workbench.cli.arguments import Parser
 from workbench.cli.interrupt import deferred_interrupts, load_heavy_modules
 from workbench.cli.model import check_model_options, load_graph, make_target
 from workbench.cli.output import Output, network_fields
+from workbench.cli.tune_options import add_options
 from workbench.errors import TuneError, UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +25,26 @@ _POLL_S = 0.1
 
 _TOLD = ("round", "warning", "seed", "command")
 """Kinds of events of which something is written."""
+
+
+def arguments(command: Parser) -> None:
+    """Declare the arguments."""
+    shared.model(command)
+    shared.target(command)
+    command.add_argument("--trials", type=shared.positive, metavar="N", help="trials in all, those in the log included")
+    command.add_argument("--seconds", type=shared.positive_number, metavar="S", help="time limit for this run")
+    command.add_argument("--log", required=True, metavar="F", help="the log to write, one line for each trial")
+    command.add_argument("--tasks", metavar="LIST", help="only these tasks: numbers or names, separated by commas")
+    command.add_argument("--seed", type=int, default=0, metavar="K", help="seed of the search (default 0)")
+    command.add_argument("--resume", action="store_true", help="go on with an existing log")
+    command.add_argument(
+        "--seed-log",
+        action="append",
+        default=[],
+        metavar="F",
+        help="start from the trials of this log; may be repeated",
+    )
+    add_options(command)  # which are declared where the search is
 
 
 def tune(options: Namespace, output: Output) -> int:

@@ -1,4 +1,4 @@
-"""``workbench cache``: what is kept on disk, and removing it."""
+"""Show or clear what is kept on disk between runs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ import contextlib
 from argparse import Namespace
 from typing import Any
 
+from workbench.cli.arguments import Parser
 from workbench.cli.output import Output
 
 #: Measurements of the machine, beside the kernels.
 MEASURED = ("peak-*.json", "roofs-*.json")
+
+
+def arguments(command: Parser) -> None:
+    """Declare the arguments."""
+    command.add_argument("--clear", action="store_true", help="remove compiled kernels and measurements")
 
 
 def cache(options: Namespace, output: Output) -> int:

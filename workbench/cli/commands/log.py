@@ -1,4 +1,4 @@
-"""``workbench log best | distill | merge``; the summary is in a module of its own."""
+"""Look at a tuning log."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 from argparse import Namespace
 from pathlib import Path
 
+from workbench.cli import arguments as shared
+from workbench.cli.arguments import Parser
 from workbench.cli.log_summary import load, names, summary
 from workbench.cli.output import Output, columns, number
 from workbench.errors import LogError
@@ -17,6 +19,35 @@ from workbench.log.record import Record, speed
 from workbench.tune.display.terminal_table import latency_text
 
 __all__ = ["best", "distill", "merge", "summary"]
+
+
+def arguments(command: Parser) -> None:
+    """Declare the arguments."""
+    actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
+    texts = {
+        "summary": "what was tuned and how far it came",
+        "best": "the best trials of every task",
+        "distill": "write a log that holds the best trials only",
+        "merge": "write one log that holds several, for instance of several machines",
+    }
+    for name, text in texts.items():
+        action = actions.add_parser(name, help=text)
+        if name == "merge":
+            action.add_argument("logs", nargs="+", metavar="F", help="tuning logs")
+            action.add_argument("-o", "--output", required=True, metavar="OUT", help="file to write; it must not exist")
+            action.add_argument("--force", action="store_true", help="merge logs of different models, too")
+        else:
+            action.add_argument("log", metavar="F", help="a tuning log")
+        if name in ("best", "distill"):
+            action.add_argument(
+                "-k", type=shared.positive, default=1, metavar="K", help="trials of each task (default 1)"
+            )
+        if name == "distill":
+            action.add_argument(
+                "-o", "--output", metavar="OUT", help="file to write (default: F with '.best' in its name)"
+            )
+        shared.json_option(action)
+        action.set_defaults(function=name)
 
 
 def best(options: Namespace, output: Output) -> int:

@@ -1,4 +1,4 @@
-"""``workbench steer``: tell a running tuning session what to do, from another terminal."""
+"""Tell a running tuning session what to do."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.cli import arguments as shared
+from workbench.cli.arguments import Parser
 from workbench.cli.output import Output
 from workbench.errors import LogError, TuneError, UsageError
 
@@ -17,6 +19,23 @@ if TYPE_CHECKING:
     from workbench.log.lines import Command
 
 _POLL_S = 0.05
+
+
+def arguments(command: Parser) -> None:
+    """Declare the arguments."""
+    command.add_argument("log", metavar="LOG", nargs="?", help="the log of the running session")
+    command.add_argument("name", metavar="COMMAND", nargs="?", help="such as pause or pin; --list lists all")
+    command.add_argument(
+        "arguments", metavar="ARGUMENT", nargs="*", help="NAME=VALUE, or values in order; @FILE is the JSON in a file"
+    )
+    command.add_argument("--list", action="store_true", help="list the commands and their arguments")
+    command.add_argument(
+        "--wait",
+        type=shared.positive_number,
+        default=30.0,
+        metavar="S",
+        help="how long to wait for the answer (default 30)",
+    )
 
 
 def steer(options: Namespace, output: Output) -> int:
@@ -31,7 +50,7 @@ def steer(options: Namespace, output: Output) -> int:
     if options.log is None or options.name is None:
         hint = "workbench steer LOG NAME [ARGUMENT=VALUE ...]; 'workbench steer --list' lists the commands"
         raise UsageError("usage.arguments", "Say which log and which command", (), hint)
-    args = arguments(options.name, options.arguments)
+    args = read_arguments(options.name, options.arguments)
     read_command(options.name, args)  # what cannot be a command is told without asking the session
     log = Path(options.log)
     _require_session(log)
@@ -47,7 +66,7 @@ def steer(options: Namespace, output: Output) -> int:
     return 0
 
 
-def arguments(name: str, words: Sequence[str]) -> dict[str, Any]:
+def read_arguments(name: str, words: Sequence[str]) -> dict[str, Any]:
     """Return the arguments of a command: ``name=value``, or values in the order in which they are declared.
 
     A value is JSON where it can be read as such, else text; ``@FILE`` stands for the JSON in a file.

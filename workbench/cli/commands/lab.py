@@ -1,4 +1,4 @@
-"""``workbench lab``: a folder with the notebooks, and JupyterLab opened on the tour."""
+"""Copy the notebooks to a folder and open JupyterLab on the tour."""
 
 from __future__ import annotations
 
@@ -19,11 +19,29 @@ from typing import Any
 
 import workbench
 from workbench.arguments import path as as_path
+from workbench.cli import arguments as shared
+from workbench.cli.arguments import Parser
 from workbench.cli.output import Output
 from workbench.errors import InputError, RunFailure
 
 TOUR = "01_tour.ipynb"
 _META = "workbench"
+
+
+def arguments(command: Parser) -> None:
+    """Declare the arguments."""
+    command.usage = "workbench lab [-h] [--port N] [--no-browser] [DIR] [-- JUPYTER ARGUMENTS]"
+    command.add_argument(
+        "folder",
+        metavar="DIR",
+        nargs="?",
+        default="workbench-notebooks",
+        help="folder for the notebooks (default: workbench-notebooks); files that are there are kept",
+    )
+    command.add_argument(
+        "--port", type=shared.port, metavar="N", help="port of JupyterLab (default: a free one from 8888 on)"
+    )
+    command.add_argument("--no-browser", action="store_true", help="only print the address")
 
 
 def lab(options: Namespace, output: Output) -> int:

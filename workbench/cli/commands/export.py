@@ -1,12 +1,26 @@
-"""``workbench export``: compile a model to a shared library with a C header."""
+"""Compile a model to a shared library with a C header."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
+from workbench.cli import arguments as shared
+from workbench.cli.arguments import Parser
 from workbench.cli.interrupt import load_heavy_modules
 from workbench.cli.model import check_log, check_model_options, compiled, load_graph, make_target
 from workbench.cli.output import Output
+
+
+def arguments(command: Parser) -> None:
+    """Declare the arguments."""
+    shared.model(command)
+    shared.target(command)
+    command.add_argument("-o", "--output", required=True, metavar="NET.so", help="the library; its header is NET.h")
+    command.add_argument("--log", metavar="F", help="take the best schedules from this log")
+    command.add_argument(
+        "--nearest", action="store_true", help="tasks that the log does not know take the nearest task's, adapted"
+    )
+    command.add_argument("--name", metavar="NAME", help="what functions begin with (default: the network's name)")
 
 
 def export(options: Namespace, output: Output) -> int:

@@ -1,4 +1,4 @@
-"""``workbench doctor``: what this machine is, and whether everything that the workbench needs works on it."""
+"""Check this machine and this installation."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ import time
 from argparse import Namespace
 from typing import Any
 
+from workbench.cli import arguments as shared
+from workbench.cli.arguments import Parser
 from workbench.cli.output import Output
 from workbench.errors import RunFailure, WorkbenchError
 
 #: Problems that keep the workbench from working; the others only make it slower or its times less sure.
 SERIOUS = ("doctor.package", "doctor.target", "doctor.kernel")
+
+
+def arguments(command: Parser) -> None:
+    """Declare the arguments."""
+    shared.target(command)
 
 
 def doctor(options: Namespace, output: Output) -> int:
