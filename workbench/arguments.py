@@ -77,6 +77,14 @@ def real(name: str, value: object, above: float | None = None, code: str = "usag
     return number
 
 
+def share(name: str, value: object, code: str = "usage.number") -> float:
+    """Return `value` as a number from 0 to 1; raises as `whole` does."""
+    number = real(name, value, code=code)
+    if not 0.0 <= number <= 1.0:
+        raise UsageError(code, f"{name} has to be from 0 to 1, not {number:g}", [name])
+    return number
+
+
 def is_a(name: str, value: object, kind: type[T] | tuple[type[T], ...], hint: str = "", code: str = "usage.type") -> T:
     """Return `value`, which has to be a `kind` (or one of several); ``usage.type`` otherwise."""
     if not isinstance(value, kind):

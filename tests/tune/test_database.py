@@ -189,7 +189,6 @@ def test_the_nearest_record_is_found_and_told(wanted, relation, trial, said):
     assert found.relation == relation
     assert [r.trial for r in found.records] == ([] if trial is None else [trial])
     assert said in found.how
-    assert Database(CONVS).nearest(wanted, HERE) == (list(found.records), found.how)
 
 
 def test_a_task_measured_with_other_threads_is_not_called_exact():

@@ -101,7 +101,7 @@ def test_a_last_line_that_only_lacks_its_newline_is_kept(tmp_path):
     log.write_bytes(log.read_bytes()[:-1])
     with LogWriter(log, HEADER, resume=True) as writer:
         assert writer.repaired is None
-        assert len(writer.records) == 3
+        assert len(writer.found.records) == 3
         writer.append(record(3))
     assert [r.trial for r in load_log(log).records] == [0, 1, 2, 3]
 

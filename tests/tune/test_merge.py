@@ -16,7 +16,7 @@ from workbench.errors import UsageError
 from workbench.log.database import Database
 from workbench.log.lines import Command, Comparison, Round, Unknown
 from workbench.log.merge import merge, merge_logs
-from workbench.log.reader import Header, collected, load_log, write_log
+from workbench.log.reader import Header, Log, load_log, write_log
 
 
 def comparison(winner, *losers, at=0.0, **kwargs):
@@ -28,7 +28,7 @@ def comparison(winner, *losers, at=0.0, **kwargs):
 
 
 def log_of(*lines, header=HEADER):
-    return collected(Path("x"), header, lines)
+    return Log(Path("x"), header, tuple(lines))
 
 
 def program(key, line):

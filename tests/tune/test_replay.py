@@ -11,7 +11,7 @@ import pytest
 from workbench import Target, workloads
 from workbench.graph.tasks import Task
 from workbench.log.lines import Comparison
-from workbench.log.reader import collected, load_log
+from workbench.log.reader import Log, load_log
 from workbench.log.record import Record
 from workbench.log.replay import ReplayMeasurer, measurement_of
 from workbench.runtime.results.contest import Contest
@@ -29,7 +29,7 @@ class Pretender(ReplayMeasurer):
     """Invents a latency for each schedule, always the same one."""
 
     def __init__(self):
-        super().__init__(collected("", None, ()))
+        super().__init__(Log("", None))
 
     def measure(self, task, schedules, best_ms):
         for position, schedule in enumerate(schedules):
@@ -78,7 +78,7 @@ def test_a_search_with_the_same_seed_proposes_the_same_candidates(tmp_path, sear
 
 def test_what_the_log_does_not_know_is_cancelled(tmp_path):
     task = Task.of_func(workloads.matmul(8, 8, 8), TARGET)
-    measurer = ReplayMeasurer(collected(tmp_path, None, ()))
+    measurer = ReplayMeasurer(Log(tmp_path, None))
     context = TuneContext(TARGET, TuneOptions(model="analytic"))
     ((position, found),) = measurer.measure(task, [context.default(task)], math.inf)
     assert (position, found.status) == (0, "cancelled")
@@ -116,7 +116,7 @@ def test_the_latency_is_exact_and_repeated_trials_come_in_their_order():
     fight = Comparison(
         task_key="k", task="t", trials=(0, 1), latency_ms=(1.0, math.nan), costs_ms=((1.0, 2.0), ()), winner=0
     )
-    measurer = ReplayMeasurer(collected("", None, [*lines, fight]))
+    measurer = ReplayMeasurer(Log("", None, (*lines, fight)))
     asked = [Schedule(0), Schedule(0), Schedule(1), Schedule(0)]
     assert [m.ms for _, m in measurer.measure(Work, asked, math.inf)] == [1.0, 3.0, 5.0, 3.0]
     contest = measurer.compare(Work, [Schedule(0), Schedule(1)], ContestRules())

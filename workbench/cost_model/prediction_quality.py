@@ -95,14 +95,6 @@ class HeldOut:
         rounds = [r for r in self.rounds if task is None or r.task == task]
         return _quality(rounds if last is None else rounds[-last:])
 
-    def tasks(self) -> dict[str, Quality]:
-        """Agreement of every task over all of its rounds, in order of first appearance."""
-        return {t: self.quality(t, None) for t in dict.fromkeys(r.task for r in self.rounds)}
-
-    def correlation(self, last: int = 8) -> float | None:
-        """Kendall's tau over the last rounds, or None without a pair."""
-        return self.quality(None, last).tau
-
     @classmethod
     def of_records(cls, records: Iterable[Prediction]) -> HeldOut:
         """Judge the predictions that a log holds beside its measurements.

@@ -121,11 +121,10 @@ class Database:
         return found[0] if found else None
 
     def lookup(self, task: Named, target: Target | str | None = None, k: int = 4) -> Lookup:
-        """Return up to `k` records that are of use for a task, exact or not; see `nearest`."""
-        return lookup(self, task, None if target is None else str(target), k)
+        """Return records that are of use for a task, best first, and a sentence that says where they come from.
 
-    def nearest(self, task: Named, target: Target | str | None = None, k: int = 4) -> tuple[list[Record], str]:
-        """Return records that are of use for a task, and a sentence that says where they come from.
+        Of this task and target if there are any; else of this task on another machine; else of the task of the same
+        kind whose extents are nearest. There are none when nothing of that kind is known.
 
         Parameters
         ----------
@@ -134,13 +133,5 @@ class Database:
             What is tuned or compiled for; any when left out.
         k : int
             How many different programs at most.
-
-        Returns
-        -------
-        records : list of Record
-            Best first. Of this task and target if there are any; else of this task on another machine; else of the task
-            of the same kind whose extents are nearest. Empty when there is nothing of that kind.
-        how : str
         """
-        found = self.lookup(task, target, k)
-        return list(found.records), found.how
+        return lookup(self, task, None if target is None else str(target), k)

@@ -19,7 +19,7 @@ from typing import Any
 from workbench.arguments import path as as_path
 from workbench.errors import LogError, UsageError, option
 from workbench.log.lines import AnyLine, Comparison, Round, Unknown
-from workbench.log.reader import Header, Log, collected, is_there, load_log, write_log
+from workbench.log.reader import Header, Log, is_there, load_log, write_log
 from workbench.log.record import Record
 
 
@@ -92,7 +92,7 @@ def merge(logs: Sequence[Log], path: Path = Path()) -> tuple[Log, int, int]:
     """Return the merged log, how many trials were in several logs, and how many comparisons lack their trials."""
     work = _Merge()
     lines = [found for source, line in _in_time(logs) if (found := work.take(source, line)) is not None]
-    return collected(path, merged_header(logs), lines), work.duplicates, work.lost
+    return Log(path, merged_header(logs), tuple(lines)), work.duplicates, work.lost
 
 
 def _in_time(logs: Sequence[Log]) -> Iterator[tuple[int, AnyLine]]:

@@ -17,8 +17,9 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar
 
 from workbench.arguments import path as as_path
 from workbench.errors import LogError, UsageError, did_you_mean, option
@@ -32,6 +33,8 @@ from workbench.log.record import SCHEMA, Record
 
 if TYPE_CHECKING:
     import pandas
+
+_L = TypeVar("_L", bound=AnyLine)
 
 COLUMNS: tuple[str, ...] = (
     "trial", "task_key", "task", "status", "latency_ms", "gflops", "spread", "predicted", "origin", "space", "variant",
@@ -70,7 +73,7 @@ class Header(Line):
         return {**out, "tasks": [{"key": key, "name": name} for key, name in self.tasks]}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Log:
     """A log as read.
 
@@ -78,27 +81,45 @@ class Log:
     ----------
     header : Header or None
         None in logs without one.
-    records, comparisons, rounds, commands : tuple
-        The lines of each kind, in their order.
-    torn : str or None
-        The last line, when it was not written to its end.
     lines : tuple
         All lines but the header in their order, those of kinds that are unknown here included.
+    torn : str or None
+        The last line, when it was not written to its end.
     """
 
     path: Path
     header: Header | None
-    records: tuple[Record, ...] = ()
-    torn: str | None = None
-    comparisons: tuple[Comparison, ...] = ()
-    rounds: tuple[Round, ...] = ()
-    commands: tuple[Command, ...] = ()
     lines: tuple[AnyLine, ...] = ()
+    torn: str | None = None
 
-    @property
+    def _of(self, kind: type[_L]) -> tuple[_L, ...]:
+        """Return the lines of one kind, in their order."""
+        return tuple(line for line in self.lines if isinstance(line, kind))
+
+    @cached_property
+    def records(self) -> tuple[Record, ...]:
+        """All trials."""
+        return self._of(Record)
+
+    @cached_property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """All comparisons."""
+        return self._of(Comparison)
+
+    @cached_property
+    def rounds(self) -> tuple[Round, ...]:
+        """All rounds."""
+        return self._of(Round)
+
+    @cached_property
+    def commands(self) -> tuple[Command, ...]:
+        """All commands."""
+        return self._of(Command)
+
+    @cached_property
     def unknown(self) -> tuple[Unknown, ...]:
         """Lines of kinds that a newer version has added."""
-        return tuple(line for line in self.lines if isinstance(line, Unknown))
+        return self._of(Unknown)
 
 
 def open_for_reading(path: str | os.PathLike[str]) -> BinaryIO:
@@ -222,22 +243,7 @@ def load_log(path: str | os.PathLike[str]) -> Log:
             header = header or item
         else:
             lines.append(item)
-    return collected(Path(path), header, lines, torn)
-
-
-def collected(path: Path, header: Header | None, lines: Iterable[AnyLine], torn: str | None = None) -> Log:
-    """Return the log that has these lines."""
-    lines = tuple(lines)
-    return Log(
-        path,
-        header,
-        tuple(x for x in lines if isinstance(x, Record)),
-        torn,
-        tuple(x for x in lines if isinstance(x, Comparison)),
-        tuple(x for x in lines if isinstance(x, Round)),
-        tuple(x for x in lines if isinstance(x, Command)),
-        lines,
-    )
+    return Log(Path(path), header, tuple(lines), torn)
 
 
 def to_frame(lines: Iterable[AnyLine]) -> pandas.DataFrame:

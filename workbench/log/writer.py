@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import LogError, option
-from workbench.log.lines import AnyLine, Command, Comparison, NetworkTime, Round
+from workbench.log.lines import Command, Comparison, NetworkTime, Round
 from workbench.log.reader import Header, Log, check_model, is_there, load_log, reason_of
 from workbench.log.record import Record
 
@@ -32,10 +32,8 @@ class LogWriter:
 
     Attributes
     ----------
-    lines : tuple
-        What the log held when it was opened, but for its header.
-    records, comparisons, rounds, commands : tuple
-        The same by kind.
+    found : Log
+        What the log held when it was opened.
     header : Header
         That of the log.
     repaired : str or None
@@ -51,11 +49,7 @@ class LogWriter:
     def __init__(self, path: str | os.PathLike[str], header: Header, resume: bool = False) -> None:
         self.path = Path(path)
         self.repaired: str | None = None
-        self.lines: tuple[AnyLine, ...] = ()
-        self.records: tuple[Record, ...] = ()
-        self.comparisons: tuple[Comparison, ...] = ()
-        self.rounds: tuple[Round, ...] = ()
-        self.commands: tuple[Command, ...] = ()
+        self.found = Log(self.path, None)
         self.header = header
         self._file: int | None = _open_locked(self.path)
         _WRITERS.add(self)
@@ -73,8 +67,7 @@ class LogWriter:
         self._check(log, header)
         self._repair(log)
         self.header = log.header or header
-        self.lines, self.records, self.comparisons = log.lines, log.records, log.comparisons
-        self.rounds, self.commands = log.rounds, log.commands
+        self.found = log
         if log.header is None and not log.lines:
             self._write({**header.to_json(), "created": time.time()})
 

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.arguments import real
+from workbench.arguments import share
 from workbench.cost_model import CostModel, Quality, Scores
-from workbench.errors import UsageError
 from workbench.search.history import Best, History
 from workbench.search.restore import held_out, rounds, told
 from workbench.search.restriction import Restriction, restricted
@@ -243,10 +242,7 @@ class Search:
 
     @epsilon.setter
     def epsilon(self, value: float) -> None:
-        share = real("epsilon", value, code="usage.epsilon")
-        if not 0.0 <= share <= 1.0:
-            raise UsageError("usage.epsilon", f"epsilon is a share from 0 to 1, not {share:g}", ("epsilon",))
-        self._epsilon = share
+        self._epsilon = share("epsilon", value, "usage.epsilon")
 
     @property
     def quality(self) -> Quality:

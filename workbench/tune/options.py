@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib import import_module
-from typing import Annotated, Any, TypeAlias, TypeGuard, get_type_hints
+from typing import Annotated, Any, TypeAlias, get_type_hints
 
-from workbench.arguments import ArgumentTypeError, is_a, real, shown, told_options, whole
+from workbench.arguments import ArgumentTypeError, is_a, share, shown, told_options, whole
 from workbench.errors import UsageError
 from workbench.files import is_json_file
 from workbench.forms import Choice, Field, Flag, Real, Text, Whole
@@ -171,7 +171,7 @@ def _check(field: Field, value: Any) -> None:
         case Whole() if name != "repeat":
             whole(name, value, code=code)
         case Share():
-            check_epsilon(value)
+            share(name, value, code)
         case Flag():
             is_a(name, value, bool)
         case Named() as kind:
@@ -182,16 +182,3 @@ def _check(field: Field, value: Any) -> None:
             raise UsageError(code, f"There is no {name} {shown(value)}", [name], f"known: {', '.join(values)}")
         case Text():
             is_a(name, value, str)
-
-
-def is_epsilon(value: Any) -> TypeGuard[float]:
-    """Whether a value can be a share of random proposals."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0.0 <= value <= 1.0
-
-
-def check_epsilon(value: object) -> float:
-    """Return a share of random proposals; ``usage.epsilon`` for what is none."""
-    number = real("epsilon", value, code="usage.epsilon")
-    if not 0.0 <= number <= 1.0:
-        raise UsageError("usage.epsilon", f"epsilon has to be from 0 to 1, not {number:g}", ["epsilon"])
-    return number

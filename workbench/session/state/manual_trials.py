@@ -167,8 +167,8 @@ class ManualTrials:
 
     def _append(self, writer: LogWriter, one: Waiting, after: int) -> Record:
         key, record = one
-        lines: list[Record | Round] = [*writer.records, *writer.rounds]
-        number = 1 + after + max((r.trial for r in writer.records), default=-1)
+        lines: list[Record | Round] = [*writer.found.records, *writer.found.rounds]
+        number = 1 + after + max((r.trial for r in writer.found.records), default=-1)
         last = max((line.round for line in lines), default=0)
         spent = max((line.elapsed_s for line in lines), default=0.0)
         record = replace(record, trial=number, round=last, elapsed_s=spent)

@@ -53,9 +53,9 @@ def as_named(tasks: Sequence[Task], writer: LogWriter | None) -> Sequence[Task]:
     """Return the tasks with the log's names: one that comes as a schedule does not say which layer of a model it is."""
     if writer is None:
         return tasks
-    names = {**{r.task_key: r.task for r in reversed(writer.records)}, **dict(writer.header.tasks)}
+    names = {**{r.task_key: r.task for r in reversed(writer.found.records)}, **dict(writer.header.tasks)}
     other = {task.key for task in tasks if names.get(task.key, task.name) != task.name}
-    first = {r.task_key: r for r in reversed(writer.records) if r.task_key in other}
+    first = {r.task_key: r for r in reversed(writer.found.records) if r.task_key in other}
     out = []
     for task in tasks:
         if task.key in other:

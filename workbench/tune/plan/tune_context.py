@@ -166,7 +166,7 @@ class TuneContext:
         from workbench.search.seeds import adapt
 
         sources = [s for s in self._seeds if not isinstance(s, str | os.PathLike) and _is_of(s, task)]
-        sources += [r for r in self._database().nearest(task, self._target)[0] if r not in sources]
+        sources += [r for r in self._database().lookup(task, self._target).records if r not in sources]
         return [seed for source in sources for seed in adapt(source, task, space)]
 
     def _database(self) -> Database:

@@ -50,7 +50,7 @@ class TuningLoop:
         )  # fmt: skip
         budget = Budget(plan.trials, plan.seconds)
         self.run_state = RunState(self.tasks, self.scheduler, budget, options.epsilon, self._stamp.own)
-        for line in writer.lines if writer else ():
+        for line in writer.found.lines if writer else ():
             self.run_state.take(line)
         self._restored = len(self.run_state.records)
         self.elapsed_before = self.run_state.elapsed_s

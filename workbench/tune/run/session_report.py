@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from workbench.legible import legible, legible_line
@@ -101,28 +102,18 @@ def _word(loop: TuningLoop, session: State, index: int) -> str:
     return "measured" if state.ledger.best else "no result"
 
 
+_COLUMNS = (
+    "id", "task", "weight", "latency_ms", "gflops", "trials", "rounds", "failed", "untuned_ms", "state", "spread",
+    "confidence", "quality", "why", "sure",
+)  # fmt: skip
+
+
 def table(rows: tuple[TaskRow, ...]) -> pandas.DataFrame:
     """Return the task table: one row per task; its words are legible, because pandas prints them as they are."""
     import pandas
 
-    names = {
-        "id": "id",
-        "task": "name",
-        "weight": "weight",
-        "latency_ms": "latency_ms",
-        "gflops": "gflops",
-        "trials": "trials",
-        "rounds": "rounds",
-        "failed": "failed",
-        "untuned_ms": "untuned_ms",
-        "state": "state",
-        "spread": "spread",
-        "confidence": "confidence",
-        "quality": "quality",
-        "why": "reason",
-        "sure": "sure",
-    }
-    frame = pandas.DataFrame({column: [getattr(r, name) for r in rows] for column, name in names.items()})
+    names = {"name": "task", "reason": "why"}
+    frame = pandas.DataFrame(rows, columns=[f.name for f in fields(TaskRow)]).rename(columns=names)[list(_COLUMNS)]
     frame[["task", "why"]] = frame[["task", "why"]].map(legible_line)
     floats = ("latency_ms", "gflops", "untuned_ms", "spread", "confidence", "quality")
     return frame.astype(dict.fromkeys(floats, "float64"))

@@ -7,13 +7,15 @@ where the killed one stood.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.arguments import share
+from workbench.errors import UsageError
 from workbench.log.lines import AnyLine, Command, Comparison, NetworkTime, Round
 from workbench.log.record import Record
 from workbench.provided import Provided
-from workbench.tune.options import is_epsilon
 
 if TYPE_CHECKING:
     from workbench.tune.state.task_scheduler import TaskLike, TaskScheduler
@@ -191,8 +193,9 @@ class RunState:
         trials, epsilon, confirm = args.get("trials"), args.get("epsilon"), args.get("confirm")
         if before is None or before.get("trials") != trials:
             self.budget.trials = trials if isinstance(trials, int) else None
-        if (before is None or before.get("epsilon") != epsilon) and is_epsilon(epsilon):
-            self.epsilon = float(epsilon)
+        if before is None or before.get("epsilon") != epsilon:
+            with suppress(UsageError):
+                self.epsilon = share("epsilon", epsilon)
         if isinstance(confirm, bool):
             self.scheduler.settle(confirm)
         spaces = (before or {}).get("space"), args.get("space")

@@ -110,23 +110,21 @@ class TaskScheduler:
         self.stretched: dict[int, float] = {}
         self._index = {task.key: i for i, task in enumerate(self.tasks)}
 
+    def _of(self, key: str) -> TaskState:
+        """Return the state of a task; one that is thrown away for a task that is not of this run."""
+        return self.states[self._index[key]] if key in self._index else TaskState()
+
     def observe(self, record: Record) -> None:
         """Take one trial into account; records of unknown tasks are ignored."""
-        index = self._index.get(record.task_key)
-        if index is not None:
-            self.states[index].observe(record, self.confirm)
+        self._of(record.task_key).observe(record, self.confirm)
 
     def finish(self, line: Round) -> None:
         """Take the end of a round into account: one in which nothing but the default schedule was timed counts, too."""
-        index = self._index.get(line.task_key)
-        if index is not None:
-            self.states[index].begin(line.round, self.confirm)
+        self._of(line.task_key).begin(line.round, self.confirm)
 
     def compare(self, line: Comparison) -> None:
         """Take one comparison into account; those of unknown tasks or trials are ignored."""
-        index = self._index.get(line.task_key)
-        if index is not None:
-            self.states[index].compare(line)
+        self._of(line.task_key).compare(line)
 
     def place(self, line: NetworkTime) -> None:
         """Take into account what the network takes, and tasks inside it."""
@@ -146,15 +144,12 @@ class TaskScheduler:
 
     def reopen(self, key: str) -> None:
         """Note that the search of a task may have candidates again: what is ruled out has changed."""
-        index = self._index.get(key)
-        if index is not None:
-            self.states[index].exhausted = False
+        self._of(key).exhausted = False
 
     def promise(self, key: str, until: int) -> None:
         """Let a task go before all others until it has had so many trials."""
-        index = self._index.get(key)
-        if index is not None:
-            self.states[index].promised = max(self.states[index].promised, until)
+        state = self._of(key)
+        state.promised = max(state.promised, until)
 
     # ---- choosing ----
 

@@ -6,12 +6,13 @@ Each command is one declaration, see `command_forms`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
+from workbench.arguments import share
 from workbench.errors import UsageError
 from workbench.forms import Many, Real, Table, Text, Whole
-from workbench.tune.options import check_epsilon, is_epsilon
 from workbench.tune.plan.task_selection import position
 from workbench.tune.steer.command_forms import (
     STEERING_COMMANDS,
@@ -283,13 +284,10 @@ class SetEpsilon(SteeringCommand):
 
     def settle(self, queue: CommandQueue) -> SteeringCommand:
         """Refuse what is no share."""
-        try:
-            check_epsilon(self.value)
-        except UsageError as error:
-            raise UsageError("steer.argument", error.message, [self.name]) from None
+        share("epsilon", self.value, "steer.argument")
         return self
 
     def apply(self, run_state: RunState) -> None:
         """Set it; a log that was changed by hand may hold anything."""
-        if is_epsilon(self.value):
-            run_state.epsilon = self.value
+        with suppress(UsageError):
+            run_state.epsilon = share("epsilon", self.value)
