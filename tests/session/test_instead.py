@@ -13,7 +13,7 @@ from session.conftest import split
 from workbench import Schedule, Target, workloads
 from workbench.advice.alternatives import MOST, SLOWER, instead
 from workbench.advice.offer import replayed
-from workbench.analysis.loop_nest.time_estimate import estimated
+from workbench.analysis.loop_nest.schedule_estimate import estimated
 from workbench.errors import UsageError
 from workbench.schedule import Hole
 from workbench.schedule.legal_moves import judge

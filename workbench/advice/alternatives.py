@@ -11,7 +11,7 @@ from workbench.advice.proposal_trial import Trial
 from workbench.advice.proposals import ELSE, Case, Proposal, proposals
 from workbench.advice.step_text import named, say
 from workbench.analysis import Estimate
-from workbench.analysis.loop_nest.time_estimate import estimated
+from workbench.analysis.loop_nest.schedule_estimate import estimated
 from workbench.ir.compact import compact
 from workbench.ir.dtypes import itemsize
 from workbench.ir.func import Func

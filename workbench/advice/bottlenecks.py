@@ -17,7 +17,7 @@ import numpy as np
 from workbench.advice.offer import Offer
 from workbench.advice.speedup_trial import Cures
 from workbench.analysis.loop_nest.memory_accesses import AccessRow, accesses
-from workbench.analysis.loop_nest.time_estimate import evaluated
+from workbench.analysis.loop_nest.schedule_estimate import evaluated
 from workbench.ir.stmt import blocks
 from workbench.legible import shown_legibly
 from workbench.machine_model.block_counts import STRAIGHT, BlockFacts

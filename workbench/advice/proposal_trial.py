@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.advice.offer import Offer, replayed
-from workbench.analysis.loop_nest.time_estimate import evaluated
+from workbench.analysis.loop_nest.schedule_estimate import evaluated
 from workbench.errors import WorkbenchError
 from workbench.machine_model.machine_parameters import Machine
 from workbench.machine_model.time_estimate import program_cycles

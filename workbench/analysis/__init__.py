@@ -22,7 +22,7 @@ from workbench.analysis.loop_nest.code_diff import Difference, DiffRow, differen
 from workbench.analysis.loop_nest.code_listing import Line, Listing, listing
 from workbench.analysis.loop_nest.memory_accesses import AccessRow, accesses
 from workbench.analysis.loop_nest.nest_rows import NestRow, NestView, nest_rows
-from workbench.analysis.loop_nest.time_estimate import Estimate, estimate
+from workbench.analysis.loop_nest.schedule_estimate import Estimate, estimate
 from workbench.analysis.trials.latency_curve import Curve, best_so_far, failures
 from workbench.analysis.trials.task_rounds import Turn, turns
 

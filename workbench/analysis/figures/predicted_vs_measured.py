@@ -47,7 +47,7 @@ def prediction_figure(
 
 def clock(target: Target | None, peak_gflops: float | None = None) -> float | None:
     """Return cycles in a nanosecond, as the model counts them, where the machine's peak is known."""
-    from workbench.analysis.loop_nest.time_estimate import cycles_per_ms
+    from workbench.analysis.loop_nest.schedule_estimate import cycles_per_ms
 
     target = target if target is not None else Target.host()
     found = cycles_per_ms(Machine.of(target), peak_gflops if peak_gflops is not None else target.stored_peak())

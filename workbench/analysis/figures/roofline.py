@@ -12,7 +12,7 @@ import numpy as np
 from workbench.analysis.figures.label_placement import Room
 from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, log_ticks
 from workbench.analysis.figures.subplot import FOOT, IN_PLOT, Part, Trace, alone, escaped, note, trace
-from workbench.analysis.loop_nest.time_estimate import estimate
+from workbench.analysis.loop_nest.schedule_estimate import estimate
 from workbench.machine_model import machine_parameters as parameters
 from workbench.markup import plural
 from workbench.runtime.machine.measured_roofline import Roofs, all_threads, size_class, stored

@@ -11,7 +11,7 @@ from workbench import markup as m
 from workbench.analysis import DiffRow, Listing, listing
 from workbench.analysis.loop_nest.code_diff import changes, rows_inside
 from workbench.analysis.loop_nest.code_listing import CodeKind, code_kind, code_kinds
-from workbench.analysis.loop_nest.time_estimate import estimated
+from workbench.analysis.loop_nest.schedule_estimate import estimated
 from workbench.arguments import is_a, whole
 from workbench.ir.func import Same
 from workbench.session import registry as declare

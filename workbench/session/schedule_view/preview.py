@@ -10,7 +10,7 @@ from typing import Any
 from workbench.advice.step_verdict import attempt, verdict_json
 from workbench.analysis import estimate, nest_rows
 from workbench.analysis.loop_nest.nest_rows import NestRow
-from workbench.analysis.loop_nest.time_estimate import Estimate
+from workbench.analysis.loop_nest.schedule_estimate import Estimate
 from workbench.errors import ScheduleError
 from workbench.schedule import Schedule
 from workbench.schedule.legal_moves import Move

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from workbench.analysis import Estimate
-from workbench.analysis.loop_nest.time_estimate import estimated
+from workbench.analysis.loop_nest.schedule_estimate import estimated
 from workbench.graph.tasks import Task
 from workbench.session.state.history import History, View
 from workbench.session.state.results import Key

@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.advice.step_text import short
 from workbench.analysis.graph_drawing.tree_layout import lay_out_tree
-from workbench.analysis.loop_nest.time_estimate import Estimate
+from workbench.analysis.loop_nest.schedule_estimate import Estimate
 from workbench.schedule import Schedule
 from workbench.session.state.results import Key, PairResult, Result
 from workbench.session.state.statistics import rounded

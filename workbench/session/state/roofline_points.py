@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
-from workbench.analysis.loop_nest.time_estimate import estimated
+from workbench.analysis.loop_nest.schedule_estimate import estimated
 from workbench.errors import WorkbenchError
 from workbench.graph.tasks import Task
 from workbench.log.record import Record
