@@ -30,7 +30,7 @@ MUTATIONS = (
     _m("expressions", "a page of zeros for every constant", "if other.value == 0:", "if True:"),
     _m("addresses", "a mask begins too late", '(lo, "sge", least < lo)', '(lo, "sgt", least < lo)'),
     _m("vector_pieces", "the rest of a vector is lost", "out.append((at, width, width))", "pass"),
-    _m("expressions", "a page is always long enough", "if size > PAGE_BYTES:", "if False:"),
+    _m("expressions", "a page is always long enough", "if size > Padding.PAGE_BYTES:", "if False:"),
     _m("expressions", "a guard on lanes masks nothing", "self.both(self.mask, self._lanes_of(guard))", "self.mask"),
     _m("lane_reduction", "an odd vector is lost", "parts = pairs + parts[len(pairs) * 2 :]", "parts = pairs"),
     _m("transpose_shuffles", "squares are not swapped", "shift = distance if row & distance else 0", "shift = 0"),

@@ -8,7 +8,8 @@ from schedule import nests
 
 from workbench import workloads
 from workbench.codegen.backend import build_func
-from workbench.codegen.temporary_storage import LOCAL_STACK_BYTES, STACK_BYTES, place
+from workbench.codegen.constants import Storage
+from workbench.codegen.temporary_storage import place
 from workbench.errors import ScheduleError
 from workbench.ir.compact import compact
 from workbench.ir.interpreter import interp
@@ -136,7 +137,7 @@ def test_scopes_decide_where_a_temporary_lies():
 
 @pytest.mark.parametrize(
     ("floats", "auto", "local"),
-    [(STACK_BYTES // 4 // 8, "shared", "stack"), (LOCAL_STACK_BYTES // 4 // 8 + 1, "shared", "thread")],
+    [(Storage.STACK_BYTES // 4 // 8, "shared", "stack"), (Storage.LOCAL_STACK_BYTES // 4 // 8 + 1, "shared", "thread")],
 )
 def test_a_local_temporary_of_the_whole_call(floats, auto, local):
     s = Schedule(workloads.elementwise(8, floats))

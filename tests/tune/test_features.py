@@ -121,7 +121,7 @@ def test_distinct_elements_against_enumeration(make, exact):
                     a for a in accesses(block) if not a.is_write and a.buffer != block.buffer
                 ]
                 for access, a in zip(own, b.accesses, strict=True):
-                    fp = footprint(a, len(b.loops), float, 1)
+                    fp = footprint(a, len(b.loops), float, 1, 64)
                     for level in range(max(0, len(path) - 7), len(path) + 1):
                         got, want = fp.elements[level, 0], _touched(func, block, path, access, level)
                         assert want <= got <= 1.5 * want

@@ -10,8 +10,9 @@ import pytest
 from workbench import workloads
 from workbench.cost_model import AnalyticModel, load
 from workbench.machine_model import machine_parameters as machine_module
+from workbench.machine_model.constants import Rates
 from workbench.machine_model.features import INDEX, features
-from workbench.machine_model.machine_parameters import FITTED_RATES, Machine, measure_pace
+from workbench.machine_model.machine_parameters import Machine, measure_pace
 from workbench.runtime.machine import measured_roofline as roofs_module
 from workbench.space.space import make_space
 from workbench.target import Target
@@ -46,7 +47,7 @@ def test_without_measurements_the_fitted_constants_hold(measured):
 
 
 def test_measured_rates_scale_the_constants(measured, tmp_path):
-    near, far = FITTED_RATES
+    near, far = Rates.FITTED
     machine = measured({1 << 20: near * 2.0, 16 << 20: far / 2.0})
     assert machine.pace == (2.0, 0.5)
     model = AnalyticModel(machine=machine)
@@ -56,13 +57,13 @@ def test_measured_rates_scale_the_constants(measured, tmp_path):
 
 
 def test_noise_of_measurements_is_no_news_and_nonsense_is_bounded(measured):
-    near, far = FITTED_RATES
+    near, far = Rates.FITTED
     assert measured({1 << 20: near * 1.05, 16 << 20: far * 0.95}).constants == "fitted"
     assert measured({1 << 20: near * 1e6, 16 << 20: far * 1e-6}).pace == (4.0, 0.25)
 
 
 def test_a_process_keeps_to_the_constants_that_it_has_seen(measured):
-    near, far = FITTED_RATES
+    near, far = Rates.FITTED
     machine = measured({1 << 20: near, 16 << 20: far})
     path, _ = roofs_module._place(TARGET, 2, 1 << 20)
     path.unlink()

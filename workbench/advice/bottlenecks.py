@@ -1,6 +1,6 @@
 """Why a schedule takes as long as the model of the machine says: what bounds it, in words, and what would change that.
 
-Every number is one of the estimate's own parts (`workbench.machine_model.time_estimate`); nothing is measured, nothing
+Every number is one of the estimate's own parts (`workbench.machine_model.cycle_estimate`); nothing is measured, nothing
 is guessed. What would change it was tried on a copy (`workbench.advice.speedup_trial`).
 """
 
@@ -21,11 +21,11 @@ from workbench.analysis.loop_nest.schedule_estimate import evaluated
 from workbench.ir.stmt import blocks
 from workbench.legible import shown_legibly
 from workbench.machine_model.block_counts import STRAIGHT, BlockFacts
-from workbench.machine_model.cache_traffic import LEVELS, OCCUPANCY
-from workbench.machine_model.footprint import WAYS
+from workbench.machine_model.cache_traffic import LEVELS
+from workbench.machine_model.constants import Caches
+from workbench.machine_model.cycle_estimate import Cycles, body_parts, fitted_for, program_cycles, waiting
 from workbench.machine_model.machine_parameters import Machine
 from workbench.machine_model.nest_summary import LoopPlan
-from workbench.machine_model.time_estimate import Cycles, body_parts, fitted_for, program_cycles, waiting
 from workbench.schedule import Schedule
 from workbench.target import Target
 
@@ -306,8 +306,8 @@ class _Main:
         text = f"{level.upper()} fetches {_size(sum(moved.values()))} from {below}, {share} for {buffer}"
         if (step := steps.get(buffer, 0)) >= self._target.line_bytes:
             text += f": {self._inner} steps through it by {_size(step)}, a cache line for each element"
-            if level == "l1" and (sets := WAYS[0] // min(step & -step, WAYS[0])) <= _FEW:
-                text += f", which all go to {sets} of the {WAYS[0] // self._target.line_bytes} sets of L1"
+            if level == "l1" and (sets := Caches.WAYS[0] // min(step & -step, Caches.WAYS[0])) <= _FEW:
+                text += f", which all go to {sets} of the {Caches.WAYS[0] // self._target.line_bytes} sets of L1"
             yield self._reason("stride", text, self._inner, fetching[level])
         elif (large := self._too_large(level)) is not None:
             loop, touched, fits = large
@@ -325,7 +325,7 @@ class _Main:
         alone would fit.
         """
         k, machine = LEVELS.index(level), self._machine
-        room = (machine.l1, machine.l2, machine.l3)[k] * OCCUPANCY
+        room = (machine.l1, machine.l2, machine.l3)[k] * Caches.OCCUPANCY
         touched = np.sum([fp.bytes for fp in self._f.prints], axis=0)
         for at, loop in reversed(list(enumerate(self._f.plan.loops))):
             if _one(self._f.traffic.filled[k, at]) > 1.0 and self._extent(loop) > 1:

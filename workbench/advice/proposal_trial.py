@@ -11,8 +11,8 @@ import numpy as np
 from workbench.advice.offer import Offer, replayed
 from workbench.analysis.loop_nest.schedule_estimate import evaluated
 from workbench.errors import WorkbenchError
+from workbench.machine_model.cycle_estimate import program_cycles
 from workbench.machine_model.machine_parameters import Machine
-from workbench.machine_model.time_estimate import program_cycles
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import Primitive
 from workbench.target import Target

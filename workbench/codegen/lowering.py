@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from workbench.codegen.constants import Tasks
 from workbench.errors import BuildError
 from workbench.ir.affine import Affine, Digit
 from workbench.ir.compact import compact
@@ -14,13 +15,6 @@ from workbench.ir.func import Func
 from workbench.ir.poly import concrete
 from workbench.ir.stmt import Block, For, Stmt
 from workbench.ir.unit_loops import drop_unit_loops
-
-#: A parallel nest is cut into at most this many tasks per thread; fewer where many threads share it.
-#: Chosen, not measured.
-TASKS_PER_THREAD = 8
-#: All threads of a region draw their tasks from one word, and a draw costs about a tenth of a microsecond once they are
-#: many: up to this many tasks it is nothing, beyond it a thread gets three, so that one may still come late.
-MANY_TASKS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +55,7 @@ class ObjectCode:
 
 def task_limit(threads: int) -> int:
     """Return into how many tasks a parallel nest is cut at most for so many threads."""
-    return max(3, min(TASKS_PER_THREAD, MANY_TASKS // max(1, threads))) * max(1, threads)
+    return max(3, min(Tasks.PER_THREAD, Tasks.MANY // max(1, threads))) * max(1, threads)
 
 
 def lowered(func: Func) -> Func:

@@ -5,16 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from workbench.codegen.constants import Storage
 from workbench.ir.compact import scopes
 from workbench.ir.func import Buffer, Func
 
 Place: TypeAlias = Literal["stack", "shared", "thread"]
-
-#: Temporaries up to this size live on the stack of the function that uses them; larger ones where "local" asks for it.
-#: Bytes. Chosen, not measured: a thread's stack has megabytes.
-STACK_BYTES = 16 << 10
-LOCAL_STACK_BYTES = 64 << 10
-ALIGN = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +43,7 @@ def place(func: Func) -> Memory:
     for b in func.buffers:
         if b.role != "temp":
             continue
-        size = -(-b.nbytes // ALIGN) * ALIGN
+        size = -(-b.nbytes // Storage.ALIGN) * Storage.ALIGN
         path, loop = home[b.name].path, home[b.name].loop
         if b.nbytes <= _stack_limit(b, loop is not None):
             placed[b.name] = Placed("stack", 0, b.nbytes, loop)
@@ -62,5 +57,5 @@ def place(func: Func) -> Memory:
 def _stack_limit(b: Buffer, inside: bool) -> int:
     """Most bytes with which the buffer goes to the stack; `inside`: it lives inside a loop."""
     if b.scope == "local":
-        return LOCAL_STACK_BYTES
-    return STACK_BYTES if b.scope == "auto" and inside else -1
+        return Storage.LOCAL_STACK_BYTES
+    return Storage.STACK_BYTES if b.scope == "auto" and inside else -1

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterable
 
 from workbench.cost_model import MODELS
+from workbench.machine_model.constants import CONSTANTS, HALVES
 from workbench.machine_model.features import COLUMNS, VERSION, Column
-from workbench.machine_model.time_estimate import CONSTANTS, HALVES
 from workbench.registry import summary
 
 _HEAD = f"""# Features and cost models

@@ -1,7 +1,7 @@
 """Physical quantities of every block of a nest, for all rows of a population: what a core would issue and move.
 
 These are counts, not times: vector instructions of the straight-line body, loads, accumulators, cache traffic,
-parallel shares. `time_estimate` turns them into an estimate of time, `features` into columns.
+parallel shares. `cycle_estimate` turns them into an estimate of time, `features` into columns.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ import numpy as np
 from workbench.codegen.lowering import task_limit
 from workbench.machine_model.batched_values import Array, Level, Levels, Values, column
 from workbench.machine_model.cache_traffic import Traffic, total, traffic
-from workbench.machine_model.footprint import LINE, Evaluate, Footprint, footprint
+from workbench.machine_model.constants import LATENCY
+from workbench.machine_model.footprint import Evaluate, Footprint, footprint
 from workbench.machine_model.machine_parameters import Machine
 from workbench.machine_model.nest_summary import AccessPlan, BlockPlan, NestPlan
 
-#: Cycles that a link of `BlockFacts.chain` stands for: those of a vector multiply-add.
-LATENCY = 4.0
 #: Loops that are straight-line code.
 STRAIGHT = ("unroll", "vectorize", "intrin")
 
@@ -87,7 +86,7 @@ def block_facts(b: BlockPlan, value: Evaluate, n: int, machine: Machine) -> Bloc
     nest = _Nest(b, value, n)
     lanes = max(1, 4 * machine.lanes // b.itemsize)
     # Loads that differ by a constant only (a stencil's, a transform's) have one footprint.
-    known = [footprint(b.accesses[k], nest.depth, value, n) for k in b.distinct]
+    known = [footprint(b.accesses[k], nest.depth, value, n, machine.line) for k in b.distinct]
     prints = [known[k] for k in b.same]
     body = nest.at(_body_level(nest))
     vector = nest.vector
@@ -125,7 +124,7 @@ def block_facts(b: BlockPlan, value: Evaluate, n: int, machine: Machine) -> Bloc
         stores, *_guards(nest, body.level, lanes), acc_vectors, visits, reloads, chain, apart, regs,
         _inner_trips(nest, body.level), tasks, share, points, moving, prints, body, tile_working, lanes,
     )  # fmt: skip
-    return facts if b.intrinsic is None else _called(facts, kept)
+    return facts if b.intrinsic is None else _called(facts, kept, machine.line)
 
 
 class _Nest:
@@ -185,7 +184,7 @@ class _Reuse:
 _ZERO, _ONE = np.zeros(1, np.float32), np.ones(1, np.float32)
 
 
-def _called(f: BlockFacts, tile: Level) -> BlockFacts:
+def _called(f: BlockFacts, tile: Level, line: float) -> BlockFacts:
     """Facts of a block that an intrinsic computes: calls take the place of vectors, and lines that of their loads."""
     intrinsic = f.plan.intrinsic
     assert intrinsic is not None
@@ -202,8 +201,8 @@ def _called(f: BlockFacts, tile: Level) -> BlockFacts:
     chain: Array = np.float32(intrinsic.latency / LATENCY) * calls / chains
     return replace(
         f, vector=vector, vectors=calls, fma=fma, arithmetic=none,
-        contiguous=np.sum(bytes_[1:], axis=0) / LINE, broadcast=none, strided=none, hoisted=none,
-        accumulators=held / LINE, registers=none, chain=chain,
+        contiguous=np.sum(bytes_[1:], axis=0) / line, broadcast=none, strided=none, hoisted=none,
+        accumulators=held / line, registers=none, chain=chain,
     )  # fmt: skip
 
 

@@ -8,14 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from workbench.machine_model.batched_values import Array, Level, Levels
-from workbench.machine_model.footprint import LINE, WAYS, Footprint, lowest_bit
+from workbench.machine_model.constants import Caches
+from workbench.machine_model.footprint import Footprint, lowest_bit
 from workbench.machine_model.machine_parameters import Machine
 from workbench.machine_model.nest_summary import BlockPlan
 
-#: Share of a cache that one block may count on.
-OCCUPANCY = 0.8
-#: A line that is written moves so many times where it does not stay: for the load, for the store, and back.
-WRITTEN = 3.0
 LEVELS = ("l1", "l2", "l3")
 
 
@@ -73,7 +70,7 @@ def traffic(b: BlockPlan, known: Sequence[Footprint], outer: Array, held: Level 
         part = fetched.take(here)
         parts.append(part if k or held is None else np.minimum(part, held.pick(fetched)))
     times = np.where(level > 0, outer.ravel().take(stays), _ZERO)
-    walks, crowded = _walks(b, known, times, around, here, held)
+    walks, crowded = _walks(b, known, times, around, here, held, machine.line)
     whole, working = total(parts, b.same), lines.ravel().take(stays)
     return Traffic(
         dict(zip(LEVELS, whole, strict=True)),
@@ -100,7 +97,7 @@ def _filled(known: Sequence[Footprint], lines: Array, machine: Machine) -> Array
     near, far = known[0].room
     for fp in known[1:]:
         near, far = np.maximum(near, fp.room[0]), np.maximum(far, fp.room[1])
-    needed = lines * np.float32(1.0 / OCCUPANCY)
+    needed = lines * np.float32(1.0 / Caches.OCCUPANCY)
     np.multiply(np.maximum(needed, near), np.float32(1.0 / machine.l1), out=out[0])
     np.multiply(np.maximum(needed, far), np.float32(1.0 / machine.l2), out=out[1])
     np.multiply(needed, np.float32(1.0 / machine.l3), out=out[2])
@@ -118,7 +115,7 @@ def _outermost(filled: Array) -> Levels:
 
 
 def _walks(
-    b: BlockPlan, known: Sequence[Footprint], times: Array, around: Levels, here: Levels, held: Level | None
+    b: BlockPlan, known: Sequence[Footprint], times: Array, around: Levels, here: Levels, held: Level | None, line: int
 ) -> tuple[Array, Array]:
     """One line for every iteration in which the loop outside of what fits moves an access by a line or more."""
     walks, crowded = np.zeros_like(times), np.zeros_like(times[0])
@@ -132,11 +129,15 @@ def _walks(
         for d in moving:
             np.multiply(np.abs(fp.stride[d]), np.float32(a.itemsize), out=steps[d])
         step = steps.ravel().take(here)
-        count = np.where(step >= LINE, times, _ZERO) * np.float32(b.same.count(k) * (WRITTEN if a.is_write else 1.0))
+        count = np.where(step >= line, times, _ZERO) * np.float32(
+            b.same.count(k) * (Caches.WRITTEN if a.is_write else 1.0)
+        )
         if k == 0 and held is not None:
             count = np.where(around < held.level, count, _ZERO)
         walks += count
-        crowded += count[0] * np.minimum(lowest_bit(step[0]), np.float32(WAYS[0])) * np.float32(1.0 / WAYS[0])
+        crowded += (
+            count[0] * np.minimum(lowest_bit(step[0]), np.float32(Caches.WAYS[0])) * np.float32(1.0 / Caches.WAYS[0])
+        )
     return walks, crowded
 
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from workbench.ir.poly import evaluate
 from workbench.machine_model.batched_values import Array, Distinct, Telling, Values
 from workbench.machine_model.block_counts import BlockFacts, block_facts
+from workbench.machine_model.cycle_estimate import block_cycles, program_cycles
 from workbench.machine_model.machine_parameters import Machine
 from workbench.machine_model.nest_summary import BlockPlan, NestPlan
-from workbench.machine_model.time_estimate import block_cycles, program_cycles
 
 #: Changes whenever a column is added, removed or computed differently.
 VERSION = "6"

@@ -15,12 +15,10 @@ import numpy as np
 
 from workbench.ir.poly import Dim
 from workbench.machine_model.batched_values import Array, column
+from workbench.machine_model.constants import Caches
 from workbench.machine_model.nest_summary import AccessPlan
 
 Evaluate: TypeAlias = Callable[[Dim], Any]
-LINE = 64.0
-#: Bytes after which addresses come back to the same set: of a first-level cache (a page), of a second-level one.
-WAYS = (4096, 131072)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +32,8 @@ class Footprint:
     bytes : array [D + 1, N]
         The same in whole cache lines, in bytes.
     room : tuple of array [D + 1, N]
-        Per way size in `WAYS`: the bytes of a cache that they take. Lines that lie a power of two apart fall into the
-        same few sets, so a matrix with such rows fills a cache that is much larger than itself.
+        Per way size in `Caches.WAYS`: the bytes of a cache that they take. Lines that lie a power of two apart fall
+        into the same few sets, so a matrix with such rows fills a cache that is much larger than itself.
     moves : tuple of bool
         Per loop: whether it moves the access.
     stride : tuple of array [1] or [N]
@@ -52,7 +50,7 @@ class Footprint:
 _Term: TypeAlias = tuple[int, Array, Array, bool]
 
 
-def footprint(acc: AccessPlan, depth: int, value: Evaluate, n: int) -> Footprint:
+def footprint(acc: AccessPlan, depth: int, value: Evaluate, n: int, line: float) -> Footprint:
     """Evaluate one access.
 
     Parameters
@@ -64,6 +62,8 @@ def footprint(acc: AccessPlan, depth: int, value: Evaluate, n: int) -> Footprint
         Evaluates a `Dim` to a number, or to an array ``[1]`` or ``[N]``.
     n : int
         Number of rows N.
+    line : float
+        Bytes of a cache line.
     """
     shape = [column(value(s)) for s in acc.shape]
     rows = [[(t.loop, column(value(t.coef)), column(value(t.extent)), t.unit) for t in row] for row in acc.dims]
@@ -71,7 +71,7 @@ def footprint(acc: AccessPlan, depth: int, value: Evaluate, n: int) -> Footprint
     spans = [_spans(row, moving) for row in rows]
     below = np.array([sum(k >= level for k in moving) for level in range(depth + 1)], np.intp)
     matrices = []
-    for matrix in _size([w for w, _ in spans], [c for _, c in spans], shape, acc.itemsize):
+    for matrix in _size([w for w, _ in spans], [c for _, c in spans], shape, acc.itemsize, line):
         # Only loops that move the access make a difference: worked out for these levels, then spread over all.
         few = matrix if len(matrix) > len(moving) else np.broadcast_to(matrix, (len(moving) + 1, matrix.shape[1]))
         full = few.take(below, axis=0)
@@ -97,15 +97,15 @@ def _spans(row: Sequence[_Term], moving: Sequence[int]) -> tuple[Array, Array]:
 
 
 def _size(
-    width: Sequence[Array], count: Sequence[Array], shape: Sequence[Array], itemsize: int
+    width: Sequence[Array], count: Sequence[Array], shape: Sequence[Array], itemsize: int, line: float
 ) -> tuple[Array, Array, Array, Array]:
-    """Distinct elements, bytes in whole lines, and room that these take in caches with the ways in `WAYS`.
+    """Distinct elements, bytes in whole lines, and room that these take in caches with the ways in `Caches.WAYS`.
 
     A row that is covered completely runs on into the next.
     """
     if not shape:
         one = np.ones((1, 1), np.float32)
-        return one, one * LINE, one * LINE, one * LINE
+        return one, one * line, one * line, one * line
     wide = [np.minimum(w, s) for w, s in zip(width, shape, strict=True)]
     span = [np.minimum(w, c) for w, c in zip(wide, count, strict=True)]
     elements = span[0]
@@ -122,24 +122,24 @@ def _size(
         step = step * shape[d]
         apart = np.where(full, lowest_bit(step), apart)
         full = full & (wide[d] == shape[d])
-    pieces: Array = np.ceil(run * np.float32(itemsize / LINE)) * np.float32(LINE)
-    lines = np.minimum(rest * pieces, elements * LINE)
+    pieces: Array = np.ceil(run * np.float32(itemsize / line)) * np.float32(line)
+    lines = np.minimum(rest * pieces, elements * line)
     return elements, lines, lines * _crowding(apart, pieces, rest, 0), lines * _crowding(apart, pieces, rest, 1)
 
 
 def lowest_bit(pitch: Any) -> Array:
     """Largest power of two that divides a distance in bytes, at most the larger way: exact as float32."""
     whole = pitch.astype(np.int64)
-    bit: Array = np.minimum(whole & -whole, WAYS[1]).astype(np.float32)
+    bit: Array = np.minimum(whole & -whole, Caches.WAYS[1]).astype(np.float32)
     return bit
 
 
 def _crowding(apart: Array, run: Array, pieces: Array, way: int) -> Array:
     """How many times its size a set of `pieces` runs of bytes takes in a cache, whose distance `apart` divides."""
     if way == 0:
-        apart = np.minimum(apart, np.float32(WAYS[0]))
+        apart = np.minimum(apart, np.float32(Caches.WAYS[0]))
     # Runs that come back to the first one's set take whole ways, the gaps between them included.
-    crowded: Array = np.where(pieces * apart > WAYS[way], np.maximum(apart / run, 1.0), np.float32(1.0))
+    crowded: Array = np.where(pieces * apart > Caches.WAYS[way], np.maximum(apart / run, 1.0), np.float32(1.0))
     return crowded
 
 

@@ -1,6 +1,6 @@
 """The few numbers of a target that the analytic cost model and the sketch rules use.
 
-How fast caches deliver was fitted on one machine (`roofline.Constants`). Where the reading rates of this machine were
+How fast caches deliver was fitted on one machine (`constants.Constants`). Where the reading rates of this machine were
 measured before (`runtime.machine.measured_roofline`, kept in the cache directory), the fitted rates are scaled by them:
 `Machine.pace`.
 Nothing is measured here; `measure_pace` does that when it is asked to.
@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from workbench.machine_model.constants import Rates
 from workbench.runtime.machine.measured_roofline import size_class, stored
 from workbench.target import Target, cache_dir
 
@@ -28,6 +29,8 @@ class Machine:
         Vector registers.
     l1, l2, l3 : int
         Cache sizes in bytes; `l3` is the share of one core.
+    line : int
+        Bytes of a cache line.
     isa : frozenset of str
         Vector extensions, as `Target.isa` names them.
     halves : bool
@@ -42,6 +45,7 @@ class Machine:
     l1: int = 48 << 10
     l2: int = 2 << 20
     l3: int = 32 << 20
+    line: int = 64
     threads: int = 2
     isa: frozenset[str] = frozenset()
     halves: bool = False
@@ -63,20 +67,15 @@ class Machine:
         l3 = max(target.l3_bytes, l2)
         lanes = target.lanes("float32")
         halves = lanes == 16 and l1 == _HALVES_L1 and _HALVES_ISA in target.isa
-        found = Machine(lanes, target.vector_registers, l1, l2, l3, target.threads, target.isa, halves)
+        found = Machine(
+            lanes, target.vector_registers, l1, l2, l3, target.line_bytes, target.threads, target.isa, halves
+        )
         return replace(found, pace=_stored_pace(target, str(cache_dir()), found))
 
 
 #: A target does not say who made the processor. Cores with these two execute vectors of 512 bits in halves (AMD's
 #: Zen 4); Intel's Cooper Lake has both as well and is taken for one of them.
 _HALVES_L1, _HALVES_ISA = 32 << 10, "avx512bf16"
-
-#: Bytes per cycle and thread that the machines of the fit read from their second and third level. A cycle is that of
-#: the multiply-add rate: two vectors.
-FITTED_RATES = (48.0, 10.0)
-HALVES_RATES = (30.0, 54.0)
-#: Paces beyond this (or below its inverse) are no truth about caches.
-_MOST = 4.0
 
 
 def measure_pace(target: Target) -> Machine:
@@ -111,11 +110,11 @@ def working_sets(machine: Machine) -> tuple[int, int]:
 def _stored_pace(target: Target, folder: str, machine: Machine) -> tuple[float, float]:
     """Paces from what was measured before; one process keeps to what it has seen first, and so do its estimates."""
     out = []
-    rates = HALVES_RATES if machine.halves else FITTED_RATES
+    rates = Rates.HALVES if machine.halves else Rates.FITTED
     for nbytes, fitted in zip(working_sets(machine), rates, strict=True):
         found = stored(target, machine.threads, nbytes) if nbytes else None
         cycles = found.gflops / (4.0 * machine.lanes) if found else 0.0
         pace = found.gbytes / cycles / fitted if found and cycles > 0 else 1.0
         # In quarters of an octave: what two measurements of one machine differ by is no news.
-        out.append(2.0 ** (round(4.0 * math.log2(min(max(pace, 1.0 / _MOST), _MOST))) / 4.0))
+        out.append(2.0 ** (round(4.0 * math.log2(min(max(pace, 1.0 / Rates.MOST), Rates.MOST))) / 4.0))
     return out[0], out[1]

@@ -30,12 +30,7 @@ from workbench.ir.expr import (
 from workbench.ir.func import Func
 from workbench.ir.poly import Dim, holes_of
 from workbench.ir.stmt import Block, For, blocks
-
-#: Throughput cost of an operation on one vector register, in units of one simple arithmetic instruction.
-OP_COST: Mapping[str, float] = {
-    "div": 16.0, "mod": 24.0, "sqrt": 20.0, "rsqrt": 24.0, "exp": 14.0, "log": 18.0, "tanh": 22.0, "sigmoid": 24.0,
-    "erf": 26.0, "pow": 40.0,
-}  # fmt: skip
+from workbench.machine_model.constants import OP_COST
 
 
 @dataclass(frozen=True, slots=True)

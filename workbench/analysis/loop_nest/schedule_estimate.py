@@ -21,9 +21,9 @@ from workbench.ir.func import Same
 from workbench.machine_model.batched_values import Telling, Values
 from workbench.machine_model.block_counts import BlockFacts, block_facts
 from workbench.machine_model.cache_traffic import LEVELS
+from workbench.machine_model.cycle_estimate import Cycles, block_cycles, program_cycles
 from workbench.machine_model.machine_parameters import Machine
 from workbench.machine_model.nest_summary import NestPlan, plan
-from workbench.machine_model.time_estimate import Cycles, block_cycles, program_cycles
 from workbench.schedule import Schedule
 from workbench.space.space import space_from_schedule
 from workbench.target import Target

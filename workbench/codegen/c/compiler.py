@@ -14,6 +14,7 @@ from pathlib import Path
 
 from workbench import host
 from workbench.architectures import architecture, architecture_name
+from workbench.codegen.constants import CText
 from workbench.errors import BuildError
 from workbench.target import Target
 
@@ -24,8 +25,6 @@ _FLAGS = ("-std=c99", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trap
 #: For GCC alone. Patterns: a copy of accumulators must not become a memcpy, which keeps them in memory (measured: half
 #: the speed). cunrolli: a loop of one vector must not be unrolled before it is vectorised (measured: a twentieth).
 _GCC_FLAGS = ("-fno-tree-loop-distribute-patterns", "-fdisable-tree-cunrolli")
-#: Seconds for the compiler. Chosen, not measured.
-_TIMEOUT_S = 300
 
 
 def find_compiler() -> tuple[str, ...] | None:
@@ -129,7 +128,7 @@ def _run(text: str, target: Target, folder: Path, *options: str) -> str:
     try:
         # Bytes: names are in the comments, and the user's locale may not have their letters.
         done = subprocess.run(
-            words, input=text.encode(), capture_output=True, timeout=_TIMEOUT_S, check=False, env=private
+            words, input=text.encode(), capture_output=True, timeout=CText.TIMEOUT_S, check=False, env=private
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BuildError("build.c", f"The C compiler did not finish: {error}", (command[0],)) from error

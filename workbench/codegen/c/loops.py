@@ -11,6 +11,7 @@ from workbench.codegen.c.expressions import ExprPrinter, Text
 from workbench.codegen.c.identifiers import Names
 from workbench.codegen.c.support_functions import MEMORY_TYPE, VALUE_TYPE
 from workbench.codegen.code_line import Line
+from workbench.codegen.constants import CText
 from workbench.codegen.lowering import init_nest, reducing_loops
 from workbench.codegen.temporary_storage import Placed
 from workbench.ir.affine import Affine, Digit
@@ -19,13 +20,6 @@ from workbench.ir.expr import Bound, Expr
 from workbench.ir.func import Buffer
 from workbench.ir.poly import concrete
 from workbench.ir.stmt import Block, For, Stmt, accesses, blocks
-
-#: Ask for at most so many copies of a loop's body; C compilers take long over more.
-#: Chosen, not measured.
-MAX_COPIES = 256
-#: Keep at most so many bytes of accumulators in local variables: all registers of the largest machine, twice.
-#: Chosen, not measured.
-MAX_KEPT_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +161,7 @@ class NestPrinter:
         self.emit(depth, f"for (int64_t {v} = 0; {v} < {stop or lp.extent}; ++{v}) {{ /* {comment(lp.name)}{what} */")
 
     def _pragma(self, lp: For, depth: int) -> None:
-        if lp.kind == "unroll" and self._copies * concrete(lp.extent) <= MAX_COPIES:
+        if lp.kind == "unroll" and self._copies * concrete(lp.extent) <= CText.COPIES:
             self.emit(depth, f"UNROLL({lp.extent})")
         # The promise of independent iterations holds only where no block accumulates over the loop.
         if lp.kind == "vectorize" and not any(lp.name in reducing_loops(b) for b, _ in blocks((lp,))):
@@ -191,7 +185,7 @@ class NestPrinter:
             return False
         others = (a.buffer for other, _ in blocks((path[0],)) if other.name != b.name for a in accesses(other))
         size = math.prod(concrete(lp.extent) for lp in spatial) * itemsize(self.buffers[b.buffer].dtype)
-        return b.buffer not in others and size <= MAX_KEPT_BYTES
+        return b.buffer not in others and size <= CText.KEPT_BYTES
 
     def _accumulators(self, b: Block, path: tuple[For, ...], first: bool) -> _Accumulators:
         name, spatial = self.names("accumulators", f"{b.name}_acc"), _spatial(b, path)

@@ -15,22 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
+from workbench.codegen.constants import Prefetching, Registers
 from workbench.codegen.llvm.addresses import Address, Guard
 from workbench.codegen.llvm.builder import Value, const_of, index
 from workbench.codegen.llvm.expressions import ExprEmitter
 from workbench.codegen.lowering import reducing_loops
 from workbench.ir.poly import concrete
 from workbench.ir.stmt import Block, For, blocks, touched
-
-#: More accumulators than this cannot pay: they would be spilled on every iteration.
-#: Twice the registers of AVX-512.
-MAX_ACCUMULATORS = 64
-#: Temporaries below this size are in the first cache anyway.
-#: Chosen, not measured.
-LARGE_BYTES = 1 << 16
-#: Accumulators of a reduction that is at least this long ask for the lines that they will be stored to.
-#: Measured at 1024: 2 to 3 %; the bound is chosen.
-MIN_PREFETCHED = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +86,7 @@ class Accumulators:
                     count *= self._vectors(inner)
                 else:
                     return False
-        return count <= MAX_ACCUMULATORS
+        return count <= Registers.ACCUMULATORS
 
     def promotes_inside(self, lp: For, b: Block) -> bool:
         """Whether the block is promoted at the loop or at one inside of it."""
@@ -144,8 +135,8 @@ class Accumulators:
         if p.starts is True:
             assert init is not None
             first = init
-            large = self.ex.buffers[name].role == "output" or self.ex.buffers[name].nbytes >= LARGE_BYTES
-            if lanes > 1 and p.length >= MIN_PREFETCHED and large:
+            large = self.ex.buffers[name].role == "output" or self.ex.buffers[name].nbytes >= Prefetching.LARGE_BYTES
+            if lanes > 1 and p.length >= Prefetching.TERMS and large:
                 self.ex.prefetch(s.at.pointer, True, p.depth)
         else:
             first = self.ex.load_at_depth(name, s.at, lanes, p.depth, s.guard)

@@ -91,6 +91,8 @@ class Places:
         Extents of the loops; those of a loop that is emitted in parts are those of the part.
     mask_bytes : frozenset of int
         Sizes of the elements that the target loads and stores under a mask without taking lanes apart.
+    line_bytes : int
+        Bytes of a cache line.
     """
 
     fb: FunctionBuilder
@@ -98,6 +100,7 @@ class Places:
     pointers: Mapping[str, Value]
     extents: dict[str, int]
     mask_bytes: frozenset[int] = frozenset()
+    line_bytes: int = 64
     env: dict[str, Value | Lanes] = field(default_factory=dict)
     #: Lanes of the vector loop that is open; 1 outside of one.
     lanes: int = 1

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from workbench.codegen.constants import Unrolling
 from workbench.codegen.llvm.unrolling import Body
 from workbench.ir.dtypes import is_float
 
@@ -37,11 +38,6 @@ LLVM_TYPE = {
     "bool": "i1",
     "ptr": "ptr",
 }
-
-
-#: Most counters of an innermost loop beside its own: each takes a register.
-#: Chosen, not measured.
-MOST_COUNTERS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +369,7 @@ def _multiples(lines: list[str], iv: str, step: int) -> list[tuple[str, str, str
     """
     head = f" = mul nsw i64 {iv}, "
     out: list[tuple[str, str, str, str]] = []
-    for line in [line for line in lines if head in line][:MOST_COUNTERS]:
+    for line in [line for line in lines if head in line][: Unrolling.COUNTERS]:
         lines.remove(line)
         name, factor = line.strip().split(head)
         out.append((name, "0", f"{name}.n", f"add nsw i64 {name}, {step * int(factor)}"))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from workbench.codegen.constants import Padding
 from workbench.codegen.llvm.addresses import Address, Guard, Lanes
 from workbench.codegen.llvm.arithmetic import Arithmetic
 from workbench.codegen.llvm.builder import LLVM_TYPE, Value, literal
-from workbench.codegen.llvm.memory_access import ZERO_BYTES, ZEROS, Accesses
+from workbench.codegen.llvm.memory_access import ZEROS, Accesses
 from workbench.errors import BuildError
 from workbench.ir.affine import Affine
 from workbench.ir.dtypes import itemsize
@@ -16,13 +17,8 @@ from workbench.ir.expr import Binary, Cast, Const, Expr, Index, Load, Pick, Sele
 
 __all__ = ["Address", "ExprEmitter", "Lanes"]
 
-#: Padding with another constant than 0 reads from a page of it, up to this size; longer runs are masked.
-#: Bytes. Chosen, not measured.
-PAGE_BYTES = 1 << 12
 #: What is looked up as fast as it is emitted.
 _CHEAP = (Binary, Const)
-#: Loads of one vector reach this much beyond their address.
-_VECTOR_BYTES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +194,7 @@ class ExprEmitter(Accesses):
             return None
         moving = (c * self.digit_top(d) for d, c in split.moving.terms if isinstance(c, int))
         reach = inside.step * self.lanes + sum(moving)
-        page = self._page(other, reach * self.itemsize(ld.buffer) + _VECTOR_BYTES)
+        page = self._page(other, reach * self.itemsize(ld.buffer) + Padding.VECTOR_BYTES)
         if page is None:
             return None
         at = self._address(self._choose(cond, inside.pointer, page), split.moving, elem)
@@ -207,12 +203,12 @@ class ExprEmitter(Accesses):
     def _page(self, other: Const, size: int) -> Value | None:
         """Address of `size` bytes that hold a constant; None where that is too much."""
         if other.value == 0:
-            return Value(ZEROS, "ptr") if size <= ZERO_BYTES else None
-        if size > PAGE_BYTES:
+            return Value(ZEROS, "ptr") if size <= Padding.ZERO_BYTES else None
+        if size > Padding.PAGE_BYTES:
             return None
         one = literal(other.value, other.dtype)
         name = f"@wb.page.{other.dtype}.{one.text.strip('-')}{'m' if one.text.startswith('-') else ''}"
-        many = PAGE_BYTES // itemsize(other.dtype)
+        many = Padding.PAGE_BYTES // itemsize(other.dtype)
         splat = f"<{many} x {LLVM_TYPE[other.dtype]}> splat ({one.typed})"
         self.fb.declare(name, f"{name} = internal constant {splat}, align 64")
         return Value(name, "ptr")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
+from workbench.codegen.constants import Prefetching, Unrolling
 from workbench.codegen.llvm.accumulators import begun
 from workbench.codegen.llvm.builder import Value, const_of, index
 from workbench.codegen.llvm.expressions import ExprEmitter
@@ -26,13 +27,6 @@ from workbench.ir.expr import Const
 from workbench.ir.func import Buffer, Func
 from workbench.ir.poly import Dim, concrete
 from workbench.ir.stmt import Block, For, blocks
-
-#: The innermost loop around the instructions is unrolled until its body has about this many of them.
-#: Chosen, not measured.
-MAX_CALLS = 8
-#: An operand of which a loop reads more than this before it begins again does not stay in the first cache anyway.
-#: Bytes of a first cache (32 to 48 KiB). Measured at 512: a tenth faster with the load that goes past it.
-PASSING_BYTES = 32 << 10
 
 Operand: TypeAlias = tuple[tuple[Affine, ...], Buffer, Dim]
 
@@ -164,7 +158,7 @@ class _GroupEmitter:
         inside = [lp.name for lp in (*self.group.match.loops, *self.group.around)]
         extents = self.t.ex.extents
         size = math.prod(extents[n] for n in (*inside, loop) if n in moving)
-        return loop in moving and size * itemsize(operand[1].dtype) > PASSING_BYTES
+        return loop in moving and size * itemsize(operand[1].dtype) > Prefetching.PASSING_BYTES
 
     def emit(self) -> None:
         name = self.group.match.block.name
@@ -229,7 +223,7 @@ class _GroupEmitter:
         if any(x.kind != "unroll" for x in rest):
             return 1
         calls = math.prod(concrete(x.extent) for x in rest)
-        return next((f for f in range(MAX_CALLS // calls, 1, -1) if concrete(lp.extent) % f == 0), 1)
+        return next((f for f in range(Unrolling.CALLS // calls, 1, -1) if concrete(lp.extent) % f == 0), 1)
 
     def _call(self, acc: int) -> None:
         result = self.group.match.intrinsic.block.buffer

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from workbench.codegen.constants import Unrolling
 from workbench.codegen.llvm.accumulators import Accumulators, Promotion
 from workbench.codegen.llvm.addresses import ALWAYS, Ahead, Guard
 from workbench.codegen.llvm.builder import Value, index, literal
@@ -21,22 +22,6 @@ from workbench.codegen.lowering import init_nest, reducing_loops
 from workbench.errors import BuildError
 from workbench.ir.expr import Bound, Const, Expr, Select, index_forms, walk
 from workbench.ir.stmt import Block, For, Stmt, accesses, blocks, loops
-
-#: Vector loops with more full vectors than this become loops over vectors.
-#: Chosen, not measured.
-MAX_UNROLLED_VECTORS = 8
-#: Such loops handle this many vectors at a time.
-#: Chosen, not measured.
-VECTORS_AT_ONCE = 4
-#: Innermost loops are unrolled until their body has about this many instances of blocks: the loop's own integer
-#: operations take slots of the ports that multiply and add (measured: 6 to 12 % for tiles of 8 to 24 accumulators).
-MAX_INNER_BODY = 64
-#: And by at most this factor.
-#: Chosen, not measured.
-MAX_INNER_UNROLL = 4
-#: Limit on emitted block instances, so that a nest cannot ask for an endless compile.
-#: Chosen, not measured.
-MAX_INSTANCES = 20_000
 
 
 class NestEmitter:
@@ -147,7 +132,7 @@ class NestEmitter:
             return 1
         if any(self._pieces.are_ragged(inner) for inner, _ in loops(lp.body)):
             return 1
-        limit = min(MAX_INNER_UNROLL, MAX_INNER_BODY // count)
+        limit = min(Unrolling.INNER_FACTOR, Unrolling.INNER_BODY // count)
         dividing = next((f for f in range(limit, 1, -1) if extent % f == 0), 1)
         # What is left over is more code, but not in the loop.
         return limit if dividing == 1 and limit > 1 and extent > 4 * limit else dividing
@@ -168,7 +153,7 @@ class NestEmitter:
         """Whether conditions hold in all iterations of an innermost loop but the last one."""
         assert isinstance(lp.extent, int)
         count = [self._instances_of(s) for s in lp.body]
-        if 0 in count or sum(count) > 2 * MAX_INNER_BODY:
+        if 0 in count or sum(count) > 2 * Unrolling.INNER_BODY:
             return False
         conds = [c for b, _ in blocks(lp.body) for c in conditions(b) if lp.name in c.form.vars]
         found = False
@@ -200,16 +185,16 @@ class NestEmitter:
         pieces = self._pieces.of(lp)
         lanes = self._pieces.lanes(lp)
         full = sum(width == active == lanes for _, width, active in pieces)
-        if full > MAX_UNROLLED_VECTORS and not self._acc.open:
-            many = full - full % VECTORS_AT_ONCE
-            step = VECTORS_AT_ONCE * lanes
+        if full > Unrolling.VECTORS and not self._acc.open:
+            many = full - full % Unrolling.VECTORS_AT_ONCE
+            step = Unrolling.VECTORS_AT_ONCE * lanes
             self.fb.loop(
                 index(0),
                 index(many * lanes),
                 step,
                 lambda iv: self._vector(lp, iv, lanes, lanes),
                 lp.name,
-                VECTORS_AT_ONCE,
+                Unrolling.VECTORS_AT_ONCE,
             )
             pieces = pieces[many:]
         for at, width, active in pieces:
@@ -272,7 +257,7 @@ class NestEmitter:
     def _block(self, b: Block, term: Value | None = None) -> None:
         """Emit a block, or a reduction with a term that was computed already."""
         self._instances += 1
-        if self._instances > MAX_INSTANCES:
+        if self._instances > Unrolling.INSTANCES:
             raise BuildError(
                 "build.too_large",
                 f"The unrolled code of {b.name!r} is too large to compile.",

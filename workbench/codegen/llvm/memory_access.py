@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from workbench.codegen.constants import Padding, Prefetching
 from workbench.codegen.llvm.addresses import ALWAYS, Address, Guard, Lanes, Places
 from workbench.codegen.llvm.builder import LLVM_TYPE, Value, const_of, index, literal
 from workbench.codegen.llvm.transpose_shuffles import transposed
@@ -19,12 +20,6 @@ from workbench.ir.expr import Load, Pick
 
 #: Guarded loads that fail read from here instead; longer runs are masked or select the value.
 ZEROS = "@wb.zeros"
-#: Bytes. Chosen, not measured.
-ZERO_BYTES = 1 << 16
-_LINE = 64
-#: What is this far away is not wanted soon, and would drive what is out of the first cache.
-#: Bytes. Chosen, not measured.
-FAR_BYTES = 1 << 16
 
 
 @dataclass(slots=True)
@@ -257,7 +252,7 @@ class Accesses(Places):
         inside = self._address(base, still, elem)
         if mixed or inside.step:
             apart = plain.step * (self.lanes - 1) * self.itemsize(ld.buffer)
-            if not 0 <= apart < ZERO_BYTES:
+            if not 0 <= apart < Padding.ZERO_BYTES:
                 return Address(plain.pointer, plain.step, cond)
             return Address(self._or_zeros(cond, plain.pointer), plain.step)
         rest = self.flat(ld.buffer, ld.index) - still
@@ -282,9 +277,9 @@ class Accesses(Places):
         size, form = self.itemsize(buffer), self.flat(buffer, idx)
         c = form.coefficient(var) if all(d.plain for d, _ in form.terms if d.var == var) else 0
         assert isinstance(c, int)
-        if c and (at.step == 1 or abs(c) * size >= _LINE):
+        if c and (at.step == 1 or abs(c) * size >= self.line_bytes):
             elem = LLVM_TYPE[self.memory_dtype(buffer)]
-            far = abs(c * distance) * size > FAR_BYTES
+            far = abs(c * distance) * size > Prefetching.FAR_BYTES
             self.prefetch(self.fb.gep(at.pointer, index(c * distance), elem), write, level=2 if far else 1)
 
     def prefetch(self, pointer: Value, write: bool = False, depth: int | None = None, level: int = 1) -> None:

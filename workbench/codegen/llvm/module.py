@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.architectures import architecture
+from workbench.codegen.constants import Padding
 from workbench.codegen.llvm.builder import FunctionBuilder, Value, index
 from workbench.codegen.llvm.expressions import ExprEmitter
 from workbench.codegen.llvm.loops import NestEmitter
-from workbench.codegen.llvm.memory_access import ZERO_BYTES, ZEROS
+from workbench.codegen.llvm.memory_access import ZEROS
 from workbench.codegen.lowering import cut, lowered
 from workbench.codegen.row_padding import with_slack
 from workbench.codegen.temporary_storage import Placed, place
@@ -100,7 +101,7 @@ class ModuleEmitter:
         """Return what stands before the functions."""
         # Only where they are read: every loaded kernel has its own.
         used = any(ZEROS in text for text in self._functions)
-        zeros = [f"{ZEROS} = internal global [{ZERO_BYTES} x i8] zeroinitializer, align 64"] if used else []
+        zeros = [f"{ZEROS} = internal global [{Padding.ZERO_BYTES} x i8] zeroinitializer, align 64"] if used else []
         return [*zeros, *self._declarations.values()]
 
     def tail(self) -> list[str]:
@@ -126,7 +127,7 @@ class ModuleEmitter:
     def _nest(self, fb: FunctionBuilder, pointers: dict[str, Value]) -> NestEmitter:
         target = self._target
         masked = architecture(target.arch).mask_bytes(target.isa)
-        ex = ExprEmitter(fb, self._buffers, pointers, dict(self._extents), masked)
+        ex = ExprEmitter(fb, self._buffers, pointers, dict(self._extents), masked, target.line_bytes)
         return self.emitter(ex, target.vector_bytes)
 
     # ---- memory ----------------------------------------------------------------------------------------------------

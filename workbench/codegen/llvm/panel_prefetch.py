@@ -20,8 +20,6 @@ from workbench.ir.expr import Load, walk
 from workbench.ir.poly import concrete
 from workbench.ir.stmt import For, blocks
 
-LINE = 64
-
 
 @dataclass(frozen=True, slots=True)
 class Stream:
@@ -103,8 +101,9 @@ class Streams:
         env.update(before)
         at = fb.gep(at, index(s.offset * self._ex.itemsize(s.load.buffer)), "i8")
         at = fb.gep(fb.gep(at, fb.mul(place, concrete(s.counted[-1].extent) * s.step), "i8"), fb.mul(iv, s.step), "i8")
-        for line in range(-(-copies * s.step // LINE)):
-            self._ex.prefetch(fb.gep(at, index(line * LINE), "i8"), level=2)
+        line = self._ex.line_bytes
+        for k in range(-(-copies * s.step // line)):
+            self._ex.prefetch(fb.gep(at, index(k * line), "i8"), level=2)
 
 
 def _step(form: Affine, lp: For) -> int:

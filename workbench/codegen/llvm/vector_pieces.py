@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from workbench.codegen.constants import Unrolling
 from workbench.ir.expr import Binary, Const, Load, walk
 from workbench.ir.stmt import Block, For, blocks, touched
 
-#: An inner loop is not unrolled where a vector loop in it has that many pieces of different widths: two iterations of
-#: 4 x (4 vectors and a narrower one) keep none of their accumulators in a register (measured: 0.6 of the speed of one).
-MANY_PIECES = 5
 #: What takes one instruction for any number of lanes.
 _CHEAP = ("add", "sub", "mul", "max", "min")
 
@@ -57,7 +55,7 @@ class Pieces:
         if lp.kind != "vectorize":
             return False
         widths = [width for _, width, _ in self.of(lp)]
-        return len(widths) >= MANY_PIECES and widths[0] != widths[-1]
+        return len(widths) >= Unrolling.RAGGED_PIECES and widths[0] != widths[-1]
 
     def lanes(self, lp: For) -> int:
         """Return how many elements fit into one vector."""

@@ -10,8 +10,8 @@ from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import Binary, Load, Select, Unary, loads, walk
 from workbench.ir.func import Func
 from workbench.ir.stmt import Block, For, accesses, blocks
+from workbench.machine_model.constants import OP_COST
 from workbench.machine_model.machine_parameters import Machine
-from workbench.machine_model.nest_summary import OP_COST
 from workbench.memoize import remembered
 
 
