@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
+from tiers import first
 
 from workbench import Schedule, Target, workloads
 from workbench.advice import Why, why
@@ -68,11 +69,11 @@ def greedy(schedule: Schedule) -> tuple[Schedule, list[Offer]]:
     return schedule, taken
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("wide", [True, False], ids=["wide", "narrow"])
+@pytest.mark.parametrize("processor", first(["wide 2", "narrow 1", "wide 1", "narrow 2"], 2))
 @pytest.mark.parametrize("name", COMPUTATIONS)
-def test_who_takes_the_largest_gain_comes_near_the_default_schedule(name: str, wide: bool, threads: int) -> None:
-    target = machine(wide, threads)
+def test_who_takes_the_largest_gain_comes_near_the_default_schedule(name: str, processor: str) -> None:
+    vectors, threads = processor.split()
+    target = machine(vectors == "wide", int(threads))
     plain = Schedule(COMPUTATIONS[name](), target)
     found, taken = greedy(plain)
     best, _ = default_of(plain, target)

@@ -11,6 +11,7 @@ import sys
 import textwrap
 
 import pytest
+from tiers import first
 
 from workbench.target import Target
 
@@ -292,17 +293,18 @@ OTHERS = {
 }
 
 
+@pytest.mark.parametrize("turns", first([10, 30]))
 @pytest.mark.parametrize("name", OTHERS)
-def test_in_turns_with_another_runtime(name):
+def test_in_turns_with_another_runtime(name, turns):
     """Another runtime's threads may still spin when ours begin, and the other way round."""
     if importlib.util.find_spec(name) is None:
         pytest.skip(f"{name} is not installed")
     run(
         textwrap.dedent(OTHERS[name])
-        + """
+        + f"""
 first = other()
 k = kernel(4)
-for _ in range(30):
+for _ in range({turns}):
     check(k, 5)
     assert abs(other() - first) <= 1e-4 * abs(first)
 """
