@@ -58,10 +58,10 @@ class Runner:
 
 
 @pytest.fixture
-def bench(monkeypatch):
+def devices(monkeypatch):
     Runner.made = []
     one = DevicePool(Runner)
-    monkeypatch.setattr(dask_worker, "_bench", one)
+    monkeypatch.setattr(dask_worker, "_devices", one)
     yield one
     for runner in Runner.made:
         runner.go.set()
@@ -88,7 +88,7 @@ def order(owner="o", batch="b", devices=1):
     return DeviceRequest(owner, batch, str(TARGET), None, "device", devices)
 
 
-def test_one_device_measures_one_at_a_time_and_owners_have_their_own_processes(bench):
+def test_one_device_measures_one_at_a_time_and_owners_have_their_own_processes(devices):
     first = Call(order("o1", "b1"))
     until(lambda: Runner.made and Runner.made[0].begun)
     second = Call(order("o2", "b2"))
@@ -104,7 +104,7 @@ def test_one_device_measures_one_at_a_time_and_owners_have_their_own_processes(b
 
 
 @linux
-def test_two_devices_measure_at_once_each_with_its_part_of_the_cores(bench):
+def test_two_devices_measure_at_once_each_with_its_part_of_the_cores(devices):
     whole = os.sched_getaffinity(0)
     calls = [Call(order(devices=2)) for _ in range(2)]
     until(lambda: len(Runner.made) == 2 and all(r.begun for r in Runner.made))
@@ -140,7 +140,7 @@ def test_what_is_started_meanwhile_is_pinned_and_nothing_else():
     assert os.sched_getaffinity(0) == before
 
 
-def test_cancelling_one_batch_leaves_the_others_alone(bench):
+def test_cancelling_one_batch_leaves_the_others_alone(devices):
     running = Call(order("o1", "b1"))
     until(lambda: Runner.made and Runner.made[0].begun)
     waiting, other = Call(order("o1", "b1")), Call(order("o2", "b2"))
@@ -158,7 +158,7 @@ def test_cancelling_one_batch_leaves_the_others_alone(bench):
     assert len(Runner.made) == 2
 
 
-def test_a_batch_that_is_cancelled_just_before_it_begins_ends_after_one(bench, monkeypatch):
+def test_a_batch_that_is_cancelled_just_before_it_begins_ends_after_one(devices, monkeypatch):
     def measure_many(self, inputs, options):  # the runner's `cancel` came before there was anything to cancel
         for i, _ in enumerate(inputs):
             dask_worker.abort("o", "b")
@@ -169,7 +169,7 @@ def test_a_batch_that_is_cancelled_just_before_it_begins_ends_after_one(bench, m
     assert dask_worker.contest(order(), INPUTS[:2], HOW, None).status == "cancelled"
 
 
-def test_who_has_left_is_served_no_more(bench):
+def test_who_has_left_is_served_no_more(devices):
     call = Call(order("o1", "b1"))
     until(lambda: Runner.made and Runner.made[0].begun)
     asyncio.run(dask_worker.let_go("o1"))
@@ -179,17 +179,17 @@ def test_who_has_left_is_served_no_more(bench):
     assert len(Runner.made) == 1
 
 
-def test_processes_of_tuners_that_died_do_not_pile_up(bench):
+def test_processes_of_tuners_that_died_do_not_pile_up(devices):
     for i in range(Cluster.IDLE_RUNNERS + 3):
-        with bench.device(order(f"o{i}", f"b{i}")):
+        with devices.device(order(f"o{i}", f"b{i}")):
             pass
     assert [r.closed for r in Runner.made] == [True] * 3 + [False] * Cluster.IDLE_RUNNERS
     for i in range(Cluster.REMEMBERED + 5):
         dask_worker.abort("o", f"x{i}")
-    assert len(bench._ended) == Cluster.REMEMBERED
+    assert len(devices._ended) == Cluster.REMEMBERED
 
 
-def test_processes_can_be_started_early(bench):
+def test_processes_can_be_started_early(devices):
     asyncio.run(dask_worker.prepare(order(devices=2)))
     assert [r.started for r in Runner.made] == [True, True]
     contest = dask_worker.contest(order(), INPUTS[:2], HOW, None)

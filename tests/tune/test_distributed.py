@@ -232,7 +232,7 @@ def test_a_connection_made_here_is_for_measuring_only(cluster):
         with pytest.raises(ValueError, match="No clients"):
             distributed.default_client()
         assert len(runner.workers()) == 2
-    assert runner._roster.client.status == "closed"
+    assert runner._workers.client.status == "closed"
 
 
 def test_what_cannot_be_connected_to(monkeypatch):
@@ -293,13 +293,13 @@ def test_a_kernel_is_checked_and_timed_in_a_process_of_the_cluster():
         assert found[3].status != "ok"
         assert found[0].host == dask_worker.host_name()
         assert runner.contest(inputs[:2]).status == "ok"
-    assert runner._roster.client.status == "closed"  # it was made by the runner
+    assert runner._workers.client.status == "closed"  # it was made by the runner
 
 
 def affinities():
     """In a worker: the hardware threads that each device's kernels may use."""
-    crews = dask_worker._bench._crews.values()
-    return [os.sched_getaffinity(c._helpers.runner.pid) for c in crews if c._helpers.runner.pid]
+    runners = dask_worker._devices._runners.values()
+    return [os.sched_getaffinity(c._helpers.runner.pid) for c in runners if c._helpers.runner.pid]
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """Cost models: which of many candidates is worth measuring.
 
 A model scores feature rows; higher is faster. `make_model` makes one by name, `load` reads one from a file, and
-`HeldOut` says how good the predictions of a session were.
+`HeldOut` says how good the predictions of a session were. `models` has a module for each; `base` says what a model is.
 """
 
 from workbench.cost_model.base import MODELS, CostModel, Matrix, Rows, Scores, cost_model

@@ -1,4 +1,8 @@
-"""Searches over a space, by asking and telling; one declaration per strategy."""
+"""Searches over a space, by asking and telling.
+
+`base` has what all strategies share, `strategies` one module for each, `seeds` and `transfer` what earlier runs know.
+Imports `cost_model`, `space` and below.
+"""
 
 from __future__ import annotations
 

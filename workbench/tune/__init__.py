@@ -1,4 +1,8 @@
-"""Searching for fast schedules: spaces, cost models, search, task scheduler, log, sessions.
+"""A tuning run.
+
+`run.start` has the function `tune`, `run.session` its handle. Imports go one way: `run` (loop, rounds, session), then
+`steer`, `display` and `dask`, then `plan` (what a run is carried out with), `state` (what it knows), `options`,
+`constants`.
 
 `workbench.tune` is this package and, in the public interface, also the function that starts a session. Python binds one
 name to one object, so the package itself can be called: ``workbench.tune(...)`` is `workbench.tune.run.start.tune`.

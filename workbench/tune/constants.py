@@ -94,7 +94,7 @@ class Waiting:
 
 
 class Cluster:
-    """How work gets through a dask cluster; `test_distributed` and `test_dask_shift` show what comes of it."""
+    """How work gets through a dask cluster; `test_distributed` and `test_dask_dispatch` show what comes of it."""
 
     #: Candidates of one piece of work at most: a worker builds the next one while it measures, but what a lost worker
     #: had is measured again.

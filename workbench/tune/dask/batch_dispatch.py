@@ -42,7 +42,7 @@ class BatchDispatch:
 
     Parameters
     ----------
-    roster : ClusterWorkers
+    workers : ClusterWorkers
         Who measures.
     batch : Batch
         What is to be measured. A contest's one result is (0, Contest).
@@ -58,7 +58,7 @@ class BatchDispatch:
 
     def __init__(
         self,
-        roster: ClusterWorkers,
+        workers: ClusterWorkers,
         batch: Batch,
         send: Callable[[WorkItem], Any],
         *,
@@ -67,11 +67,11 @@ class BatchDispatch:
         events: queue.SimpleQueue[Any],
         patience_s: float,
     ) -> None:
-        self._roster, self._batch, self._send = roster, batch, send
+        self._workers, self._batch, self._send = workers, batch, send
         self._cancelled, self._held, self._events, self._patience_s = cancelled, held, events, patience_s
         self._again: deque[WorkItem] = deque()
         self._suspects: deque[WorkItem] = deque()
-        self.flying: list[WorkItem] = []  # in the order in which they were given out
+        self.in_flight: list[WorkItem] = []  # in the order in which they were given out
         self._idle_since: float | None = None
         self._told = False
         self._trouble: WorkbenchError | None = None  # why a worker was sent home
@@ -79,21 +79,21 @@ class BatchDispatch:
     def work(self) -> None:
         """Until every candidate has its result, or the batch is cancelled or given up."""
         while not self._over():
-            crew = self._roster.look()
+            members = self._workers.look()
             self._rescue()
             if not self._held():
-                self._give_out(crew)
-            self._be_patient(crew)
+                self._give_out(members)
+            self._be_patient(members)
             self._wait()
             self._take_in()
 
     def _over(self) -> bool:
         if self._batch.abandoned or self._cancelled():
             return True
-        return self._batch.exhausted and not (self.flying or self._again or self._suspects)
+        return self._batch.exhausted and not (self.in_flight or self._again or self._suspects)
 
     def _wait(self) -> None:
-        if self._over() or any(piece.future.done() for piece in self.flying):
+        if self._over() or any(piece.future.done() for piece in self.in_flight):
             return
         try:
             self._events.get(timeout=Cluster.TICK_S)
@@ -102,20 +102,20 @@ class BatchDispatch:
 
     # ---- giving out ----
 
-    def _give_out(self, crew: Sequence[ClusterWorker]) -> None:
+    def _give_out(self, members: Sequence[ClusterWorker]) -> None:
         waiting = True
         while waiting:
             waiting = False
-            for member in sorted(crew, key=self._load):
+            for member in sorted(members, key=self._load):
                 if self._load(member) < Cluster.AHEAD * member.devices:
-                    piece = self._next(member, len(crew))
+                    piece = self._next(member, len(members))
                     if piece is not None:
                         self._give(piece, member)
                         waiting = True
 
     def _load(self, member: ClusterWorker) -> int:
         """Return how many pieces a worker has; it has no room beside one that may take it along."""
-        mine = [piece for piece in self.flying if piece.member == member]
+        mine = [piece for piece in self.in_flight if piece.member == member]
         return Cluster.AHEAD * member.devices if any(piece.losses for piece in mine) else len(mine)
 
     def _next(self, member: ClusterWorker, members: int) -> WorkItem | None:
@@ -141,33 +141,33 @@ class BatchDispatch:
         try:
             piece.future = self._send(piece)
         except Exception as error:  # distributed has an exception for every way of being closed
-            if self._roster.connected:
+            if self._workers.connected:
                 self._failed(piece, f"it cannot be sent to a worker ({type(error).__name__}: {error})")
             else:
                 self._once_more(piece)
             return
-        self.flying.append(piece)
+        self.in_flight.append(piece)
         piece.future.add_done_callback(self._events.put)
 
-    def _be_patient(self, crew: Sequence[ClusterWorker]) -> None:
+    def _be_patient(self, members: Sequence[ClusterWorker]) -> None:
         """Raise when nobody has come for too long who could go on."""
-        if crew or self.flying or self._held():
+        if members or self.in_flight or self._held():
             self._idle_since, self._told = None, False
             return
-        if self._trouble is not None and self._roster.connected:
+        if self._trouble is not None and self._workers.connected:
             raise self._trouble
         now = time.monotonic()
         self._idle_since = now if self._idle_since is None else self._idle_since
         if now - self._idle_since > self._patience_s:
-            raise self._nobody() if self._roster.connected else self._roster.lost()
+            raise self._nobody() if self._workers.connected else self._workers.lost()
         if now - self._idle_since > Cluster.TELL_S and not self._told:
             self._told = True
-            who = "no worker of the dask cluster can measure" if self._roster.connected else "the scheduler is away"
+            who = "no worker of the dask cluster can measure" if self._workers.connected else "the scheduler is away"
             warnings.warn(f"{who}; waiting up to {self._patience_s:g} s", RuntimeWarning, stacklevel=2)
 
     def _nobody(self) -> RunError:
-        reasons = "; ".join(f"{address}: {why}" for address, why in self._roster.absences().items())
-        hint = f"start workers with: dask worker ADDRESS --nthreads 1 --resources {self._roster.resource}=1"
+        reasons = "; ".join(f"{address}: {why}" for address, why in self._workers.absences().items())
+        hint = f"start workers with: dask worker ADDRESS --nthreads 1 --resources {self._workers.resource}=1"
         message = f"No worker of the dask cluster can measure ({reasons or 'there is none'})"
         return RunError("run.dask_workers", message, (), hint)
 
@@ -175,21 +175,21 @@ class BatchDispatch:
 
     def _rescue(self) -> None:
         """Give work anew that lost workers had."""
-        for member in {p.member for p in self.flying if p.member is not None and not self._roster.here(p.member)}:
-            lost = [piece for piece in self.flying if piece.member == member and not piece.future.done()]
+        for member in {p.member for p in self.in_flight if p.member is not None and not self._workers.here(p.member)}:
+            lost = [piece for piece in self.in_flight if piece.member == member and not piece.future.done()]
             self.drop(lost)
             # Work is done in the order in which it was given out, so further ones were only waiting there.
-            busy = 0 if self._roster.left(member) else member.devices
+            busy = 0 if self._workers.left(member) else member.devices
             for piece in lost[:busy]:
                 self._lost(piece)
             self._again.extend(lost[busy:])
 
     def drop(self, pieces: Sequence[WorkItem]) -> None:
         """Throw away what is on its way."""
-        self.flying = [piece for piece in self.flying if piece not in pieces]
-        if pieces and self._roster.connected:
+        self.in_flight = [piece for piece in self.in_flight if piece not in pieces]
+        if pieces and self._workers.connected:
             try:
-                self._roster.client.cancel([piece.future for piece in pieces], force=True)
+                self._workers.client.cancel([piece.future for piece in pieces], force=True)
             except (Exception, asyncio.CancelledError):  # the scheduler has gone, and with it what is to be dropped
                 return
 
@@ -226,8 +226,8 @@ class BatchDispatch:
     # ---- taking in ----
 
     def _take_in(self) -> None:
-        for piece in [piece for piece in self.flying if piece.future.done()]:
-            self.flying.remove(piece)
+        for piece in [piece for piece in self.in_flight if piece.future.done()]:
+            self.in_flight.remove(piece)
             if self._cancelled():
                 return
             try:
@@ -235,7 +235,7 @@ class BatchDispatch:
             except WorkbenchError as error:  # nothing can be measured there
                 assert piece.member is not None
                 self._trouble = error
-                self._roster.refuse(piece.member, error.message)
+                self._workers.refuse(piece.member, error.message)
                 self._once_more(piece)
             except TimeoutError:  # the worker was lost when it had done its work
                 self.drop([piece])
@@ -252,7 +252,7 @@ class BatchDispatch:
 
     def _interrupted(self, piece: WorkItem, text: str) -> None:
         """Somebody has cancelled it; or the connection was lost, and everything with it."""
-        if self._roster.connected:
+        if self._workers.connected:
             self._failed(piece, text)
         else:
             self._once_more(piece)

@@ -83,7 +83,7 @@ class DaskRunner:
     ) -> None:
         real("patience_s", patience_s, above=0, code="usage.number")
         connection, own = _connected(client, patience_s)
-        self._roster = ClusterWorkers(connection, _resolved(target), resource)
+        self._workers = ClusterWorkers(connection, _resolved(target), resource)
         self._own_client = own
         self.options, self._builders, self._patience_s = options or MeasureOptions(), builders, patience_s
         self._begin()
@@ -108,7 +108,7 @@ class DaskRunner:
     @property
     def target(self) -> Target:
         """What is compiled for."""
-        return self._roster.target
+        return self._workers.target
 
     @property
     def refused(self) -> dict[str, str]:
@@ -116,7 +116,7 @@ class DaskRunner:
         there, the package is another version, its processes do not start, or it is not the same kind of machine as the
         others, so that latencies could not be compared.
         """
-        return dict(self._roster.refused)
+        return dict(self._workers.refused)
 
     # ---- what others call ----
 
@@ -190,7 +190,7 @@ class DaskRunner:
         with self._state:
             self._check_open()
             other = DaskRunner.__new__(DaskRunner)
-            other._roster, other._own_client = self._roster, False
+            other._workers, other._own_client = self._workers, False
             other.options, other._builders, other._patience_s = self.options, self._builders, self._patience_s
             other._begin()
             self._leases.add(other)
@@ -208,14 +208,14 @@ class DaskRunner:
         self.cancel()
         if self._working.acquire(timeout=2 * Cluster.LET_GO_S):  # what is running is being thrown away
             self._working.release()
-        if self._roster.connected:
-            self._roster.call(self._roster.members, dask_worker.let_go, self._name, wait_s=Cluster.LET_GO_S)
+        if self._workers.connected:
+            self._workers.call(self._workers.members, dask_worker.let_go, self._name, wait_s=Cluster.LET_GO_S)
         if self._own_client:
-            self._roster.client.close()
+            self._workers.client.close()
 
     def workers(self) -> dict[str, int]:
         """Return the addresses of the workers that measure, and how many candidates each takes at a time."""
-        members = self._roster.look(min(self._patience_s, Cluster.INTRODUCE_S))
+        members = self._workers.look(min(self._patience_s, Cluster.INTRODUCE_S))
         return {member.address: member.devices for member in members}
 
     # ---- the thread behind a batch ----
@@ -252,8 +252,8 @@ class DaskRunner:
         def send(piece: WorkItem) -> Any:
             return self._send(piece, batch, name)
 
-        shift = BatchDispatch(
-            self._roster,
+        dispatch = BatchDispatch(
+            self._workers,
             batch,
             send,
             cancelled=cancelled,
@@ -262,18 +262,18 @@ class DaskRunner:
             patience_s=self._patience_s,
         )
         try:
-            shift.work()
+            dispatch.work()
         finally:
-            members = {piece.member for piece in shift.flying if piece.member is not None}
-            shift.drop(list(shift.flying))
-            self._roster.call(members, dask_worker.abort, self._name, name, wait_s=0.0)
+            members = {piece.member for piece in dispatch.in_flight if piece.member is not None}
+            dispatch.drop(list(dispatch.in_flight))
+            self._workers.call(members, dask_worker.abort, self._name, name, wait_s=0.0)
 
     def _send(self, piece: WorkItem, batch: Batch, name: str) -> Any:
         """Give a piece of work to its worker, and to no other."""
         assert piece.member is not None
         inputs = [item for _, item in piece.items]
         rules = () if batch.rules is None else (batch.rules,)
-        return self._roster.client.submit(
+        return self._workers.client.submit(
             dask_worker.measure if batch.rules is None else dask_worker.contest,
             self._order(piece.member, name),
             inputs,
@@ -281,19 +281,19 @@ class DaskRunner:
             *rules,
             workers=[piece.member.address],
             allow_other_workers=False,
-            resources={self._roster.resource: 1},
+            resources={self._workers.resource: 1},
             pure=False,
         )
 
     def _order(self, member: ClusterWorker, name: str) -> dask_worker.DeviceRequest:
-        resource = self._roster.resource
+        resource = self._workers.resource
         return dask_worker.DeviceRequest(self._name, name, str(self.target), self._builders, resource, member.devices)
 
     def _prepare(self) -> None:
         """Start what is there; whoever is not reached starts with the first candidate, and says then what is wrong."""
         with contextlib.suppress(WorkbenchError):
-            for member in self._roster.look(Cluster.INTRODUCE_S):
-                self._roster.call([member], dask_worker.prepare, self._order(member, self._name), wait_s=0.0)
+            for member in self._workers.look(Cluster.INTRODUCE_S):
+                self._workers.call([member], dask_worker.prepare, self._order(member, self._name), wait_s=0.0)
 
 
 def _connected(client: Any, patience_s: float) -> tuple[Any, bool]:

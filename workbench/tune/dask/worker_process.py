@@ -60,15 +60,17 @@ class DevicePool:
 
     Parameters
     ----------
-    hire : callable
+    make_runner : callable
         Makes the runner of a device: takes the target's text and the number of builders.
     """
 
-    def __init__(self, hire: Callable[[str, int | None], LocalRunner]) -> None:
-        self._hire = hire
+    def __init__(self, make_runner: Callable[[str, int | None], LocalRunner]) -> None:
+        self._make_runner = make_runner
         self._changed = threading.Condition()
         self._busy: dict[tuple[str, int], str] = {}  # device: batch that it works on
-        self._crews: OrderedDict[tuple[str, str, int], LocalRunner] = OrderedDict()  # owner and device: last used last
+        self._runners: OrderedDict[tuple[str, str, int], LocalRunner] = (
+            OrderedDict()
+        )  # owner and device: last used last
         self._ended: OrderedDict[str, None] = OrderedDict()
 
     @contextlib.contextmanager
@@ -81,13 +83,13 @@ class DevicePool:
         surplus: list[LocalRunner] = []
         try:
             with pinned(share(slot, order.devices)):
-                yield self._crew(order, slot)
+                yield self._runner_of(order, slot)
         finally:
             with self._changed:
                 del self._busy[order.resource, slot]
-                idle = [key for key in self._crews if key[1:] not in self._busy]
+                idle = [key for key in self._runners if key[1:] not in self._busy]
                 for key in idle[: max(0, len(idle) - Cluster.IDLE_RUNNERS * order.devices)]:
-                    surplus.append(self._crews.pop(key))
+                    surplus.append(self._runners.pop(key))
                 self._changed.notify_all()
             for runner in surplus:
                 runner.close()
@@ -106,21 +108,21 @@ class DevicePool:
     def _off(self, order: DeviceRequest) -> bool:
         return order.owner in self._ended or order.batch in self._ended
 
-    def _crew(self, order: DeviceRequest, slot: int) -> LocalRunner | None:
+    def _runner_of(self, order: DeviceRequest, slot: int) -> LocalRunner | None:
         key = (order.owner, order.resource, slot)
         with self._changed:
             if self._off(order):
                 return None
-            if key not in self._crews:
-                self._crews[key] = self._hire(order.target, order.builders)
-            self._crews.move_to_end(key)
-            return self._crews[key]
+            if key not in self._runners:
+                self._runners[key] = self._make_runner(order.target, order.builders)
+            self._runners.move_to_end(key)
+            return self._runners[key]
 
     def prepare(self, order: DeviceRequest) -> None:
         """Start an owner's processes on all devices; a device need not be free for that."""
         for slot in range(order.devices):
             with pinned(share(slot, order.devices)):
-                runner = self._crew(order, slot)
+                runner = self._runner_of(order, slot)
                 if runner is not None:
                     runner.start()
 
@@ -134,7 +136,7 @@ class DevicePool:
         with self._changed:
             self._end(batch)
             devices = [device for device, who in self._busy.items() if who == batch]
-            runners = [self._crews[owner, *device] for device in devices if (owner, *device) in self._crews]
+            runners = [self._runners[owner, *device] for device in devices if (owner, *device) in self._runners]
         for runner in runners:
             runner.cancel()
 
@@ -142,8 +144,8 @@ class DevicePool:
         """End an owner's processes, and serve it no more."""
         with self._changed:
             self._end(owner)
-            mine = [key for key in self._crews if key[0] == owner]
-            runners = [self._crews.pop(key) for key in mine]
+            mine = [key for key in self._runners if key[0] == owner]
+            runners = [self._runners.pop(key) for key in mine]
         for runner in runners:
             runner.close()
 
@@ -154,13 +156,13 @@ class DevicePool:
         self._changed.notify_all()
 
 
-def _hire(target: str, builders: int | None) -> LocalRunner:
+def _make_runner(target: str, builders: int | None) -> LocalRunner:
     from workbench.target import Target
 
     return LocalRunner(Target(target), builders=builders)
 
 
-_bench = DevicePool(_hire)
+_devices = DevicePool(_make_runner)
 
 
 # ---- what runners call ----
@@ -191,23 +193,23 @@ def introduce(target: str) -> dict[str, Any]:
 
 async def prepare(order: DeviceRequest) -> None:
     """Start the processes of all devices, without waiting for them."""
-    await asyncio.to_thread(_bench.prepare, order)
+    await asyncio.to_thread(_devices.prepare, order)
 
 
 def measure(order: DeviceRequest, inputs: Sequence[MeasureInput], options: MeasureOptions) -> list[Measurement]:
     """Measure some candidates, one after the other; ``cancelled`` where `abort` came first."""
     found = [Measurement(status="cancelled") for _ in inputs]
-    with _bench.device(order) as runner:
+    with _devices.device(order) as runner:
         for position, measurement in runner.measure_many(inputs, options) if runner is not None else ():
             found[position] = replace(measurement, host=host_name())
-            if _bench.off(order):  # `abort` may have come before the batch had begun
+            if _devices.off(order):  # `abort` may have come before the batch had begun
                 break
     return found
 
 
 def contest(order: DeviceRequest, inputs: Sequence[MeasureInput], options: MeasureOptions, rules: Any) -> Contest:
     """Time candidates of one task in alternating blocks."""
-    with _bench.device(order) as runner:
+    with _devices.device(order) as runner:
         if runner is None:
             return Contest(measurements=tuple(Measurement(status="cancelled") for _ in inputs))
         result = runner.contest(inputs, options, rules)
@@ -216,12 +218,12 @@ def contest(order: DeviceRequest, inputs: Sequence[MeasureInput], options: Measu
 
 def abort(owner: str, batch: str) -> None:
     """Throw away what is being measured for a batch in this process."""
-    _bench.abort(owner, batch)
+    _devices.abort(owner, batch)
 
 
 async def let_go(owner: str) -> None:
     """End the processes that measure for a runner."""
-    await asyncio.to_thread(_bench.let_go, owner)
+    await asyncio.to_thread(_devices.let_go, owner)
 
 
 # ---- one device of several ----

@@ -87,26 +87,26 @@ class TaskSearches:
             task = self._tasks[index]
             space = self.space(index)
             search = self.context.search(task, space, (self._seed * 1_000_003 + index) & 0x7FFFFFFF)
-            shop = TaskSearch(space, search)
+            task_search = TaskSearch(space, search)
             known = [r for r in self._run_state.records if r.task_key == task.key]
             if known:  # those of other spaces too: the same program may be a row of this one
                 search.restore(known)
             for line in self._run_state.comparisons:
                 if line.task_key == task.key:
                     self._compared(search, line)
-            self._plant(task, shop)
-            self._made[index] = shop  # at last: what has failed half-way is made anew
+            self._plant(task, task_search)
+            self._made[index] = task_search  # at last: what has failed half-way is made anew
         return self._made[index]
 
-    def _plant(self, task: Task, shop: TaskSearch) -> None:
+    def _plant(self, task: Task, task_search: TaskSearch) -> None:
         if remark := self.context.remark(task):
             self._say("warning", remark, task.name)
         try:
-            seeds = self.context.seeds(task, shop.space)
+            seeds = self.context.seeds(task, task_search.space)
         except WorkbenchError as error:
             self._say("warning", f"no seeds for this task: {error.message}", task.name)
             return
-        shop.search.seed(seeds)
+        task_search.search.seed(seeds)
         for seed in seeds:
             self._say("seed", seed.note, task.name)
 
@@ -120,25 +120,27 @@ class TaskSearches:
     def ask(self, index: int, n: int) -> list[Any]:
         """Return up to `n` proposals, those that were asked for ahead first."""
         self.wait()
-        shop = self.of(index)
-        self._obey(index, shop)
-        found, shop.ahead = shop.ahead[:n], shop.ahead[n:]
-        return found + (shop.search.ask(n - len(found)) if len(found) < n else [])
+        task_search = self.of(index)
+        self._obey(index, task_search)
+        found, task_search.ahead = task_search.ahead[:n], task_search.ahead[n:]
+        return found + (task_search.search.ask(n - len(found)) if len(found) < n else [])
 
     def ask_ahead(self, index: int, n: int) -> None:
         """Ask for proposals in another thread, while something else is measured."""
         self.wait()
-        shop = self.of(index)
-        self._obey(index, shop)
-        missing = n - len(shop.ahead)
+        task_search = self.of(index)
+        self._obey(index, task_search)
+        missing = n - len(task_search.ahead)
         if missing > 0:
-            self._thread = threading.Thread(target=self._ahead, args=(shop, missing), name="workbench-ask", daemon=True)
+            self._thread = threading.Thread(
+                target=self._ahead, args=(task_search, missing), name="workbench-ask", daemon=True
+            )
             self._thread.start()
 
     @staticmethod
-    def _ahead(shop: TaskSearch, n: int) -> None:
+    def _ahead(task_search: TaskSearch, n: int) -> None:
         try:
-            shop.ahead += shop.search.ask(n)
+            task_search.ahead += task_search.search.ask(n)
         except Exception:  # it is asked again in its turn, and then it is told
             return
 
@@ -169,23 +171,23 @@ class TaskSearches:
         if line.winner in found:
             search.compared(found[line.winner], [key for n, key in found.items() if n != line.winner])
 
-    def _obey(self, index: int, shop: TaskSearch) -> None:
+    def _obey(self, index: int, task_search: TaskSearch) -> None:
         """Tell the search what has been pinned and forbidden since it was last asked."""
         task = self._tasks[index]
-        if shop.search.epsilon != self._run_state.epsilon:
-            shop.search.epsilon = self._run_state.epsilon
+        if task_search.search.epsilon != self._run_state.epsilon:
+            task_search.search.epsilon = self._run_state.epsilon
         requests = self._run_state.requests[task.key]
-        if requests.version == shop.version:
+        if requests.version == task_search.version:
             return
-        shop.version = requests.version
-        dropped = [c for c in shop.ahead if not requests.allow(c.variant, c.row)]
-        shop.ahead = [c for c in shop.ahead if requests.allow(c.variant, c.row)]
+        task_search.version = requests.version
+        dropped = [c for c in task_search.ahead if not requests.allow(c.variant, c.row)]
+        task_search.ahead = [c for c in task_search.ahead if requests.allow(c.variant, c.row)]
         if dropped:
-            shop.search.tell([(c, _Cancelled()) for c in dropped])
+            task_search.search.tell([(c, _Cancelled()) for c in dropped])
         try:
-            shop.search.restrict(*restriction(requests))
+            task_search.search.restrict(*restriction(requests))
         except WorkbenchError:  # a log of another version, with another space
-            for error in _hold_what_holds(shop.search, requests):
+            for error in _hold_what_holds(task_search.search, requests):
                 self._say("warning", f"what was pinned or forbidden does not hold: {error.message}", task.name)
 
 

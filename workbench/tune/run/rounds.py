@@ -260,8 +260,8 @@ class Rounds:
         if near and not self._control.cancelled:
             self._contest(index, near, "new best", BRIEF)
         kept = {state.champion, *state.challengers(Comparisons.CHALLENGERS)}
-        shop = self._searches.of(index)
-        shop.schedules = {n: s for n, s in shop.schedules.items() if n in kept}
+        task_search = self._searches.of(index)
+        task_search.schedules = {n: s for n, s in task_search.schedules.items() if n in kept}
 
     def play_off(self, index: int) -> None:
         """Let the task's best trials that were not compared yet run against its champion."""
@@ -304,12 +304,12 @@ class Rounds:
             self._tell_best(index)
 
     def _schedule_of(self, index: int, trial: int) -> Schedule:
-        shop = self._searches.of(index)
-        if trial not in shop.schedules:
+        task_search = self._searches.of(index)
+        if trial not in task_search.schedules:
             record = self._run_state.trial(trial)
             assert record is not None
-            shop.schedules[trial] = self._context.schedule(self._tasks[index], record)
-        return shop.schedules[trial]
+            task_search.schedules[trial] = self._context.schedule(self._tasks[index], record)
+        return task_search.schedules[trial]
 
     # ---- the round's own line ----
 
