@@ -17,13 +17,13 @@ import numpy as np
 from workbench.advice.offer import Offer
 from workbench.advice.speedup_trial import Cures
 from workbench.analysis.loop_nest.memory_accesses import AccessRow, accesses
-from workbench.analysis.loop_nest.schedule_estimate import evaluated
+from workbench.analysis.loop_nest.schedule_estimate import evaluated, whole_cycles
 from workbench.ir.stmt import blocks
 from workbench.legible import shown_legibly
 from workbench.machine_model.block_counts import STRAIGHT, BlockFacts
 from workbench.machine_model.cache_traffic import LEVELS
 from workbench.machine_model.constants import Caches
-from workbench.machine_model.cycle_estimate import Cycles, body_parts, fitted_for, program_cycles, waiting
+from workbench.machine_model.cycle_estimate import Cycles, body_parts, fitted_for, waiting
 from workbench.machine_model.machine_parameters import Machine
 from workbench.machine_model.nest_summary import LoopPlan
 from workbench.schedule import Schedule
@@ -159,9 +159,7 @@ def why(schedule: Schedule, target: Target | None = None, *, cures: bool = True)
     target = target or schedule.target or Target.host()
     machine = Machine.of(target)
     found = evaluated(schedule, machine)
-    times = [cycles.both for _, cycles in found]
-    total, _ = program_cycles(times, [f.tasks for f, _ in found], [f.plan.root for f, _ in found], machine)
-    whole, spent = float(total[0]), [float(t[0]) for t in times]
+    whole, spent = float(whole_cycles(found, machine)[0]), [float(cycles.both[0]) for _, cycles in found]
     if whole <= 0.0:
         return None
     k = int(np.argmax(spent))

@@ -35,12 +35,10 @@ class Drop:
 
     def to_json(self) -> dict[str, Any]:
         """Return the place as the front end reads it."""
-        move = self.move
-        return {
-            "onto": self.onto, "place": self.place, "step": {"primitive": move.primitive, "args": move.args},
-            "legal": move.legal, "reason": move.reason, "hint": move.hint, "where": list(move.where),
-            "witness": at_hand(move),
-        }  # fmt: skip
+        said = self.move.to_json()
+        step = {name: said[name] for name in ("primitive", "args")}
+        told = {name: said[name] for name in ("legal", "reason", "hint", "where")}
+        return {"onto": self.onto, "place": self.place, "step": step, **told, "witness": at_hand(self.move)}
 
 
 def drops(view: Schedule, row: str) -> tuple[Drop, ...]:

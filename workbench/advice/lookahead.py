@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from workbench.advice.bottlenecks import why
 from workbench.advice.offer import Offer, replayed
-from workbench.advice.proposal_trial import cycles_of
 from workbench.advice.speedup_trial import LEAST, Cures
 from workbench.advice.step_text import gain_text, named
+from workbench.analysis.loop_nest.schedule_estimate import cycles_of
 from workbench.errors import WorkbenchError
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule

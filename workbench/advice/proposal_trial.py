@@ -6,10 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from workbench.advice.offer import Offer, replayed
-from workbench.analysis.loop_nest.schedule_estimate import evaluated
 from workbench.errors import WorkbenchError
 from workbench.machine_model.cycle_estimate import program_cycles
 from workbench.machine_model.machine_parameters import Machine
@@ -68,12 +65,3 @@ class Trial(ABC):
             except WorkbenchError:
                 self._known[proposal.key] = None
         return self._known[proposal.key]
-
-
-def cycles_of(schedule: Schedule, machine: Machine) -> float:
-    """Return the cycles of the estimate."""
-    found = evaluated(schedule, machine)
-    total, _ = program_cycles(
-        [c.both for _, c in found], [f.tasks for f, _ in found], [f.plan.root for f, _ in found], machine
-    )
-    return float(np.ravel(total)[0])

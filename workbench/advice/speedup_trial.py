@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import workbench.advice.reason_proposers  # noqa: F401  (declares the proposers)
 from workbench.advice.offer import Offer
-from workbench.advice.proposal_trial import Trial, cycles_of
+from workbench.advice.proposal_trial import Trial
 from workbench.advice.proposals import ELSE, Case, Proposal, proposals
-from workbench.analysis.loop_nest.schedule_estimate import evaluated
+from workbench.analysis.loop_nest.schedule_estimate import cycles_of, evaluated
 from workbench.errors import WorkbenchError
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
-import numpy as np
-
 from workbench.ir.affine import Affine, Digit
+from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import all_index_forms, loads
 from workbench.ir.func import Func
 from workbench.ir.poly import concrete
-from workbench.ir.stmt import Block, For, blocks, loops
+from workbench.ir.stmt import Block, For, blocks
+from workbench.space.shared_steps.block_queries import axis_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,7 @@ def count(func: Func, lanes: int, block: str | None = None) -> Counts:
     moved = _moved(stmt)
     loaded: dict[str, int] = {}
     for name, vars_ in moved.items():
-        size = np.dtype(func.buffer(name).dtype).itemsize
-        loaded[name] = loaded.get(name, 0) + size * _loaded(path, vars_)
+        loaded[name] = loaded.get(name, 0) + itemsize(func.buffer(name).dtype) * _loaded(path, vars_)
     rows, vectors = _tile(stmt, path, lanes)
     vector = next((lp for lp in path if lp.kind == "vectorize"), None)
     return Counts(
@@ -85,7 +84,7 @@ def count(func: Func, lanes: int, block: str | None = None) -> Counts:
         rows * vectors,
         rows,
         vectors,
-        "" if vector is None else _axis(stmt, vector.name),
+        "" if vector is None else axis_of(stmt, vector.name) or "",
         1 if vector is None else _size(vector),
         {} if vector is None else _strides(func, stmt, vector.name),
     )
@@ -123,10 +122,6 @@ def _tile(block: Block, path: tuple[For, ...], lanes: int) -> tuple[int, int]:
     return 0, 0
 
 
-def _axis(block: Block, loop: str) -> str:
-    return next((it.name for it, form in zip(block.iters, block.binds, strict=True) if loop in form.vars), "")
-
-
 def _strides(func: Func, block: Block, loop: str) -> dict[str, int]:
     """Buffer -> elements from one iteration of the loop to the next, in row-major order."""
     places = [(block.buffer, block.index), *((x.buffer, x.index) for x in loads(block.value))]
@@ -139,12 +134,8 @@ def _stride(func: Func, env: Mapping[str, Affine], index: tuple[Affine, ...], bu
     for form, size in zip(reversed(index), reversed(func.buffer(buffer).shape), strict=True):
         terms += [(digit, concrete(c) * step) for digit, c in form.subst(dict(env)).terms if digit.var == loop]
         step *= concrete(size)
-    places = [sum(c * _value(digit, at) for digit, c in terms) for at in range(_extent(func, loop))]
+    places = [sum(c * _value(digit, at) for digit, c in terms) for at in range(_size(func.loop(loop)[0]))]
     return max((abs(b - a) for a, b in pairwise(places)), default=0)
-
-
-def _extent(func: Func, loop: str) -> int:
-    return next(_size(lp) for lp, _ in loops(func.body) if lp.name == loop)
 
 
 def _value(digit: Digit, at: int) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from workbench import markup
@@ -18,6 +20,14 @@ if TYPE_CHECKING:
     from workbench.schedule import Schedule
 
 _HEADS = ("step", "ms", "GFLOP/s", "of peak", "lanes", "tile", "loaded", "sum touches", "fits", "moved")
+#: Columns of the table of numbers.
+_FRAME: dict[str, Callable[[Step], object]] = {
+    "step": attrgetter("name"),
+    **{name: attrgetter(f"measured.{name}") for name in ("ms", "gflops")},
+    "peak_share": attrgetter("peak_share"),
+    "clean": attrgetter("measured.clean"),
+    **{name: attrgetter(name) for name in ("loaded", "touched", "moved")},
+}
 _NOTE = (
     "Measured: ms (fastest repeat) and GFLOP/s; of peak: of the measured multiply-add rate of the cores in use. "
     "Counted from the nest: lanes of the vector loop; tile of accumulators, rows × vectors; loaded: bytes that the "
@@ -104,18 +114,7 @@ class Steps:
         """
         import pandas
 
-        return pandas.DataFrame(
-            {
-                "step": [s.name for s in self.steps],
-                "ms": [s.measured.ms for s in self.steps],
-                "gflops": [s.measured.gflops for s in self.steps],
-                "peak_share": [s.peak_share for s in self.steps],
-                "clean": [s.measured.clean for s in self.steps],
-                "loaded": [s.loaded for s in self.steps],
-                "touched": [s.touched for s in self.steps],
-                "moved": [s.moved for s in self.steps],
-            }
-        )
+        return pandas.DataFrame({name: [value(s) for s in self.steps] for name, value in _FRAME.items()})
 
     def __repr__(self) -> str:
         rows = [_HEADS, *(s.cells() for s in self.steps)]

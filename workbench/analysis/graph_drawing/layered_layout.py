@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 from workbench.analysis.graph_drawing.crossing_reduction import order_layers
 from workbench.analysis.graph_drawing.horizontal_coordinates import place
@@ -99,26 +100,22 @@ def _find(index: Mapping[str, int], id: str) -> int:
 
 def _layers(boxes: Sequence[Box], links: Sequence[tuple[int, int]]) -> list[int]:
     """Longest path from the sources; a source itself stands right above its first reader."""
-    n = len(boxes)
-    below: list[list[int]] = [[] for _ in range(n)]
-    missing = [0] * n
+    above: list[list[int]] = [[] for _ in boxes]
+    below: list[list[int]] = [[] for _ in boxes]
     for a, b in links:
+        above[b].append(a)
         below[a].append(b)
-        missing[b] += 1
-    sources = [k for k in range(n) if not missing[k]]
-    layer, ready = [0] * n, list(sources)
-    for a in ready:  # grows while it is walked
-        for b in below[a]:
-            layer[b] = max(layer[b], layer[a] + 1)
-            missing[b] -= 1
-            if not missing[b]:
-                ready.append(b)
-    if len(ready) < n:
-        stuck = tuple(boxes[k].id for k in range(n) if missing[k])
-        raise InputError("layout.cycle", "The edges go around in a circle: nothing can stand on top.", stuck)
-    for a in sources:
-        if below[a]:
-            layer[a] = min(layer[b] for b in below[a]) - 1
+    layer = [0] * len(boxes)
+    try:
+        for k in TopologicalSorter(dict(enumerate(above))).static_order():
+            layer[k] = max((layer[a] + 1 for a in above[k]), default=0)
+    except CycleError as error:
+        stuck = tuple(boxes[k].id for k in error.args[1])
+        text = "The edges go around in a circle: nothing can stand on top."
+        raise InputError("layout.cycle", text, stuck) from None
+    for a, readers in enumerate(below):
+        if readers and not above[a]:
+            layer[a] = min(layer[b] for b in readers) - 1
     return layer
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from workbench.analysis.loop_nest.statement_text import element
+from workbench.analysis.loop_nest.statement_text import element, shrunk_dims
 from workbench.analysis.loop_nest.working_set import patch_of, touched
 from workbench.arguments import is_a
 from workbench.errors import InputError, did_you_mean
@@ -94,6 +94,7 @@ def accesses(func: Func, loop: str, target: Target | None = None) -> tuple[Acces
     line = (target or Target.host()).line_bytes
     own = compact(func)
     buffers = {b.name: b for b in own.buffers}
+    shrunk = shrunk_dims(func, buffers)
     homes = {name: {lp.name for lp in scope.path} for name, scope in scopes(func).items()}
     out: list[AccessRow] = []
     for (block, path), (short, _) in zip(blocks(func.body), blocks(own.body), strict=True):
@@ -101,21 +102,11 @@ def accesses(func: Func, loop: str, target: Target | None = None) -> tuple[Acces
         if level is not None:
             fresh = {name for name, home in homes.items() if loop in home}
             part = _Inside(func, path, level, buffers, line, fresh)
-            out += (part.row(*one) for one in _rows(block, short, _shrunk(block, func, buffers)))
+            out += (part.row(*one) for one in _rows(block, short, shrunk))
     if not out:
         names = {lp.name for _, path in blocks(func.body) for lp in path}
         raise InputError("accesses.loop", f"There is no loop {loop!r}.", (loop,), did_you_mean(loop, names, "loops"))
     return tuple(out)
-
-
-def _shrunk(block: Block, func: Func, buffers: Mapping[str, Buffer]) -> dict[str, tuple[int, ...]]:
-    """Temporaries of which only a part exists, with the dimensions that this part extends in."""
-    shapes = {name: func.buffer(name).shape for name in {block.buffer, *(ld.buffer for ld in block.loads())}}
-    return {
-        name: tuple(d for d, n in enumerate(buffers[name].shape) if n != 1)
-        for name, shape in shapes.items()
-        if buffers[name].shape != shape
-    }
 
 
 def _rows(
@@ -124,7 +115,7 @@ def _rows(
     """Yield the accesses of a block, those that it loads first: the block, the access, its kind, its text."""
     write, *reads = accesses_of(own)
     texts = {
-        _loop_form(b): _text(a.buffer, a, b.index, shrunk)
+        (b.buffer, b.index): _text(a.buffer, a, b.index, shrunk)
         for a, b in zip(loads(block.value), loads(own.value), strict=True)
     }
     both = any(r.buffer == write.buffer and r.index == write.index for r in reads)
@@ -135,11 +126,6 @@ def _rows(
     kept = shrunk.get(write.buffer)
     index = block.index if kept is None else [own.index[d] for d in kept]
     yield block, write, "read, write" if both else "write", element(write.buffer, index)
-
-
-def _loop_form(load: Load) -> tuple[str, Any]:
-    """What an access of the rewritten block is known by; its axes are the loops already."""
-    return load.buffer, load.index
 
 
 def _text(buffer: str, said: Load, own: Sequence[Any], shrunk: Mapping[str, Sequence[int]]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, Literal
 
-from workbench.analysis.loop_nest.statement_text import init_text, update_text
+from workbench.analysis.loop_nest.statement_text import init_text, shrunk_dims, update_text
 from workbench.analysis.loop_nest.working_set import Patch, Touched, patches, starts, times, touched
 from workbench.arguments import is_a, whole
 from workbench.errors import InputError
@@ -208,11 +208,7 @@ class _Rows:
     def __init__(self, func: Func, part: Func, own: Func, target: Target, limit: int) -> None:
         self.func, self.part, self.own, self.target, self.limit = func, part, own, target, limit
         self.buffers = {b.name: b for b in own.buffers}
-        self.shrunk = {
-            b.name: tuple(d for d, n in enumerate(self.buffers[b.name].shape) if n != 1)
-            for b in part.buffers
-            if self.buffers[b.name].shape != b.shape
-        }
+        self.shrunk = shrunk_dims(part, self.buffers)
         self.rows: list[NestRow] = []
         self.below: dict[str, _Below] = {}
         self.inits: dict[str, list[tuple[Block, Block, tuple[For, ...], int]]] = {}
@@ -329,30 +325,15 @@ class _Rows:
         outer, inside = path[:first], {lp.name: lp.extent for lp in path[first:]}
         count = starts(block, path, self.part.relations)
         item = itemsize(self.buffers[block.buffer].dtype)
-        self.rows.append(
-            NestRow(
-                f"init:{block.name}",
-                outer[-1].name if outer else None,
-                first,
-                "init",
-                block.name,
-                iters=count,
-                text=init_text(block, own, self.shrunk, inside),
-                block=block.name,
-                flops=0,
-                bytes=None if count is None else count * item,
-            )
-        )
+        text = init_text(block, own, self.shrunk, inside)
+        self.rows.append(_statement("init", block.name, outer, text, count, 0, _times(count, item)))
 
     def _stmt(self, block: Block, own: Block, path: tuple[For, ...]) -> NestRow:
         count = _known(times(path, self.part.relations))
         size = sum(itemsize(self.buffers[a.buffer].dtype) for a in accesses(own))
-        return NestRow(
-            f"stmt:{block.name}", path[-1].name if path else None, len(path), "stmt", block.name,
-            text=update_text(block, own, self.shrunk), iters=count, block=block.name,
-            flops=None if count is None else count * expr_flops(block.value),
-            bytes=None if count is None else count * size,
-        )  # fmt: skip
+        text = update_text(block, own, self.shrunk)
+        flops, moved = _times(count, expr_flops(block.value)), _times(count, size)
+        return _statement("stmt", block.name, path, text, count, flops, moved)
 
     def _level(self, size: Touched, straight: bool) -> str:
         t = self.target
@@ -362,8 +343,21 @@ class _Rows:
         return next((name for name, held in levels if size.lines <= held), "RAM")
 
 
+def _statement(
+    kind: Kind, block: str, path: Sequence[For], text: str, iters: int | None, flops: int | None, moved: int | None
+) -> NestRow:
+    parent = path[-1].name if path else None
+    return NestRow(
+        f"{kind}:{block}", parent, len(path), kind, block, text=text, iters=iters, block=block, flops=flops, bytes=moved
+    )
+
+
+def _times(count: int | None, each: int) -> int | None:
+    return None if count is None else count * each
+
+
 def _moved(size: Touched | None, entered: int | None) -> int | None:
-    return None if size is None or entered is None else size.lines * entered
+    return None if size is None else _times(entered, size.lines)
 
 
 def _known(dim: Dim) -> int | None:

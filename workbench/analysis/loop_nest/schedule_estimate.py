@@ -6,7 +6,7 @@ exactly as the search ranks them. Cycles become time where the machine's peak is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -123,7 +123,7 @@ def estimate(
     machine = Machine.of(target)
     peak = peak_gflops if peak_gflops is not None else _stored(target)
     if schedule.is_concrete:
-        rows = _rows(evaluated(schedule, machine), None, 1, machine)
+        rows = _rows(evaluated(schedule, machine), _ONE_ROW, 1, machine)
     else:
         rows = _sampled(schedule, samples, machine)
     return _estimate(rows, count_flops(schedule.base), machine, peak, target)
@@ -169,6 +169,9 @@ def _sampled(schedule: Schedule, samples: int, machine: Machine) -> NDArray[np.f
 _CYCLES, _COMPUTE, _MEMORY, _LAUNCH, _BYTES = 0, 1, 2, 3, 4
 
 
+#: The only row of a schedule without open numbers.
+_ONE_ROW = Telling({}, 1)
+
 Evaluated = tuple[BlockFacts, Cycles]
 """What a statement issues and moves, and the cycles that this takes."""
 
@@ -178,13 +181,20 @@ def evaluated(schedule: Schedule, machine: Machine) -> tuple[Evaluated, ...]:
     return _evaluated(Same(schedule.func), count_flops(schedule.base), machine)
 
 
+def cycles_of(schedule: Schedule, machine: Machine) -> float:
+    """Cycles of a schedule without open numbers, by the estimate."""
+    return float(np.ravel(whole_cycles(evaluated(schedule, machine), machine))[0])
+
+
+def whole_cycles(found: Sequence[Evaluated], machine: Machine) -> NDArray[np.float32]:
+    """Cycles of all statements together, the start of their parallel regions included."""
+    times, tasks, roots = zip(*((c.both, f.tasks, f.plan.root) for f, c in found), strict=True)
+    return program_cycles(times, tasks, roots, machine)[0]
+
+
 @lru_cache(maxsize=8)
 def _evaluated(of: Same, work: int, machine: Machine) -> tuple[Evaluated, ...]:
-    found = []
-    for block in plan(of.func, work).blocks:
-        facts = block_facts(block, Values({}), 1, machine)
-        found.append((facts, block_cycles(facts, machine)))
-    return tuple(found)
+    return tuple(_told(plan(of.func, work), _ONE_ROW, machine))
 
 
 def _told(summary: NestPlan, telling: Telling, machine: Machine) -> Iterator[Evaluated]:
@@ -195,7 +205,7 @@ def _told(summary: NestPlan, telling: Telling, machine: Machine) -> Iterator[Eva
         yield facts, block_cycles(facts, machine)
 
 
-def _rows(found: Iterable[Evaluated], telling: Telling | None, n: int, machine: Machine) -> NDArray[np.float64]:
+def _rows(found: Iterable[Evaluated], telling: Telling, n: int, machine: Machine) -> NDArray[np.float64]:
     """Table ``[7, n]`` of what is estimated for every row of the open numbers."""
     out = np.zeros((_BYTES + len(LEVELS), n))
     both, tasks, roots = [], [], []
@@ -204,8 +214,7 @@ def _rows(found: Iterable[Evaluated], telling: Telling | None, n: int, machine: 
         part = cycles.both / np.maximum(cycles.compute + cycles.memory, 1e-30)
         table = np.stack([cycles.both, facts.tasks, cycles.compute * part, cycles.memory * part,
                           *(facts.traffic.total[level] for level in LEVELS)])  # fmt: skip
-        if telling is not None:
-            table = telling.of(facts.plan.holes).spread(np.ascontiguousarray(table.T)).T
+        table = telling.of(facts.plan.holes).spread(np.ascontiguousarray(table.T)).T
         both.append(table[0])
         tasks.append(table[1])
         roots.append(facts.plan.root)

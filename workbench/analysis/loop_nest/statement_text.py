@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where, loads
+from workbench.ir.func import Buffer, Func
 from workbench.ir.poly import Dim
 from workbench.ir.stmt import Block
 from workbench.ir.text.printer import INFIX, affine_text, bound_text
@@ -15,6 +16,15 @@ from workbench.markup import shortened
 LONGEST = 240
 _ATOM = 8
 _UPDATE = {"add": "+=", "mul": "*="}
+
+
+def shrunk_dims(func: Func, own: Mapping[str, Buffer]) -> dict[str, tuple[int, ...]]:
+    """Temporaries of which only a part exists after `compact`, with the dimensions that this part extends in."""
+    return {
+        b.name: tuple(d for d, n in enumerate(own[b.name].shape) if n != 1)
+        for b in func.buffers
+        if own[b.name].shape != b.shape
+    }
 
 
 def update_text(block: Block, own: Block, shrunk: Mapping[str, Sequence[int]]) -> str:

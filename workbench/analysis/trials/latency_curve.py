@@ -163,14 +163,12 @@ def failures(source: Source) -> pandas.DataFrame:
     """Return what went wrong, most frequent first: `task`, `status`, `count`, and `error` as an example."""
     import pandas
 
-    count: dict[tuple[str, str], int] = {}
-    example: dict[tuple[str, str], str] = {}
+    errors: dict[tuple[str, str], list[str]] = {}
     for t in read(source).trials:
         if not t.ok:
-            key = (t.name, _kind(t))
-            count[key] = count.get(key, 0) + 1
-            example[key] = example.get(key) or t.error
-    rows = [(*key, n, example[key]) for key, n in sorted(count.items(), key=lambda x: (-x[1], x[0]))]
+            errors.setdefault((t.name, _kind(t)), []).append(t.error)
+    found = sorted(errors.items(), key=lambda x: (-len(x[1]), x[0]))
+    rows = [(*key, len(texts), next(filter(None, texts), "")) for key, texts in found]
     return pandas.DataFrame(rows, columns=["task", "status", "count", "error"])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from workbench.analysis.trials.trial_reader import Trial, read
@@ -92,7 +93,7 @@ def _width(found: Sequence[Turn], most: int) -> int:
 def _of_task(key: str, trials: Sequence[Trial], why: Mapping[tuple[int, str], Round]) -> list[Turn]:
     out: list[Turn] = []
     now: float | None = None
-    for group in _groups(trials):
+    for group in (list(found) for _, found in groupby(trials, key=lambda trial: trial.round)):
         times = [(t.told_ms or 0.0, t.trial) for t in group if t.ok]
         first = next((t.best_ms for t in group if t.ok), None)
         before, now = now if now is not None else first, group[-1].best_ms
@@ -102,15 +103,6 @@ def _of_task(key: str, trials: Sequence[Trial], why: Mapping[tuple[int, str], Ro
         slower = [t.why for t in group if t.why][-1:] if (now or 0.0) > (before or 0.0) else []
         name, told = group[0].name, "".join(slower)
         out.append(Turn(number, number, key, name, len(group), failed, before, now, fastest, line, told))
-    return out
-
-
-def _groups(trials: Sequence[Trial]) -> list[list[Trial]]:
-    out: list[list[Trial]] = []
-    for trial in trials:
-        if not out or out[-1][0].round != trial.round:
-            out.append([])
-        out[-1].append(trial)
     return out
 
 

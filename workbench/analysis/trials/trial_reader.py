@@ -57,10 +57,6 @@ class Lines:
     rounds: Sequence[Round] = ()
     network: Sequence[Measured] = ()
 
-    def of(self, key: str) -> list[Trial]:
-        """Return the trials of a task."""
-        return [t for t in self.trials if t.key == key]
-
 
 def read(source: Any) -> Lines:
     """Read a source once, for several charts; what was read already is returned as it is.
@@ -142,15 +138,11 @@ def _of_frame(frame: pandas.DataFrame) -> list[Trial]:
     if lacking:
         text = f"The table has no column {', '.join(map(repr, lacking))}."
         raise InputError("curve.columns", text, lacking, "use the table that read_log returns")
-    more = {
-        "flops": 0,
-        "round": 0,
-        "predicted": None,
-        "ledger_ms": None,
-        "best_ms": None,
-        "best_why": "",
-        "clean": True,
-    }
+    more = (
+        {"flops": 0, "round": 0}
+        | dict.fromkeys(("predicted", "ledger_ms", "best_ms"))
+        | {"best_why": "", "clean": True}
+    )
     columns = [frame[n].tolist() for n in names]
     columns += [frame[n].tolist() if n in frame.columns else [usual] * len(frame) for n, usual in more.items()]
     found = [
