@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.advice.offer import Offer, replayed
 from workbench.errors import WorkbenchError
-from workbench.machine_model.cycle_estimate import program_cycles
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import Primitive
