@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import re
 from pathlib import Path
 
+import pytest
+
 DOCS = Path(__file__).resolve().parents[1] / "docs"
+ROOT = DOCS.parent
+#: Pages that name modules and files; the changelog also tells of former names.
+PAGES = [*sorted(DOCS.rglob("*.md")), *(ROOT / f"{name}.md" for name in ("README", "ARCHITECTURE", "CONTRIBUTING"))]
+#: Rooms whose names the examples give to objects: `session.pin` is a method of a run.
+OBJECTS = {"registry", "schedule", "session", "space", "target"}
 
 
 def blocks(page: str) -> list[str]:
@@ -63,3 +72,42 @@ def test_the_page_about_the_workbench_names_all_there_is():
     for kind, declared in (("slices", SLICES), ("commands", COMMANDS), ("questions", QUESTIONS)):
         assert re.findall(r"`(\w+)`", rows[kind]) == sorted(declared), kind
     assert set(re.findall(r"^\| `(\w+)` \| ", text, re.MULTILINE)) >= set(PANELS)
+
+
+@functools.cache
+def source() -> tuple[frozenset[str], str]:
+    """The packages in the package, and all of its text."""
+    package = ROOT / "workbench"
+    rooms = frozenset(path.name for path in package.iterdir() if (path / "__init__.py").exists())
+    return rooms, "".join(path.read_text(encoding="utf-8") for path in package.rglob("*.py"))
+
+
+def exists(name: str) -> bool:
+    """Whether a dotted name is a module of the package, or a name in one."""
+    module, _, attribute = name.rpartition(".")
+    if not module:
+        return False
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError:
+        try:
+            return hasattr(importlib.import_module(module), attribute)
+        except ModuleNotFoundError:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_names_exists(page: Path) -> None:
+    text, package, (rooms, sources) = page.read_text(encoding="utf-8"), ROOT / "workbench", source()
+    for path in re.findall(r"(?<![\w./-])((?:workbench|tests|docs|notebooks|extensions)/[\w./*-]+)", text):
+        found = any(ROOT.glob(path.rstrip("."))) or "NAME" in path or "workbench-notebooks" in path
+        assert found, f"there is no {path}"
+    for path in re.findall(rf"`((?:{'|'.join(rooms)})/[\w/]+\.py)`", text):
+        assert (package / path).exists(), f"there is no workbench/{path}"
+    for name in re.findall(r"`(?:workbench\.)?([a-z_]+(?:\.\w+)+)", text):
+        room, part, *_ = name.split(".")
+        object_of_an_example = room in OBJECTS and not (package / room / part).is_dir()
+        code = f'"{name}"' in sources or f"``{name}``" in sources  # of an error
+        if room in rooms and not object_of_an_example and not code and not name.endswith((".md", ".py", ".json")):
+            assert exists(f"workbench.{name}"), f"there is no workbench.{name}"
