@@ -126,7 +126,7 @@ def qdq_scaled_pool():
 
 
 def mutation(where, what, old, new, *on):
-    unit = "qdq_to_integer" if where.startswith("qdq:") else "integer_products"
+    unit = "qdq_to_integer" if where.startswith("qdq_to_integer:") else "integer_products"
     return Mutation(unit, f"{PASSES}.{where}", what, old, new, on)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -63,26 +64,23 @@ class Call:
             raise ModelError(e.code, e.message, (*e.where, self.node.inputs[i]), e.hint)
         return v
 
+    def _attribute(self, name: str, default: Any, kinds: Any, expected: str) -> Any:
+        v = self.node.attrs.get(name, default)
+        if not isinstance(v, kinds):
+            raise self.error("invalid_graph", f"has the attribute {name}={v!r}, expected {expected}")
+        return v
+
     def get_int(self, name: str, default: int) -> int:
         """Integer attribute."""
-        v = self.node.attrs.get(name, default)
-        if not isinstance(v, int | np.integer):
-            raise self.error("invalid_graph", f"has the attribute {name}={v!r}, expected an integer")
-        return int(v)
+        return int(self._attribute(name, default, int | np.integer, "an integer"))
 
     def get_float(self, name: str, default: float) -> float:
         """Float attribute; a default is a float32 as well, like every number that a file can hold."""
-        v = self.node.attrs.get(name, float(np.float32(default)))
-        if not isinstance(v, float | int):
-            raise self.error("invalid_graph", f"has the attribute {name}={v!r}, expected a number")
-        return float(v)
+        return float(self._attribute(name, float(np.float32(default)), float | int, "a number"))
 
     def get_str(self, name: str, default: str) -> str:
         """Text attribute."""
-        v = self.node.attrs.get(name, default)
-        if not isinstance(v, str):
-            raise self.error("invalid_graph", f"has the attribute {name}={v!r}, expected text")
-        return v
+        return str(self._attribute(name, default, str, "text"))
 
     def get_ints(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...] | None:
         """Attribute that is a list of integers."""

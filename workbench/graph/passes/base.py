@@ -10,7 +10,8 @@ from typing import TypeAlias
 
 from workbench.arguments import is_a
 from workbench.errors import UsageError
-from workbench.graph.graph import Graph
+from workbench.graph.graph import Graph, Node
+from workbench.graph.graph_editor import GraphEditor
 from workbench.registry import Registry, summary
 
 Run: TypeAlias = Callable[[Graph], Graph]
@@ -126,6 +127,22 @@ def because(reason: str, *nodes: str) -> None:
     found = _JOURNAL.get()
     if found is not None:
         found.update(dict.fromkeys(nodes, reason))
+
+
+def replace_each(
+    graph: Graph,
+    replacement: Callable[[GraphEditor, Node], list[Node] | None],
+    reason: str,
+    note: Callable[[list[Node]], str],
+) -> Graph:
+    """Let other nodes take the place of those that `replacement` has some for; `note` tells it of the replaced ones."""
+    editor, replaced = GraphEditor(graph), list[Node]()
+    for node in graph.nodes:
+        if new := replacement(editor, node):
+            editor.swap(node, new)
+            replaced.append(node)
+    because(reason, *(n.name for n in replaced))
+    return editor.finish(note(replaced)) if replaced else graph
 
 
 def keep_detail(detail: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from workbench.graph.ops.math.linear import Gemm
 from workbench.graph.ops.math.reduce import Reduce
 from workbench.graph.ops.nn.pool import pool_window
 from workbench.graph.ops.nn.softmax import AlongAxis
-from workbench.graph.passes.base import graph_pass
+from workbench.graph.passes.base import graph_pass, replace_each
 from workbench.graph.type_inference import make_call
 from workbench.ir.dtypes import is_float
 
@@ -25,19 +26,15 @@ _BAND = 64
 @graph_pass("canonicalize")
 def canonicalize(graph: Graph) -> Graph:
     """Write poolings of whole images, flattening softmax, splits and products with constants in one way each."""
-    editor = GraphEditor(graph)
-    notes: dict[str, int] = {}
-    for node in graph.nodes:
-        rule = _RULES.get(node.op)
-        if rule is None or node.attrs.get("layout"):  # the layout has been chosen for the node as it is
-            continue
-        new = rule(graph, editor, node)
-        if new:
-            editor.swap(node, new)
-            notes[node.op] = notes.get(node.op, 0) + 1
-    return (
-        editor.finish("canonicalize: rewrote " + ", ".join(f"{n} {op}" for op, n in notes.items())) if notes else graph
-    )
+
+    def canonical(editor: GraphEditor, node: Node) -> list[Node] | None:
+        rule = None if node.attrs.get("layout") else _RULES.get(node.op)  # a layout was chosen for the node as it is
+        return rule(graph, editor, node) if rule is not None else None
+
+    def note(nodes: list[Node]) -> str:
+        return "canonicalize: rewrote " + ", ".join(f"{n} {op}" for op, n in Counter(x.op for x in nodes).items())
+
+    return replace_each(graph, canonical, "", note)
 
 
 def _call(graph: Graph, node: Node) -> Call:

@@ -117,7 +117,7 @@ class _Folder:
         found = product(s, s.maker(x)) if s.only(x) else None
         if found is None or not self._free(node, found.node, *path):
             return False
-        values = value.reshape(-1)[:1] if same else _last_or_channel(s, found, value, x)
+        values = value.reshape(-1)[:1] if same else _channels(s, found, value, x)
         if values is None or (node.op in ("Add", "Sub") and found.node.op == "MatMul"):
             return False
         scale, shift = _affine(node.op, values)
@@ -170,7 +170,7 @@ class _Folder:
         value = _constant_operand(s, source, at)
         if value is None or s.type(source.inputs[at]) != s.type(source.outputs[0]):
             return False
-        channels = _input_channels(s, found, value)
+        channels = _channels(s, found, value, node.inputs[0])
         if channels is None:
             return False
         scale, shift = _affine(source.op, channels)
@@ -256,13 +256,9 @@ def _along(value: Array, shape: tuple[int, ...], axis: int) -> Array | None:
     return value.reshape(-1) if all(e == 1 for d, e in enumerate(full) if d != axis) else None
 
 
-def _last_or_channel(s: Site, p: Product, value: Array, x: str) -> Array | None:
+def _channels(s: Site, p: Product, value: Array, x: str) -> Array | None:
+    """Values of a constant for each channel of the tensor `x` that a product reads or makes."""
     shape = s.type(x).shape
-    return _along(value, shape, 1 if p.node.op == "Conv" else len(shape) - 1)
-
-
-def _input_channels(s: Site, p: Product, value: Array) -> Array | None:
-    shape = s.type(p.node.inputs[0]).shape
     return _along(value, shape, 1 if p.node.op == "Conv" else len(shape) - 1)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from workbench.graph.graph import AttrValue, Graph, Node
 from workbench.graph.graph_editor import GraphEditor
-from workbench.graph.passes.base import because, graph_pass
+from workbench.graph.passes.base import graph_pass, replace_each
 from workbench.graph.type_inference import make_call
 
 #: Code of float32 in the standard.
@@ -18,17 +19,18 @@ FLOAT = 1
 @graph_pass("part_statistics")
 def part_statistics(graph: Graph) -> Graph:
     """Compute the mean and the deviation that a LayerNormalization gives beside its result in kernels of their own."""
-    editor, names = GraphEditor(graph), list[str]()
-    for node in graph.nodes:
-        floats = node.op == "LayerNormalization" and graph.types[node.inputs[0]].dtype in ("float32", "float64")
-        if floats and any(node.outputs[1:]):
-            editor.swap(node, _parted(graph, editor, node))
-            names.append(node.name)
-    because("a kernel has one result: its statistics have their own", *names)
-    return editor.finish(f"part_statistics: {', '.join(names)}") if names else graph
+    return replace_each(
+        graph,
+        partial(_parted, graph),
+        "a kernel has one result: its statistics have their own",
+        lambda nodes: f"part_statistics: {', '.join(n.name for n in nodes)}",
+    )
 
 
-def _parted(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
+def _parted(graph: Graph, editor: GraphEditor, node: Node) -> list[Node] | None:
+    floats = node.op == "LayerNormalization" and graph.types[node.inputs[0]].dtype in ("float32", "float64")
+    if not floats or not any(node.outputs[1:]):
+        return None
     x, call = node.inputs[0], make_call(node, graph.types, graph.constants)
     rank, dtype = graph.types[x].rank, graph.types[x].dtype
     first = call.axis(call.get_int("axis", -1), rank)

@@ -11,25 +11,27 @@ from workbench.graph.graph_editor import GraphEditor
 from workbench.graph.opdef import opdef
 from workbench.graph.operator_call import Call
 from workbench.graph.ops.nn.recurrent import MOST_STEPS, Gru, Lstm, Recurrent, Sizes, Weights
-from workbench.graph.passes.base import because, graph_pass
+from workbench.graph.passes.base import graph_pass, replace_each
 from workbench.graph.type_inference import make_call
 
 
 @graph_pass("unroll_recurrences")
 def unroll_recurrences(graph: Graph) -> Graph:
     """Write RNN, GRU and LSTM over few steps as products and element-wise operators, step by step."""
-    editor, names = GraphEditor(graph), list[str]()
-    for node in graph.nodes:
+
+    def unrolled(editor: GraphEditor, node: Node) -> list[Node] | None:
         op = opdef(node)
         if not isinstance(op, Recurrent):
-            continue
+            return None
         call = make_call(node, graph.types, graph.constants)
         s = op.sizes(call)
-        if s.steps * len(s.directions) <= MOST_STEPS and not op.unknown(call):
-            editor.swap(node, _Unrolled(graph, editor, op, call).nodes)
-            names.append(node.name)
-    because("few steps: written one by one", *names)
-    return editor.finish(f"unroll_recurrences: {', '.join(names)}") if names else graph
+        few = s.steps * len(s.directions) <= MOST_STEPS and not op.unknown(call)
+        return _Unrolled(graph, editor, op, call).nodes if few else None
+
+    names = "unroll_recurrences: {}".format
+    return replace_each(
+        graph, unrolled, "few steps: written one by one", lambda nodes: names(", ".join(n.name for n in nodes))
+    )
 
 
 @dataclass

@@ -76,29 +76,31 @@ class MatMul(OpDef):
         return product_stage(c, a, b, lambda x, y, left, right: x * y)
 
 
+def gemm_sizes(c: Call, left: int, right: int) -> tuple[int, int, int]:
+    """Rows and columns of a product of two matrices (inputs), either of which may be transposed, and what is summed."""
+    a, b = c.shape(left), c.shape(right)
+    if len(a) != 2 or len(b) != 2:
+        raise c.error("shape_mismatch", f"needs matrices, but has {list(a)} and {list(b)}")
+    m, k = a[::-1] if c.get_int("transA", 0) else a
+    k2, n = b[::-1] if c.get_int("transB", 0) else b
+    if k != k2:
+        raise c.error("shape_mismatch", f"cannot multiply {list(a)} by {list(b)}: {k} and {k2} differ")
+    return m, n, k
+
+
 @operator("Gemm", "complex", inputs=(WEIGHT, WEIGHT, BIAS), rowwise=True)
 class Gemm(OpDef):
     """alpha * A' * B' + beta * C."""
 
     def words(self, c: Call, out: TensorType) -> str:
-        m, n, k = self._dims(c)
+        m, n, k = gemm_sizes(c, 0, 1)
         return f"dense {f'{m}x' if m > 1 else ''}{k}→{n}" + (" + bias" if c.has(2) else "")
 
     def summed_axis(self, c: Call) -> int | None:
         return None if c.get_int("transA", 0) or c.moving(2) else int(bool(c.get_int("transB", 0)))
 
-    def _dims(self, c: Call) -> tuple[int, int, int]:
-        a, b = c.shape(0), c.shape(1)
-        if len(a) != 2 or len(b) != 2:
-            raise c.error("shape_mismatch", f"needs matrices, but has {list(a)} and {list(b)}")
-        m, k = a[::-1] if c.get_int("transA", 0) else a
-        k2, n = b[::-1] if c.get_int("transB", 0) else b
-        if k != k2:
-            raise c.error("shape_mismatch", f"cannot multiply {list(a)} by {list(b)}: {k} and {k2} differ")
-        return m, n, k
-
     def shape(self, c: Call) -> tuple[int, ...]:
-        m, n, _ = self._dims(c)
+        m, n, _ = gemm_sizes(c, 0, 1)
         if c.has(2) and broadcast_shape(c, [c.shape(2), (m, n)]) != (m, n):
             raise c.error("shape_mismatch", f"cannot add {list(c.shape(2))} to {[m, n]}")
         return (m, n)
@@ -111,7 +113,7 @@ class Gemm(OpDef):
         return np.asarray(y)
 
     def lower(self, c: Call, a: te.Tensor, b: te.Tensor, *rest: te.Tensor | None) -> te.Tensor:
-        m, n, kk = self._dims(c)
+        m, n, kk = gemm_sizes(c, 0, 1)
         k = te.reduce_axis(kk, "k")
         ta, tb = c.get_int("transA", 0), c.get_int("transB", 0)
         y = compute(

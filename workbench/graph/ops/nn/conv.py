@@ -50,24 +50,45 @@ class ConvShape:
         return place(self.layout, self.batch, self.win.out, self.co)
 
 
+def kernel_of(c: Call, weights: int = 1) -> tuple[int, ...]:
+    """Kernel of a convolution by its weights (an input), which have to fit the image and what the node says."""
+    x, w = c.shape(0), c.shape(weights)
+    if len(x) < 3 or len(w) != len(x):
+        raise c.error("shape_mismatch", f"has an input of shape {list(x)} and weights of shape {list(w)}")
+    kernel = w[:-2] if layout_of(c) == "NHWC" else w[2:]
+    named = c.get_ints("kernel_shape")
+    if named is not None and named != kernel:
+        raise c.error("shape_mismatch", f"names a kernel {list(named)}, but its weights have {list(kernel)}")
+    return kernel
+
+
+def check_bias(c: Call, i: int, channels: int) -> None:
+    """Refuse a bias (an input) that is no vector of the output channels."""
+    if c.has(i) and c.shape(i) != (channels,):
+        raise c.error("shape_mismatch", f"has a bias of shape {list(c.shape(i))} for {channels} output channels")
+
+
+def with_bias(c: Call, layout: str, y: te.Tensor, b: te.Tensor | None, channel: str = "o") -> te.Tensor:
+    """An image with a number added to each channel, where there are such."""
+    if b is None:
+        return y
+    names = spatial_names(layout, y.ndim - 2, channel)
+    return compute(y.shape, lambda *i: y[i] + b[unplace(layout, i)[2]], c.name("bias_add"), names)
+
+
 def conv_shape(c: Call, weights: int = 1) -> ConvShape:
     """Read the geometry of a convolution whose weights are input `weights`; `ModelError` "model.shape_mismatch" when
     input and weights do not fit.
     """
     layout, x, w = layout_of(c), c.shape(0), c.shape(weights)
-    if len(x) < 3 or len(w) != len(x):
-        raise c.error("shape_mismatch", f"has an input of shape {list(x)} and weights of shape {list(w)}")
-    batch, size, ci = unplace(layout, x)
-    kernel, per, co = (w[:-2], w[-2], w[-1]) if layout == "NHWC" else (w[2:], w[1], w[0])
+    kernel, (batch, size, ci) = kernel_of(c, weights), unplace(layout, x)
+    per, co = (w[-2], w[-1]) if layout == "NHWC" else (w[1], w[0])
     groups = c.get_int("group", 1)
     if per * groups != ci or co % groups:
         raise c.error(
             "shape_mismatch",
             f"has {ci} input channels, but its weights {list(w)} in {groups} groups expect {per * groups}",
         )
-    named = c.get_ints("kernel_shape")
-    if named is not None and named != kernel:
-        raise c.error("shape_mismatch", f"names a kernel {list(named)}, but its weights have {list(kernel)}")
     return ConvShape(layout, batch, ci, co, groups, window(c, size, kernel))
 
 
@@ -136,8 +157,7 @@ class Conv(OpDef):
 
     def shape(self, c: Call) -> tuple[int, ...]:
         s = conv_shape(c)
-        if c.has(2) and c.shape(2) != (s.co,):
-            raise c.error("shape_mismatch", f"has a bias of shape {list(c.shape(2))} for {s.co} output channels")
+        check_bias(c, 2, s.co)
         return s.out
 
     def reference(self, c: Call, x: Array, w: Array, b: Array | None = None) -> Array:
@@ -150,7 +170,4 @@ class Conv(OpDef):
     def lower(self, c: Call, x: te.Tensor, w: te.Tensor, b: te.Tensor | None = None) -> te.Tensor:
         s = conv_shape(c)
         y = conv_stage(c, s, pad_stage(c, x, s.win, s.layout, 0.0), w, lambda data, weight, o: data * weight)
-        if b is None:
-            return y
-        names = conv_names(s)
-        return compute(s.out, lambda *i: y[i] + b[unplace(s.layout, i)[2]], c.name("bias_add"), names)
+        return with_bias(c, s.layout, y, b, "c" if s.depthwise else "o")

@@ -26,6 +26,7 @@ from workbench.graph.ops.lowering import (
     to_nchw,
     unplace,
 )
+from workbench.graph.ops.nn.conv import check_bias, kernel_of, with_bias
 from workbench.te.conv_transpose import Phases
 
 #: Channels of the result below which phases are computed side by side: fewer do not fill a vector of 16 bytes of
@@ -83,16 +84,11 @@ class TransposedShape:
 def transposed_shape(c: Call) -> TransposedShape:
     """Read the geometry of a ConvTranspose node; `ModelError` "model.shape_mismatch" where its parts do not fit."""
     layout, x, w = layout_of(c), c.shape(0), c.shape(1)
-    if len(x) < 3 or len(w) != len(x):
-        raise c.error("shape_mismatch", f"has an input of shape {list(x)} and weights of shape {list(w)}")
-    batch, size, ci = unplace(layout, x)
-    kernel, rows, per = (w[:-2], w[-2], w[-1]) if layout == "NHWC" else (w[2:], w[0], w[1])
+    kernel, (batch, size, ci) = kernel_of(c), unplace(layout, x)
+    rows, per = (w[-2], w[-1]) if layout == "NHWC" else (w[0], w[1])
     groups = c.get_int("group", 1)
     if groups < 1 or rows != ci or ci % groups:
         raise c.error("shape_mismatch", f"has {ci} input channels in {groups} groups and weights {list(w)}")
-    named = c.get_ints("kernel_shape")
-    if named is not None and named != kernel:
-        raise c.error("shape_mismatch", f"names a kernel {list(named)}, but its weights have {list(kernel)}")
     r = len(size)
     strides, dilations = c.get_ints("strides") or (1,) * r, c.get_ints("dilations") or (1,) * r
     if not len(strides) == len(dilations) == r or min(*strides, *dilations) < 1:
@@ -145,8 +141,7 @@ class ConvTranspose(OpDef):
 
     def shape(self, c: Call) -> tuple[int, ...]:
         s = transposed_shape(c)
-        if c.has(2) and c.shape(2) != (s.co,):
-            raise c.error("shape_mismatch", f"has a bias of shape {list(c.shape(2))} for {s.co} output channels")
+        check_bias(c, 2, s.co)
         return s.shape
 
     def reference(self, c: Call, x: Array, w: Array, b: Array | None = None) -> Array:
@@ -178,10 +173,7 @@ class ConvTranspose(OpDef):
             y = _phase_by_phase(c, s, x, w)
         else:
             y = _cropped(c, s, _gather(c, s, _framed(c, s, _spread(c, s, x)), w))
-        if b is None:
-            return y
-        names = spatial_names(s.layout, len(s.size), "o")
-        return compute(s.shape, lambda *i: y[i] + b[unplace(s.layout, i)[2]], c.name("bias_add"), names)
+        return with_bias(c, s.layout, y, b)
 
 
 def _spread(c: Call, s: TransposedShape, x: te.Tensor) -> te.Tensor:

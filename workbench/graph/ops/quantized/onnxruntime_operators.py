@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.graph import Array, TensorType
+from workbench.graph.graph import Array
 from workbench.graph.opdef import OpDef, declared, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.ops.lowering import Idx, broadcast_shape, compute, operand
+from workbench.graph.ops.math.linear import gemm_sizes
 from workbench.graph.ops.pointwise import Pointwise
 from workbench.graph.ops.quantized.quantize_linear import np_saturated, number, rounded
 
@@ -174,17 +175,12 @@ class QGemm(_Contrib):
 
     scales = (1,)
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def shape(self, c: Call) -> tuple[int, ...]:
         self.check(c)
-        a, b = c.shape(0), c.shape(3)
-        if len(a) != 2 or len(b) != 2:
-            raise c.error("shape_mismatch", f"needs matrices, but has {list(a)} and {list(b)}")
-        m, k = a[::-1] if c.get_int("transA", 0) else a
-        k2, n = b[::-1] if c.get_int("transB", 0) else b
-        if k != k2:
-            raise c.error("shape_mismatch", f"cannot multiply {list(a)} by {list(b)}: {k} and {k2} differ")
-        dtype = "float32" if not c.has(7) else c.type(8).dtype if c.has(8) else c.type(0).dtype
-        return (TensorType((m, n), dtype),)
+        return gemm_sizes(c, 0, 3)[:2]
+
+    def dtype(self, c: Call) -> str:
+        return "float32" if not c.has(7) else c.type(8 if c.has(8) else 0).dtype
 
     def factor(self, c: Call, sa: Array, sb: Array, sy: Array | None) -> Array:
         """What the sums are multiplied with, a number or one for each column."""
@@ -206,5 +202,4 @@ class QGemm(_Contrib):
         if sy is None:
             return np.asarray(y)
         whole = np.rint(y).astype(np.float64)
-        dtype = self.infer(c)[0].dtype
-        return np_saturated(whole if zy is None else whole + zy.reshape(()).astype(np.float64), dtype)
+        return np_saturated(whole if zy is None else whole + zy.reshape(()).astype(np.float64), self.dtype(c))

@@ -18,7 +18,7 @@ from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import BIAS, DATA, QUANTISATION, WEIGHT, ZERO, Weights, dims
 from workbench.graph.ops.lowering import Idx, at, compute, from_nchw, operand, pad_stage, to_nchw, unplace
 from workbench.graph.ops.math.linear import product_shape, product_stage
-from workbench.graph.ops.nn.conv import ConvShape, conv_names, conv_shape, conv_stage, conv_words, np_conv
+from workbench.graph.ops.nn.conv import ConvShape, check_bias, conv_shape, conv_stage, conv_words, np_conv, with_bias
 from workbench.graph.ops.quantized.quantize_linear import foreign_of, np_saturated, number, rounded
 
 BYTES = ("uint8", "int8")
@@ -85,22 +85,15 @@ def _factor(c: Call, x: int, w: int, y: int, args: Sequence[te.Tensor | None]) -
 # ---- products --------------------------------------------------------------------------------------------------------
 
 
-def _row_zero(c: Call, i: int, args: Sequence[te.Tensor | None]) -> Callable[[Sequence[Idx]], te.Value | None]:
-    """Zero point of the left operand at a place of it: for the tensor, or one for each row."""
+def _zero_at(
+    c: Call, i: int, args: Sequence[te.Tensor | None], row: bool
+) -> Callable[[Sequence[Idx]], te.Value | None]:
+    """Zero point of an operand at a place of it: for the tensor, or one for each row (of the left one) or column."""
     t = args[i] if i < len(args) else None
     if t is None or c.type(i).size == 1:
         whole = zero_of(c, i, args)
         return lambda at_: whole
-    return lambda at_: te.cast(t[at_[-2]] if t.ndim == 1 else at(t, at_), "int32")
-
-
-def _column_zero(c: Call, i: int, args: Sequence[te.Tensor | None]) -> Callable[[Sequence[Idx]], te.Value | None]:
-    """Zero point of the right operand at a place of it: for the tensor, or one for each column."""
-    t = args[i] if i < len(args) else None
-    if t is None or c.type(i).size == 1:
-        whole = zero_of(c, i, args)
-        return lambda at_: whole
-    return lambda at_: te.cast(at(t, at_), "int32")
+    return lambda at_: te.cast(t[at_[-2]] if row and t.ndim == 1 else at(t, at_), "int32")
 
 
 def _np_product(a: Array, b: Array, za: Array | None, zb: Array | None) -> Array:
@@ -114,7 +107,7 @@ def _product(c: Call, args: Sequence[te.Tensor | None], b: int, zeros: tuple[int
     x, w = args[0], args[b]
     assert x is not None
     assert w is not None
-    za, zb = _row_zero(c, zeros[0], args), _column_zero(c, zeros[1], args)
+    za, zb = _zero_at(c, zeros[0], args, True), _zero_at(c, zeros[1], args, False)
     return product_stage(c, x, w, lambda p, q, left, right: _minus(p, za(left)) * _minus(q, zb(right)))
 
 
@@ -271,8 +264,7 @@ class QLinearConv(OpDef):
         s = conv_shape(c, 3)
         for i in (4, 5):
             _check_channels(c, s, i)
-        if c.has(8) and c.shape(8) != (s.co,):
-            raise c.error("shape_mismatch", f"has a bias of shape {list(c.shape(8))} for {s.co} output channels")
+        check_bias(c, 8, s.co)
         return s.out
 
     def reference(self, c: Call, *args: Any) -> Array | tuple[Array, ...]:
@@ -288,10 +280,8 @@ class QLinearConv(OpDef):
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         s = conv_shape(c, 3)
-        acc, bias = _convolved(c, s, args, 3, (2, 5)), args[8] if len(args) > 8 else None
-        if bias is not None:
-            plain, b, names = acc, bias, conv_names(s)
-            acc = compute(s.out, lambda *i: plain[i] + b[unplace(s.layout, i)[2]], c.name("bias_add"), names)
+        bias = args[8] if len(args) > 8 else None
+        acc = with_bias(c, s.layout, _convolved(c, s, args, 3, (2, 5)), bias, "c" if s.depthwise else "o")
         factor = _factor(c, 1, 4, 6, args)
         zero = zero_of(c, 7, args)
         return _requantised(c, acc, lambda i: factor(unplace(s.layout, i)[2]), zero, c.type(7).dtype)

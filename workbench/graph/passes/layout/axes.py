@@ -65,4 +65,4 @@ class Axes(Carrier):
                 inputs.append(w.constant(x, (*perm, i), change.constants[i], "moved"))
             else:
                 inputs.append(w.moved(site, i, perm) if i in self.data(site) else w.plain(x))
-        return w.emit(site, inputs, dict(change.attrs), mode.output, change.out, change.version)
+        return w.emit(site, inputs, dict(change.attrs), mode.output, site.permuted(change.out), change.version)

@@ -54,7 +54,7 @@ class Image(Carrier):
         perms = {weights: (back, "hwio"), 0: (last(len(site.shape(0))), "nhwc")}
         inputs = [w.moved(site, i, *perms[i]) if i in perms else w.plain(x) for i, x in enumerate(site.node.inputs)]
         attrs = {**site.node.attrs, "layout": "NHWC"}
-        w.emit(site, inputs, attrs, mode.output, last(site.out.rank))
+        w.emit(site, inputs, attrs, mode.output, site.permuted(last(site.out.rank)))
         return None
 
 
@@ -101,7 +101,7 @@ class Elementwise(Carrier):
                 w.read(x, mode.output, shape) if self._full(site, i) else self._number(w, site, i)
                 for i, x in enumerate(node.inputs)
             ]
-            return w.emit_as(site, inputs, dict(node.attrs), mode.output, shape)
+            return w.emit(site, inputs, dict(node.attrs), mode.output, shape)
         perm = mode.perms[0] if lead is None else w.likely(node.inputs[lead], mode.output, mode.perms)
         inputs = []
         for i, x in enumerate(node.inputs):
@@ -112,7 +112,7 @@ class Elementwise(Carrier):
                 inputs.append(w.read(x, Order.of(wide, perm), tuple(wide[p] for p in perm)))
             else:
                 inputs.append(self._constant(w, site, i, perm))
-        return w.emit(site, inputs, dict(node.attrs), mode.output, perm)
+        return w.emit(site, inputs, dict(node.attrs), mode.output, site.permuted(perm))
 
     def _number(self, w: Writer, site: Site, i: int) -> str:
         """A constant of one element, without dimensions that the result would get from it."""
@@ -196,7 +196,7 @@ class Product(Carrier):
         rows = np.take(weights, index, axis=site.op.summed_axis(site.call))
         x = w.read(site.node.inputs[0], order, site.shape(0))
         inputs = [x, w.constant(site.node.inputs[1], index, rows, "rows"), *site.node.inputs[2:]]
-        return w.emit_as(site, inputs, dict(site.node.attrs), PLAIN, site.out.shape)
+        return w.emit(site, inputs, dict(site.node.attrs), PLAIN, site.out.shape)
 
 
 _AS_IT_IS, _ELEMENTWISE, _VIEW = Carrier(), Elementwise(), View()

@@ -58,6 +58,10 @@ class Site:
         """Shape of an input or of the result as the model has it."""
         return self.out.shape if at == RESULT else self.call.shape(at)
 
+    def permuted(self, perm: Perm) -> Shape:
+        """Shape of the result with its axes permuted."""
+        return tuple(self.out.shape[p] for p in perm)
+
     def moving(self, i: int) -> bool:
         """Whether input `i` is given and computed at run time."""
         x = self.node.inputs[i] if i < len(self.node.inputs) else ""

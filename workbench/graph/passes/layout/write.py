@@ -150,18 +150,6 @@ class Writer:
         inputs: Sequence[str],
         attrs: dict[str, AttrValue],
         order: Order,
-        perm: Perm,
-        version: int | None = None,
-    ) -> None:
-        """Write a node whose result has its axes permuted."""
-        self.emit_as(site, inputs, attrs, order, tuple(site.out.shape[p] for p in perm), version)
-
-    def emit_as(
-        self,
-        site: Site,
-        inputs: Sequence[str],
-        attrs: dict[str, AttrValue],
-        order: Order,
         shape: Shape,
         version: int | None = None,
     ) -> None:

@@ -13,14 +13,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from workbench.graph.graph import Array, AttrValue, Graph
+from workbench.graph.graph import Array, AttrValue, Graph, Node
 from workbench.graph.graph_editor import GraphEditor
 from workbench.graph.operator_call import Call
 from workbench.graph.ops.nn.conv import conv_shape
 from workbench.graph.ops.quantized.onnxruntime_operators import DOMAIN
 from workbench.graph.ops.quantized.qlinear import np_factor
 from workbench.graph.ops.quantized.quantize_linear import spread_shape
-from workbench.graph.passes.base import because, graph_pass
+from workbench.graph.passes.base import graph_pass, replace_each
 from workbench.graph.passes.node_steps import Steps
 from workbench.graph.passes.quantized.integer_sums import centred, int32, is_number, less_zero, product, zero_of
 from workbench.graph.passes.quantized.onnxruntime_operators import CONTRIB
@@ -29,19 +29,15 @@ from workbench.graph.passes.quantized.onnxruntime_operators import CONTRIB
 @graph_pass("integer_products")
 def integer_products(graph: Graph) -> Graph:
     """Take constant zero points out of products of integers, and make steps of what quantises and scales back."""
-    editor = GraphEditor(graph)
-    count = 0
-    for node in graph.nodes:
+
+    def in_steps(editor: GraphEditor, node: Node) -> list[Node] | None:
         rule = _RULES.get(node.op) if node.domain in ("", "ai.onnx") else None
         rule = CONTRIB.get(node.op) if node.domain == DOMAIN else rule
-        if rule is None:
-            continue
-        steps = Steps(graph, editor, node)
-        if rule(steps):
-            editor.swap(node, steps.nodes)
-            because("integers first, then what makes up for zero points and scales", node.name)
-            count += 1
-    return editor.finish(f"integer_products: {count} nodes in steps") if count else graph
+        steps = Steps(graph, editor, node) if rule is not None else None
+        return steps.nodes if rule is not None and steps is not None and rule(steps) else None
+
+    reason = "integers first, then what makes up for zero points and scales"
+    return replace_each(graph, in_steps, reason, lambda nodes: f"integer_products: {len(nodes)} nodes in steps")
 
 
 # ---- quantising ------------------------------------------------------------------------------------------------------
