@@ -23,6 +23,8 @@ Fusion: TypeAlias = Literal["injective", "reduction", "complex", "opaque"]
 Scalar: TypeAlias = te.Value | te.Axis | float | int | bool
 #: Place of an element, and where it is found in another tensor.
 Index: TypeAlias = "te.Axis | te.Value | int"
+#: Values of a constant -> the scale and the shift that they are.
+Affine: TypeAlias = Callable[[Any], tuple[Any, Any]]
 Places: TypeAlias = Callable[[Sequence[Index]], tuple[Index, ...]]
 
 
@@ -53,6 +55,7 @@ class OpDef:
     idempotent: ClassVar[bool] = False  # f(f(x)) = f(x)
     involution: ClassVar[bool] = False  # f(f(x)) = x
     not_negative: ClassVar[bool] = False  # no result is below zero (it may be NaN)
+    affine: ClassVar[Affine | None] = None  # a constant in the place of the second input scales and shifts the first
     broadcasts: ClassVar[bool] = False  # the inputs broadcast to the shape of the result
     picks: ClassVar[bool] = False  # each element of the result is one of the first input's, whatever their values are
     on_quantised: ClassVar[bool] = False  # computes the same on quantised numbers: it moves elements or chooses some
@@ -65,6 +68,7 @@ class OpDef:
     weights: ClassVar[Weights | None] = None  # of a convolution
     permutes_all: ClassVar[bool] = False  # `permuted` is about all inputs, not the first alone
     transposes: ClassVar[bool] = False  # permutes the axes (`perm`), and does nothing else
+    joins: ClassVar[bool] = False  # the result is the inputs side by side, along the attribute `axis`
     moves: ClassVar[bool] = False  # says where an element is found (`places`), and computes nothing
     reads_through: ClassVar[bool] = False  # its kernel reads through operators that move, and writes in another order
     reads_parts: ClassVar[bool] = False  # reads some channels of a wider image where they lie
@@ -131,6 +135,12 @@ class OpDef:
     def places(self, c: Call) -> Places:
         """Index of an element -> its index in the first input, of an operator that moves."""
         raise NotImplementedError
+
+    def product_axes(self, c: Call) -> tuple[int, int] | None:
+        """Axes of the weights (input 1) of a product or convolution along which the channels of its input and of its
+        result lie; None where it is none, or scales its operands.
+        """
+        return None
 
     def summed_axis(self, c: Call) -> int | None:
         """Axis of the constant matrix of weights (input 1) that is summed over with the input's last; else None."""

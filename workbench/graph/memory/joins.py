@@ -27,6 +27,7 @@ import numpy as np
 from workbench.graph.graph import Graph
 from workbench.graph.group import Group, Spot, gapless, restrided, row_major
 from workbench.graph.memory.lifetimes import ALIGNMENT, most_alive
+from workbench.graph.opdef import opdef
 from workbench.ir.expr import Load
 from workbench.ir.stmt import blocks
 
@@ -184,7 +185,7 @@ class _Spots:
 
 
 def _is_concat(g: Group) -> bool:
-    return g.func is not None and len(g.nodes) == 1 and g.nodes[0].op == "Concat"
+    return g.func is not None and len(g.nodes) == 1 and opdef(g.nodes[0]).joins
 
 
 def _window(g: Group) -> tuple[tuple[int, ...], tuple[int, ...]] | None:

@@ -88,5 +88,6 @@ def pointwise(
     **facts: Any,
 ) -> None:
     """Declare an operator by its two functions; `facts` are attributes of `Pointwise`."""
-    functions = {"numpy": staticmethod(numpy), "scalar": staticmethod(scalar), "__doc__": doc}
-    operator(name, "injective", elementwise=True, domain=domain, **facts)(type(name, (base,), functions))
+    functions = {"numpy": numpy, "scalar": scalar, **{k: facts.pop(k) for k in list(facts) if callable(facts[k])}}
+    members = {**{k: staticmethod(f) for k, f in functions.items()}, "__doc__": doc}
+    operator(name, "injective", elementwise=True, domain=domain, **facts)(type(name, (base,), members))

@@ -51,19 +51,19 @@ def _families(s: Site) -> Iterator[list[Node]]:
 
 def family(s: Site, node: Node) -> Hashable | None:
     """What nodes must share to be combined: input, attributes, weights but for their width, a bias, what follows."""
-    if node.op not in ("Gemm", "MatMul", "Conv") or node.inputs[0] in s.constants or node.attrs.get("layout"):
+    if opdef(node).product_axes(s.call(node)) is None or node.inputs[0] in s.constants:
         return None
     w = s.value(node.inputs[1])
     biases = [i for i in node.inputs[2:] if i]
     if w is None or any(i not in s.constants for i in biases):
         return None
     key = node.op, node.inputs[0], w.dtype.str, _attributes(node), len(biases), node.version
-    if node.op == "Conv":
+    if opdef(node).image:
         tail = _tail(s, node)
         after = () if tail is None else (tail.op, tail.domain, tail.version, _attributes(tail))
         return None if node.attrs.get("group", 1) != 1 else (*key, w.shape[1:], after)
-    plain = node.op == "MatMul" or (not node.attrs and all(s.constants[b].shape == w.shape[1:] for b in biases))
-    return key if w.ndim == 2 and plain else None
+    plain = not node.attrs and all(s.constants[b].shape == w.shape[1:] for b in biases)
+    return key if plain else None
 
 
 def _attributes(node: Node) -> tuple[tuple[str, str], ...]:
@@ -73,7 +73,7 @@ def _attributes(node: Node) -> tuple[tuple[str, str], ...]:
 def why_not(s: Site, node: Node) -> str:
     """Why a node is better left alone; "" when reading its result as a part of a wider one costs nothing."""
     copied = f"{node.op} {node.name}: its part would have to be copied"
-    if node.op != "Conv":
+    if not opdef(node).image:
         return "" if _read_through(s, node.outputs[0]) else copied
     if _width(s, node) < _NARROWEST:
         return f"{node.op} {node.name}: a part of less than {_NARROWEST} channels is not a cache line of each pixel"
@@ -99,12 +99,12 @@ def _read_through(s: Site, x: str) -> bool:
 
 
 def _width(s: Site, node: Node) -> int:
-    return int(s.constants[node.inputs[1]].shape[0 if node.op == "Conv" else 1])
+    return int(s.constants[node.inputs[1]].shape[0 if opdef(node).image else 1])
 
 
 def _combined(s: Site, nodes: list[Node]) -> Graph:
     editor, first = s.editor, nodes[0]
-    axis = 0 if first.op == "Conv" else 1
+    axis = 0 if opdef(first).image else 1
     weights = np.concatenate([s.constants[n.inputs[1]] for n in nodes], axis)
     inputs = [first.inputs[0], editor.constant(f"{first.inputs[1]}.wide", weights)]
     if len(first.inputs) > 2 and first.inputs[2]:
@@ -112,7 +112,7 @@ def _combined(s: Site, nodes: list[Node]) -> Graph:
         inputs.append(editor.constant(f"{first.inputs[2]}.wide", bias))
     whole = editor.fresh(f"{first.outputs[0]}.wide")
     made = [replace(first, inputs=tuple(inputs), outputs=(whole,))]
-    ends = [_tail(s, n) for n in nodes] if first.op == "Conv" else []
+    ends = [_tail(s, n) for n in nodes] if opdef(first).image else []
     tails = [n for n in ends if n is not None]
     if tails:
         whole = editor.fresh(f"{tails[0].outputs[0]}.wide")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from workbench.graph.graph import Array, Graph, Node
 from workbench.graph.graph_editor import GraphEditor
+from workbench.graph.opdef import opdef
 from workbench.graph.passes.base import because, graph_pass
 from workbench.graph.type_inference import make_call
 from workbench.turns import pause
@@ -42,7 +44,7 @@ def fold_batch_norm(graph: Graph) -> Graph:
             continue
         chain, total = _chain(graph, node, consumers)
         done.update(n.name for n in chain)
-        conv = producers.get(node.inputs[_data_input(graph, node)])
+        conv = producers.get(node.inputs[data_input(graph.constants, node)])
         conv = conv if conv is not None and _absorbs(graph, conv, consumers) else None
         weights = None if conv is None else _folded(graph.constants[conv.inputs[1]], total)
         if conv is not None and weights is not None:
@@ -95,24 +97,21 @@ def channel_affine(graph: Graph, node: Node) -> Affine | None:
         scale, bias, mean, var = (np.asarray(v, np.float64) for v in call.values[1:5])
         k = scale / np.sqrt(var + call.get_float("epsilon", 1e-5))
         return Affine(k, bias - mean * k)
-    if node.op not in ("Add", "Sub", "Mul", "Div") or len(node.inputs) != 2:
+    affine = type(opdef(node)).affine
+    if affine is None or len(node.inputs) != 2:
         return None
-    at = _data_input(graph, node)
+    at = data_input(graph.constants, node)
     c = graph.constants.get(node.inputs[1 - at])
     x, y = graph.types[node.inputs[at]], graph.types[node.outputs[0]]
     if node.inputs[at] in graph.constants or c is None or x != y or x.rank < 2 or not x.dtype.startswith("float"):
         return None
     v = _per_channel(c, x.shape)
-    if v is None or (at == 1 and node.op in ("Sub", "Div")):
-        return None
-    one, zero = np.ones_like(v), np.zeros_like(v)
-    return {"Add": Affine(one, v), "Sub": Affine(one, -v), "Mul": Affine(v, zero), "Div": Affine(1.0 / v, zero)}[
-        node.op
-    ]
+    return None if v is None else Affine(*affine(v))
 
 
-def _data_input(graph: Graph, node: Node) -> int:
-    return 1 if node.op in ("Add", "Mul") and node.inputs[0] in graph.constants else 0
+def data_input(constants: Mapping[str, Array], node: Node) -> int:
+    """The input that a node with a constant scales or shifts."""
+    return int(opdef(node).commutative and node.inputs[0] in constants)
 
 
 def _per_channel(c: Array, shape: tuple[int, ...]) -> Array | None:
@@ -136,7 +135,7 @@ def _chain(graph: Graph, first: Node, consumers: dict[str, list[Node]]) -> tuple
         if len(users) != 1 or out in graph.outputs:
             return chain, total
         nxt = channel_affine(graph, users[0])
-        if nxt is None or users[0].inputs[_data_input(graph, users[0])] != out:
+        if nxt is None or users[0].inputs[data_input(graph.constants, users[0])] != out:
             return chain, total
         chain.append(users[0])
         total = total.then(nxt)
@@ -144,11 +143,11 @@ def _chain(graph: Graph, first: Node, consumers: dict[str, list[Node]]) -> tuple
 
 def _absorbs(graph: Graph, conv: Node, consumers: dict[str, list[Node]]) -> bool:
     """Whether a node is a convolution with constant weights whose result nothing else reads."""
-    constant = all(i in graph.constants for i in conv.inputs[1:] if i)
+    op, constant = opdef(conv), all(i in graph.constants for i in conv.inputs[1:] if i)
     return (
-        conv.op == "Conv"
-        and not conv.attrs.get("layout")
+        op.image
         and constant
+        and op.product_axes(make_call(conv, graph.types, graph.constants)) is not None
         and len(consumers[conv.outputs[0]]) == 1
         and conv.outputs[0] not in graph.outputs
     )
@@ -176,7 +175,7 @@ def _into_conv(editor: GraphEditor, conv: Node, chain: list[Node], weights: Arra
 
 def _as_scale_and_shift(graph: Graph, editor: GraphEditor, chain: list[Node], f: Affine) -> None:
     first, last = chain[0], chain[-1]
-    x = first.inputs[_data_input(graph, first)]
+    x = first.inputs[data_input(graph.constants, first)]
     rank, dtype = graph.types[x].rank, graph.types[x].dtype
     shape = (-1, *(1,) * (rank - 2))
     scale = editor.constant(f"{first.name}.scale", f.scale.astype(dtype).reshape(shape))

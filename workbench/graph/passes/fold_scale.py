@@ -9,9 +9,10 @@ import numpy as np
 from workbench.graph.graph import Array, Graph, Node
 from workbench.graph.opdef import opdef
 from workbench.graph.operator_call import Call
+from workbench.graph.operator_facts import BIAS
 from workbench.graph.ops.nn.conv import conv_shape
 from workbench.graph.passes.base import because, graph_pass
-from workbench.graph.passes.fold_batch_norm import representable
+from workbench.graph.passes.fold_batch_norm import data_input, representable
 from workbench.graph.passes.rules.rewriting import Site
 
 
@@ -61,25 +62,18 @@ def fold_scale(graph: Graph) -> Graph:
 
 def product(s: Site, node: Node | None) -> Product | None:
     """The node as a product with constant weights, where it is one and its bias is constant too."""
-    if node is None or node.op not in ("Gemm", "MatMul", "Conv") or node.attrs.get("layout"):
-        return None
-    w = s.value(node.inputs[1])
-    if w is None or w.dtype.kind != "f" or node.inputs[0] in s.constants:
+    axes = None if node is None else opdef(node).product_axes(s.call(node))
+    w = None if node is None or axes is None else s.value(node.inputs[1])
+    if node is None or axes is None or w is None or w.dtype.kind != "f" or node.inputs[0] in s.constants:
         return None
     if any(i not in s.constants for i in node.inputs[2:] if i):
         return None
-    call = s.call(node)
-    if node.op == "MatMul":
-        return Product(node, w, 0, 1) if w.ndim == 2 and s.type(node.inputs[0]).rank > 1 else None
-    if node.op == "Conv":
-        return Product(node, w, 1, 0)
-    plain = call.get_float("alpha", 1.0) == 1 and call.get_float("beta", 1.0) == 1 and not call.get_int("transA", 0)
-    into = call.get_int("transB", 0)
-    return Product(node, w, into, 1 - into) if plain and _row_bias(s, node) else None
+    fits = s.type(node.inputs[0]).rank > 1 and (opdef(node).image or _row_bias(s, node))
+    return Product(node, w, *axes) if fits else None
 
 
 def _row_bias(s: Site, node: Node) -> bool:
-    """Whether the bias of a Gemm is the same for all rows."""
+    """Whether the bias of a product of matrices is the same for all rows."""
     bias = s.value(node.inputs[2]) if len(node.inputs) > 2 and node.inputs[2] else None
     return bias is None or (bias.size in (1, s.type(node.outputs[0]).shape[1]) and bias.shape[:-1] in ((), (1,)))
 
@@ -105,22 +99,21 @@ class _Folder:
     def behind(self, node: Node) -> bool:
         """Fold a node into the product whose result it scales or shifts."""
         s = self.site
-        at = 1 if node.op in ("Mul", "Add") and node.inputs[:1] and node.inputs[0] in s.constants else 0
-        value = _constant_operand(s, node, at)
+        at, value = _constant_operand(s, node)
         if value is None or s.type(node.inputs[at]) != s.type(node.outputs[0]):
             return False
         path, x = list[Node](), node.inputs[at]
         same = value.size > 0 and bool((value == value.reshape(-1)[0]).all())
-        while s.only(x) and same and node.op in ("Mul", "Div") and (move := _rearranging(s, x)) is not None:
+        while s.only(x) and same and _only_scales(node) and (move := _rearranging(s, x)) is not None:
             path.append(move)
             x = move.inputs[0]
         found = product(s, s.maker(x)) if s.only(x) else None
         if found is None or not self._free(node, found.node, *path):
             return False
         values = value.reshape(-1)[:1] if same else _channels(s, found, value, x)
-        if values is None or (node.op in ("Add", "Sub") and found.node.op == "MatMul"):
+        if values is None or not (_only_scales(node) or BIAS in opdef(found.node).inputs):
             return False
-        scale, shift = _affine(node.op, values)
+        scale, shift = _affine(node, values)
         spread = found.along(found.out, scale) if scale.size > 1 else scale
         if not representable(found.weights * spread, found.weights.dtype):
             return False
@@ -166,15 +159,14 @@ class _Folder:
         source = s.maker(node.inputs[0]) if found else None
         if found is None or source is None or not s.only(node.inputs[0]) or not self._free(node, source):
             return False
-        at = 1 if source.op in ("Mul", "Add") and source.inputs[:1] and source.inputs[0] in s.constants else 0
-        value = _constant_operand(s, source, at)
+        at, value = _constant_operand(s, source)
         if value is None or s.type(source.inputs[at]) != s.type(source.outputs[0]):
             return False
         channels = _channels(s, found, value, node.inputs[0])
         if channels is None:
             return False
-        scale, shift = _affine(source.op, channels)
-        if np.any(shift) and (node.op == "MatMul" or _pads(s.call(node)) or _grouped(node)):
+        scale, shift = _affine(source, channels)
+        if np.any(shift) and (BIAS not in opdef(node).inputs or _pads(s.call(node)) or _grouped(node)):
             return False
         if _grouped(node) and scale.size > 1:
             return False
@@ -209,8 +201,7 @@ class _Folder:
         source = s.maker(x, "Mul", "Div") if s.only(x) else None
         if source is None or path[-1].inputs.count(x) != 1 or not self._free(source, *path):
             return False
-        at = 1 if source.op == "Mul" and source.inputs[0] in s.constants else 0
-        value = _constant_operand(s, source, at)
+        at, value = _constant_operand(s, source)
         if value is None or s.type(source.inputs[at]) != s.type(x) or not (value == value.reshape(-1)[:1]).all():
             return False
         editor, reader, out = s.editor, path[-1], node.outputs[0]
@@ -228,23 +219,26 @@ class _Folder:
         return True
 
 
-def _constant_operand(s: Site, node: Node, at: int) -> Array | None:
-    """The constant of an addition, subtraction, product or quotient of a tensor (input `at`) and a constant."""
-    if node.op not in ("Add", "Sub", "Mul", "Div") or len(node.inputs) != 2:
-        return None
-    value = s.value(node.inputs[1 - at])
-    if value is None or node.inputs[at] in s.constants or not np.isfinite(np.asarray(value, np.float64)).all():
-        return None
-    if value.dtype not in (np.float32, np.float64):  # narrow numbers are scaled where they are to stay in their range
-        return None
-    return None if node.op == "Div" and not value.all() else value
+def _constant_operand(s: Site, node: Node) -> tuple[int, Array | None]:
+    """Which input a node scales or shifts by a constant, and that constant; None where it does nothing of the kind."""
+    at = data_input(s.constants, node)
+    value = s.value(node.inputs[1 - at]) if opdef(node).affine is not None and len(node.inputs) == 2 else None
+    if value is None or node.inputs[at] in s.constants or value.dtype not in (np.float32, np.float64):
+        return at, None  # narrow numbers are scaled where they are to stay in their range
+    finite = np.isfinite(value).all() and np.isfinite(_affine(node, value)[0]).all()
+    return at, value if finite else None
 
 
-def _affine(op: str, values: Array) -> tuple[Array, Array]:
+def _affine(node: Node, values: Array) -> tuple[Array, Array]:
     """Scale and shift of an operator with a constant, in double precision."""
-    v = values.astype(np.float64)
-    one, zero = np.ones(1), np.zeros(1)
-    return {"Add": (one, v), "Sub": (one, -v), "Mul": (v, zero), "Div": (1 / v, zero)}[op]
+    affine = type(opdef(node)).affine
+    assert affine is not None
+    with np.errstate(all="ignore"):
+        return affine(values.astype(np.float64))
+
+
+def _only_scales(node: Node) -> bool:
+    return not np.any(_affine(node, np.ones(1))[1])
 
 
 def _along(value: Array, shape: tuple[int, ...], axis: int) -> Array | None:
@@ -259,11 +253,11 @@ def _along(value: Array, shape: tuple[int, ...], axis: int) -> Array | None:
 def _channels(s: Site, p: Product, value: Array, x: str) -> Array | None:
     """Values of a constant for each channel of the tensor `x` that a product reads or makes."""
     shape = s.type(x).shape
-    return _along(value, shape, 1 if p.node.op == "Conv" else len(shape) - 1)
+    return _along(value, shape, 1 if opdef(p.node).image else len(shape) - 1)
 
 
 def _pads(call: Call) -> bool:
-    return call.node.op == "Conv" and conv_shape(call).win.padded
+    return opdef(call.node).image and conv_shape(call).win.padded
 
 
 def _grouped(node: Node) -> bool:

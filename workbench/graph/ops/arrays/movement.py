@@ -29,7 +29,7 @@ DTYPES = {
 }
 
 
-@operator("Concat", "opaque", permutes_all=True)
+@operator("Concat", "opaque", permutes_all=True, joins=True)
 class Concat(OpDef):
     """Join along an axis. Several blocks write one buffer, hence a kernel of its own."""
 

@@ -62,7 +62,8 @@ pointwise("IsNaN", "Whether the value is not a number.", np.isnan, lambda v: te.
 # ---- of several inputs -----------------------------------------------------------------------------------------------
 
 _TWO: dict[str, Any] = {"base": Broadcast}
-_ANY: dict[str, Any] = {**_TWO, "variadic": True, "commutative": True}
+_SYMMETRIC: dict[str, Any] = {**_TWO, "commutative": True}
+_ANY: dict[str, Any] = {**_SYMMETRIC, "variadic": True}
 _TRUTH: dict[str, Any] = {**_TWO, "result": "bool"}
 _LOGIC: dict[str, Any] = {**_TRUTH, "boolean": True, "commutative": True}
 _BIASES, _SCALES = (Input("bias"), Input("bias")), (Input("scale"), Input("scale"))
@@ -72,10 +73,18 @@ def _add(a: te.Value, b: te.Value) -> te.Value:
     return a + b
 
 
-pointwise("Add", "Sum of two tensors.", np.add, _add, commutative=True, identity=0, inputs=_BIASES, **_TWO)
-pointwise("Sub", "Difference.", np.subtract, lambda a, b: a - b, identity=0, **_TWO)
-pointwise("Mul", "Product.", np.multiply, lambda a, b: a * b, commutative=True, identity=1, inputs=_SCALES, **_TWO)
-pointwise("Div", "Quotient.", _divide, lambda a, b: a / b, low=0.5, identity=1, **_TWO)
+def _shift(v: Array) -> tuple[Array, Array]:
+    return np.ones_like(v), v
+
+
+def _scale(v: Array) -> tuple[Array, Array]:
+    return v, np.zeros_like(v)
+
+
+pointwise("Add", "Sum of two tensors.", np.add, _add, identity=0, inputs=_BIASES, affine=_shift, **_SYMMETRIC)
+pointwise("Sub", "Difference.", np.subtract, lambda a, b: a - b, identity=0, affine=lambda v: _shift(-v), **_TWO)
+pointwise("Mul", "Product.", np.multiply, lambda a, b: a * b, identity=1, inputs=_SCALES, affine=_scale, **_SYMMETRIC)
+pointwise("Div", "Quotient.", _divide, lambda a, b: a / b, low=0.5, identity=1, affine=lambda v: _scale(1 / v), **_TWO)
 pointwise(
     "Pow", "Power; the exponent is converted to the type of the base.", np.power, _power,
     low=0.5, identity=1, mixed=True, **_TWO,

@@ -63,6 +63,9 @@ class MatMul(OpDef):
     def words(self, c: Call, out: TensorType) -> str:
         return f"matmul {dims(c.shape(0))} · {dims(c.shape(1))}"
 
+    def product_axes(self, c: Call) -> tuple[int, int] | None:
+        return (0, 1) if len(c.shape(1)) == 2 else None
+
     def summed_axis(self, c: Call) -> int | None:
         return 0
 
@@ -95,6 +98,11 @@ class Gemm(OpDef):
     def words(self, c: Call, out: TensorType) -> str:
         m, n, k = gemm_sizes(c, 0, 1)
         return f"dense {f'{m}x' if m > 1 else ''}{k}→{n}" + (" + bias" if c.has(2) else "")
+
+    def product_axes(self, c: Call) -> tuple[int, int] | None:
+        scaled = c.get_float("alpha", 1.0) != 1 or c.get_float("beta", 1.0) != 1
+        into = c.get_int("transB", 0)
+        return None if scaled or c.get_int("transA", 0) else (into, 1 - into)
 
     def summed_axis(self, c: Call) -> int | None:
         return None if c.get_int("transA", 0) or c.moving(2) else int(bool(c.get_int("transB", 0)))

@@ -152,6 +152,9 @@ class Conv(OpDef):
 
     inputs = (DATA, WEIGHT, BIAS)
 
+    def product_axes(self, c: Call) -> tuple[int, int] | None:
+        return None if layout_of(c) == "NHWC" else (1, 0)
+
     def words(self, c: Call, out: TensorType) -> str:
         return conv_words(c, conv_shape(c)) + (" + bias" if c.has(2) else "")
 
