@@ -103,6 +103,10 @@ class Call:
             raise self.error("invalid_graph", f"uses axis {value} of a tensor with {rank} dimensions")
         return value % rank
 
+    def named_axis(self, default: int) -> int:
+        """The attribute ``axis`` of the first input, counted from the front."""
+        return self.axis(self.get_int("axis", default), len(self.shape(0)))
+
     def error(self, code: str, what: str, hint: str = "") -> ModelError:
         """Error about this node: ``Node 'x' (Conv) <what>.``"""
         return ModelError(f"model.{code}", f"Node {self.node.name!r} ({self.node.op}) {what}.", (self.node.name,), hint)

@@ -60,7 +60,7 @@ class Gather(_Picking):
     """Slices along one axis, by number."""
 
     def shape(self, c: Call) -> tuple[int, ...]:
-        x, axis = c.shape(0), c.axis(c.get_int("axis", 0), len(c.shape(0)))
+        x, axis = c.shape(0), c.named_axis(0)
         self.check_index(c, x[axis : axis + 1])
         return (*x[:axis], *c.shape(1), *x[axis + 1 :])
 
@@ -75,7 +75,7 @@ class Gather(_Picking):
         return np.asarray(np.take(x, positions(index, x.shape[axis]), axis=axis))
 
     def lower(self, c: Call, x: te.Tensor, index: te.Tensor | None = None) -> te.Tensor:
-        axis, width = c.axis(c.get_int("axis", 0), x.ndim), len(c.shape(1))
+        axis, width = c.named_axis(0), len(c.shape(1))
 
         def body(*i: te.Axis) -> te.Value:
             at = self.index(c, index, i[axis : axis + width], x.shape[axis])
@@ -89,20 +89,20 @@ class GatherElements(_Picking):
     """Elements along one axis, each by a number of its own."""
 
     def shape(self, c: Call) -> tuple[int, ...]:
-        x, index, axis = c.shape(0), c.shape(1), c.axis(c.get_int("axis", 0), len(c.shape(0)))
+        x, index, axis = c.shape(0), c.shape(1), c.named_axis(0)
         if len(x) != len(index) or any(b > a for d, (a, b) in enumerate(zip(x, index, strict=True)) if d != axis):
             raise c.error("shape_mismatch", f"picks {list(index)} elements of {list(x)} along axis {axis}")
         self.check_index(c, x[axis : axis + 1])
         return index
 
     def reference(self, c: Call, x: Array, index: Array) -> Array:
-        axis = c.axis(c.get_int("axis", 0), x.ndim)
+        axis = c.named_axis(0)
         grid: list[Array] = list(np.indices(index.shape))
         grid[axis] = positions(index, x.shape[axis])
         return np.asarray(x[tuple(grid)])
 
     def lower(self, c: Call, x: te.Tensor, index: te.Tensor | None = None) -> te.Tensor:
-        axis = c.axis(c.get_int("axis", 0), x.ndim)
+        axis = c.named_axis(0)
 
         def body(*i: te.Axis) -> te.Value:
             at = self.index(c, index, i, x.shape[axis])

@@ -99,11 +99,9 @@ class Trilu(OpDef):
         return compute(x.shape, body, c.name("trilu"))
 
 
-@operator("OneHot", "injective")
+@operator("OneHot", "injective", typed_by=2)
 class OneHot(OpDef):
     """One value where the index along a new axis is the element of the input, another elsewhere."""
-
-    typed_by = 2
 
     parameters = (1,)
 

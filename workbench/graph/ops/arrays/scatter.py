@@ -96,7 +96,7 @@ class ScatterElements(_Scatter):
     """The tensor with elements stored along one axis, each at a number of its own."""
 
     def check(self, c: Call) -> None:
-        x, index, axis = c.shape(0), c.shape(1), c.axis(c.get_int("axis", 0), len(c.shape(0)))
+        x, index, axis = c.shape(0), c.shape(1), c.named_axis(0)
         smaller = len(x) == len(index) and all(
             b <= a for d, (a, b) in enumerate(zip(x, index, strict=True)) if d != axis
         )
@@ -104,15 +104,15 @@ class ScatterElements(_Scatter):
             raise c.error("shape_mismatch", f"stores {list(c.shape(2))} at {list(index)} places of {list(x)}")
 
     def looks(self, c: Call) -> tuple[int, int]:
-        return c.type(0).size, c.shape(1)[c.axis(c.get_int("axis", 0), len(c.shape(0)))]
+        return c.type(0).size, c.shape(1)[c.named_axis(0)]
 
     def reference(self, c: Call, x: Array, index: Array, values: Array) -> Array:
         grid: list[Array] = list(np.indices(index.shape))
-        grid[c.axis(c.get_int("axis", 0), x.ndim)] = index.astype(np.int64)
+        grid[c.named_axis(0)] = index.astype(np.int64)
         return self.stored(c, x, tuple(grid), values)
 
     def lower(self, c: Call, x: te.Tensor, index: te.Tensor, values: te.Tensor) -> te.Tensor:
-        axis, how = c.axis(c.get_int("axis", 0), x.ndim), self.how(c)
+        axis, how = c.named_axis(0), self.how(c)
         count = index.shape[axis]
         cut = [d for d in range(x.ndim) if d != axis and index.shape[d] < x.shape[d]]
 

@@ -166,11 +166,9 @@ class OptionalGetElement(Optional):
         return (x,)
 
 
-@operator("OptionalHasElement", "opaque")
+@operator("OptionalHasElement", "opaque", result="bool")
 class OptionalHasElement(OpDef):
     """Whether a value is there."""
-
-    result = "bool"
 
     multi = True
 
@@ -202,11 +200,9 @@ class Dropout(_Reshaping):
         return x, np.ones(x.shape, bool)
 
 
-@operator("Shape", "opaque")
+@operator("Shape", "opaque", result="int64")
 class Shape(OpDef):
     """The shape, as a constant."""
-
-    result = "int64"
 
     by_type = True
 
@@ -221,11 +217,9 @@ class Shape(OpDef):
         return np.array(self._dims(c), dtype=np.int64)
 
 
-@operator("Size", "opaque")
+@operator("Size", "opaque", result="int64")
 class Size(OpDef):
     """The number of elements, as a constant."""
-
-    result = "int64"
 
     by_type = True
 

@@ -25,30 +25,26 @@ class Arg(OpDef):
 
     least = False
 
-    def axis(self, c: Call) -> int:
-        """Axis along which the extreme is looked for."""
-        return c.axis(c.get_int("axis", 0), len(c.shape(0)))
-
     def shape(self, c: Call) -> tuple[int, ...]:
-        x, axis = c.shape(0), self.axis(c)
+        x, axis = c.shape(0), c.named_axis(0)
         if not x[axis]:
             raise c.error("shape_mismatch", f"looks for an extreme of nothing along axis {axis}")
         return (*x[:axis], *((1,) if c.get_int("keepdims", 1) else ()), *x[axis + 1 :])
 
     def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted:
-        axis = self.axis(c)
+        axis = c.named_axis(0)
         out = perm if c.get_int("keepdims", 1) else left_axes(perm, (axis,))
         return Permuted({**c.node.attrs, "axis": perm.index(axis)}, out)
 
     def reference(self, c: Call, x: Array) -> Array:
-        axis, last = self.axis(c), c.get_int("select_last_index", 0)
+        axis, last = c.named_axis(0), c.get_int("select_last_index", 0)
         x = np.flip(x, axis) if last else x
         found = np.argmin(x, axis) if self.least else np.argmax(x, axis)
         found = x.shape[axis] - 1 - found if last else found
         return np.asarray(np.expand_dims(found, axis) if c.get_int("keepdims", 1) else found, np.int64)
 
     def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
-        axis, last = self.axis(c), c.get_int("select_last_index", 0)
+        axis, last = c.named_axis(0), c.get_int("select_last_index", 0)
         shape, kept = self.shape(c), bool(c.get_int("keepdims", 1))
         size = x.shape[axis]
 

@@ -32,7 +32,7 @@ class TopK(OpDef):
 
     def reference(self, c: Call, x: Array, *_: Any) -> tuple[Array, ...]:
         k = self._count(c)
-        axis = c.axis(c.get_int("axis", -1), x.ndim)
+        axis = c.named_axis(-1)
         if c.get_int("largest", 1):
             order = x.shape[axis] - 1 - np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
         else:
@@ -52,7 +52,7 @@ class Unique(OpDef):
         raise c.error("dynamic_shape", "gives tensors whose shapes depend on what is computed at run time", hint)
 
     def reference(self, c: Call, x: Array) -> tuple[Array, ...]:
-        axis = c.axis(c.get_int("axis", 0), x.ndim) if "axis" in c.node.attrs else None
+        axis = c.named_axis(0) if "axis" in c.node.attrs else None
         y, first, back, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
         order = np.arange(len(first)) if c.get_int("sorted", 1) else np.argsort(first)
         place = np.empty(len(order), np.int64)

@@ -159,7 +159,7 @@ class LayerNormalization(OpDef):
     multi = True
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
-        axis = self._axis(c)
+        axis = c.named_axis(-1)
         for i in (k for k in (1, 2) if c.has(k)):
             if np.broadcast_shapes(c.shape(i), c.shape(0)[axis:]) != c.shape(0)[axis:]:
                 text = f"has a parameter of shape {list(c.shape(i))} for an input of shape {list(c.shape(0))}"
@@ -168,11 +168,8 @@ class LayerNormalization(OpDef):
         statistics = TensorType((*size[:axis], *(1,) * (len(size) - axis)), "float32")
         return (c.type(0), *(statistics for _ in c.node.outputs[1:]))
 
-    def _axis(self, c: Call) -> int:
-        return c.axis(c.get_int("axis", -1), len(c.shape(0)))
-
     def reference(self, c: Call, x: Array, scale: Array, bias: Array | None = None) -> Array | tuple[Array, ...]:
-        axes = tuple(range(self._axis(c), x.ndim))
+        axes = tuple(range(c.named_axis(-1), x.ndim))
         mean = x.mean(axis=axes, keepdims=True)
         square = np.square(x - mean).mean(axis=axes, keepdims=True)
         deviation = np.sqrt(square + np.float32(c.get_float("epsilon", 1e-5)))
@@ -183,7 +180,7 @@ class LayerNormalization(OpDef):
         return y, mean.astype(np.float32), (1 / deviation).astype(np.float32)
 
     def lower(self, c: Call, x: te.Tensor, scale: te.Tensor, bias: te.Tensor | None = None) -> te.Tensor:
-        axis, eps = self._axis(c), c.get_float("epsilon", 1e-5)
+        axis, eps = c.named_axis(-1), c.get_float("epsilon", 1e-5)
         outer = x.shape[:axis] or (1,)
         names = tuple("ijlmnopq"[: len(outer)])  # k is what is summed over
         part = 1.0 / float(np.prod(x.shape[axis:]))

@@ -116,23 +116,20 @@ class LpNormalization(OpDef):
     def shape(self, c: Call) -> tuple[int, ...]:
         if c.get_int("p", 2) not in (1, 2):
             raise c.error("invalid_graph", f"asks for the norm with exponent {c.get_int('p', 2)}, which is 1 or 2")
-        self._axis(c)
+        c.named_axis(-1)
         return c.shape(0)
-
-    def _axis(self, c: Call) -> int:
-        return c.axis(c.get_int("axis", -1), len(c.shape(0)))
 
     def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted:
         return Permuted({**c.node.attrs, "axis": c.moved_axis(perm, -1)}, perm)
 
     def reference(self, c: Call, x: Array) -> Array:
-        axis = self._axis(c)
+        axis = c.named_axis(-1)
         norm = np.linalg.norm(x, c.get_int("p", 2), axis, keepdims=True)
         return np.asarray(x / np.where(norm == 0, 1, norm), dtype=x.dtype)
 
     def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
         root = c.get_int("p", 2) == 2
-        rows = _Rows(x, (self._axis(c),))
+        rows = _Rows(x, (c.named_axis(-1),))
         parts = compute(x.shape, lambda *i: x[i] * x[i] if root else te.abs(x[i]), c.name("norm_parts"))
         total = rows.reduce("sum", parts, c.name("norm_sum"))
 

@@ -150,11 +150,9 @@ class QLinearGlobalAveragePool(_Contrib):
         return np_saturated(y if zy is None else y + zy.reshape(()).astype(np.float64), c.type(0).dtype)
 
 
-@operator("QLinearConcat", "opaque", domain=DOMAIN)
+@operator("QLinearConcat", "opaque", domain=DOMAIN, typed_by=1)
 class QLinearConcat(_Contrib):
     """Quantised tensors, brought to one scale and joined: scale and zero point of the result, then those of each."""
-
-    typed_by = 1
 
     def shape(self, c: Call) -> tuple[int, ...]:
         shapes = [c.shape(i) for i in range(2, len(c.types), 3)]

@@ -121,11 +121,9 @@ def _check_spreads(c: Call, a: int, of_a: tuple[int, ...], b: int, of_b: tuple[i
                 raise c.error("shape_mismatch", text)
 
 
-@operator("MatMulInteger", "complex", inputs=(WEIGHT, WEIGHT, ZERO, ZERO))
+@operator("MatMulInteger", "complex", inputs=(WEIGHT, WEIGHT, ZERO, ZERO), result="int32")
 class MatMulInteger(OpDef):
     """Matrix product of bytes in int32, with zero points for each tensor, row or column."""
-
-    result = "int32"
 
     scalars = True
     tensors = (0, 1)
@@ -145,11 +143,9 @@ class MatMulInteger(OpDef):
         return _product(c, args, 1, (2, 3))
 
 
-@operator("QLinearMatMul", "complex", inputs=_QUANTISED)
+@operator("QLinearMatMul", "complex", inputs=_QUANTISED, typed_by=7)
 class QLinearMatMul(OpDef):
     """Matrix product of quantised tensors, quantised again."""
-
-    typed_by = 7
 
     scalars = True
     tensors = (0, 3)
@@ -213,15 +209,13 @@ def _convolved(c: Call, s: ConvShape, args: Sequence[te.Tensor | None], w: int, 
     return conv_stage(c, s, xp, weights, term)
 
 
-@operator("ConvInteger", "complex", image=True, weights=Weights(1), inputs=(DATA, WEIGHT, ZERO, ZERO))
+@operator("ConvInteger", "complex", image=True, weights=Weights(1), inputs=(DATA, WEIGHT, ZERO, ZERO), result="int32")
 class ConvInteger(OpDef):
     """Convolution of bytes in int32.
 
     With the attribute pad_only, which only our passes set, the image is surrounded with its zero point, and that is
     subtracted nowhere.
     """
-
-    result = "int32"
 
     scalars = True
     tensors = (0, 1)
@@ -243,11 +237,9 @@ class ConvInteger(OpDef):
         return _convolved(c, conv_shape(c), args, 1, (2, 3))
 
 
-@operator("QLinearConv", "complex", image=True, weights=Weights(3), inputs=(*_QUANTISED, BIAS))
+@operator("QLinearConv", "complex", image=True, weights=Weights(3), inputs=(*_QUANTISED, BIAS), typed_by=7)
 class QLinearConv(OpDef):
     """Convolution of quantised tensors, quantised again, with a bias in units of the sums."""
-
-    typed_by = 7
 
     scalars = True
     tensors = (0, 3, 8)

@@ -45,16 +45,12 @@ def number(v: te.Value, dtype: str) -> te.Value:
 # ---- how scales and zero points lie along a tensor -------------------------------------------------------------------
 
 
-def _axis(c: Call) -> int:
-    return c.axis(c.get_int("axis", 1), len(c.shape(0)))
-
-
 def spread_shape(c: Call, i: int) -> tuple[int, ...]:
     """Shape in which a scale or zero point that is no blocked one broadcasts to the tensor."""
     shape, size = c.shape(0), int(np.prod(c.shape(i), dtype=np.int64))
     if size == 1:
         return ()
-    return (size, *(1 for _ in shape[_axis(c) + 1 :]))
+    return (size, *(1 for _ in shape[c.named_axis(1) + 1 :]))
 
 
 def _block(c: Call) -> int:
@@ -66,7 +62,7 @@ def _check_spread(c: Call, i: int) -> None:
     x, p, axis = c.shape(0), c.shape(i), 0
     if int(np.prod(p, dtype=np.int64)) == 1 and len(p) <= 1:
         return
-    axis = _axis(c)
+    axis = c.named_axis(1)
     if len(p) == 1 and p[0] == x[axis]:
         return
     block = _block(c)
@@ -84,7 +80,7 @@ def _reader(c: Call, i: int, args: Sequence[te.Tensor | None]) -> Callable[[Sequ
     assert t is not None
     if all(e == 1 for e in t.shape) and t.ndim <= 1:
         return lambda idx: t[(0,) * t.ndim]
-    axis, block = _axis(c), _block(c)
+    axis, block = c.named_axis(1), _block(c)
     if t.ndim == 1:
         return lambda idx: t[idx[axis]]
     return lambda idx: t[tuple(v // block if d == axis else v for d, v in enumerate(idx))]
@@ -95,7 +91,7 @@ def _np_spread(c: Call, i: int, value: Array) -> Array:
     block = _block(c)
     if value.ndim <= 1 or not block:
         return value.reshape(spread_shape(c, i))
-    axis = _axis(c)
+    axis = c.named_axis(1)
     return np.repeat(value, block, axis)[tuple(slice(e) for e in c.shape(0))]
 
 

@@ -107,7 +107,7 @@ class _Search:
         axis = None
         if scale.size > 1:
             call = make_call(node, self.graph.types, self.graph.constants)
-            axis = call.axis(call.get_int("axis", 1), len(call.shape(0)))
+            axis = call.named_axis(1)
         name = node.inputs[2] if zero is not None else self.editor.constant(f"{small}.zero", np.zeros((), dtype))
         return _Quantised(small, node.inputs[1], name, axis)
 
