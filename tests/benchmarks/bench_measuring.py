@@ -28,9 +28,9 @@ from runtime.llvm_kernels import ADD, add_func, text
 
 import workbench as wb
 from workbench import workloads
+from workbench.codegen.lowering import ObjectCode
 from workbench.codegen.llvm.llvm_bind import compile_ir
 from workbench.graph.tasks import Task, extract_tasks
-from workbench.runtime.kernel_code import CodeImage
 from workbench.runtime.measuring.jobs import Built
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.options import BRIEF, MeasureOptions
@@ -114,7 +114,7 @@ def power(options: argparse.Namespace) -> bool:
         def kernel(times: int) -> MeasureInput:
             item = MeasureInput("t", reference, add_func(N, 1.0, f"times{times}"))
             llvm = once + REPEATED.replace("%TIMES%", str(times))
-            runner._helpers.images.put(item, Built(CodeImage(compile_ir(llvm), "kernel"), 0.0))
+            runner._crew.images.put(item, Built(ObjectCode(compile_ir(llvm), "kernel"), 0.0))
             return item
 
         for percent in (0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0):

@@ -7,7 +7,6 @@ from runtime.faults import FAULTS
 
 from workbench.codegen.backend import build_func
 from workbench.ir.func import Func
-from workbench.runtime.kernel_code import CodeImage
 from workbench.runtime.measuring.candidate_run import TrialRunner
 from workbench.runtime.measuring.jobs import SetupJob, TrialJob
 from workbench.runtime.results.measurement import Measurement
@@ -22,7 +21,7 @@ def checked(task: Func, kernel: Func, seed: int = 0) -> Measurement:
     """Run one function as a candidate for another."""
     runner = TrialRunner()
     runner.setup(SetupJob("t", task, seed))
-    image = CodeImage.of(build_func(kernel, TARGET))
+    image = build_func(kernel, TARGET)
     return runner.run(TrialJob("t", image, kernel.params, 1, MeasureOptions(repeat=1)))
 
 

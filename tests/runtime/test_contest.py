@@ -10,7 +10,6 @@ import pytest
 from runtime.llvm_kernels import CRASH, HANG, add_func, code
 
 from workbench.errors import UsageError
-from workbench.runtime.kernel_code import CodeImage
 from workbench.runtime.measuring import contest_run
 from workbench.runtime.measuring.contest_rounds import _orders, enough, play
 from workbench.runtime.measuring.jobs import ContestJob
@@ -350,9 +349,9 @@ def test_one_that_fails_harms_no_other(local, monkeypatch):
             trials = list(job.trials)
             for k, trial in enumerate(duty.trials):
                 source = {2: CRASH, 3: HANG}.get(trial.index)
-                trials[k] = replace(trials[k], image=CodeImage.of(code(source, N))) if source else trials[k]
+                trials[k] = replace(trials[k], code=code(source, N)) if source else trials[k]
                 if trial.index == 4:
-                    trials[k] = replace(trials[k], image=replace(trials[k].image, code=b"nonsense"))
+                    trials[k] = replace(trials[k], code=replace(trials[k].code, object=b"nonsense"))
             job = ContestJob(tuple(trials), job.rules)
         give(self, worker, duty, job)
 

@@ -90,7 +90,7 @@ def test_a_workspace_larger_than_memory_is_a_run_error(local, monkeypatch):
         from dataclasses import replace
 
         job = make(self, key, trial)
-        return replace(job, image=replace(job.image, shared_bytes=1 << 46)) if trial.index == 1 else job
+        return replace(job, code=replace(job.code, shared_bytes=1 << 46)) if trial.index == 1 else job
 
     monkeypatch.setattr(Shift, "_trial_job", greedy)
     results = dict(local.measure_many([candidate()] * 3))

@@ -17,7 +17,7 @@ from workbench.codegen.backend import backend_for, build_func
 from workbench.errors import ShapeError, UsageError
 from workbench.runtime.buffers import aligned_empty, is_ready, poison
 from workbench.runtime.kernel import Kernel
-from workbench.runtime.kernel_code import CodeImage, LoadedCode
+from workbench.runtime.kernel_code import LoadedCode
 from workbench.runtime.native import timing_loop
 from workbench.runtime.thread_pool.launch_context import LaunchContext
 from workbench.target import Target
@@ -48,7 +48,7 @@ def test_impossible_thread_counts(threads):
 
 @pytest.mark.parametrize(("repeat", "number"), [(0, 1), (-1, 1), (1, 0)])
 def test_no_repetitions_are_not_timed(repeat, number):
-    loaded = LoadedCode(CodeImage.of(code(ADD, 64)))
+    loaded = LoadedCode(code(ADD, 64))
     around = LaunchContext(1)
     with pytest.raises(UsageError) as caught:
         timing_loop.time_calls(loaded.address, 0, around.workspace, around.rt, repeat, number, timing_loop.wall_clock())
@@ -139,7 +139,7 @@ def test_generated_kernel_with_two_outputs():
 @pytest.mark.parametrize("flush", [False, True])
 def test_native_timing(threads, flush):
     n = 1 << 20
-    loaded = LoadedCode(CodeImage.of(code(ADD, n)))
+    loaded = LoadedCode(code(ADD, n))
     a, c = aligned_empty((n,), "float32"), aligned_empty((n,), "float32")
     a[...] = 1
     poison(c)

@@ -16,7 +16,6 @@ from runtime.llvm_kernels import ADD, CRASH, HANG, NOTHING, OVERRUN, add_func, c
 
 from workbench.errors import RunError, UsageError
 from workbench.runtime import measure
-from workbench.runtime.kernel_code import CodeImage
 from workbench.runtime.measure import measure_func
 from workbench.runtime.measuring import candidate_run
 from workbench.runtime.measuring.jobs import Reply, SetupJob, TrialJob
@@ -33,7 +32,7 @@ FUNC = add_func(N)
 
 
 def job(source, value=1.0, threads=1, **options):
-    image = CodeImage.of(code(source, N, value))
+    image = code(source, N, value)
     return TrialJob("t", image, FUNC.params, threads, MeasureOptions(**options))
 
 
@@ -297,9 +296,9 @@ def test_a_hang_is_a_timeout(monkeypatch):
 
         def hang(self, worker, duty, message):
             if isinstance(message, TrialJob) and duty.trial.index == 1:
-                message = replace(message, image=CodeImage.of(code(HANG, N)))
+                message = replace(message, code=code(HANG, N))
             if isinstance(message, TrialJob) and duty.trial.index == 2:
-                message = replace(message, image=CodeImage.of(code(CRASH, N)))
+                message = replace(message, code=code(CRASH, N))
             give(self, worker, duty, message)
 
         monkeypatch.setattr(Shift, "_give", hang)

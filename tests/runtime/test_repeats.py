@@ -19,7 +19,6 @@ from runtime.llvm_kernels import ADD, code
 from workbench import te
 from workbench.ir.func import Buffer, LayoutStep, pack
 from workbench.ir.winograd_weights import WinogradStep
-from workbench.runtime.kernel_code import CodeImage
 from workbench.runtime.machine.interference import FEWEST, Interference, StolenTime
 from workbench.runtime.measuring import adaptive_repeats as repeats
 from workbench.runtime.measuring import operands
@@ -324,7 +323,7 @@ def test_what_a_loaded_candidate_reads_stays_although_others_push_it_out():
     packed = [replace(b, shape=(4, 16), layout=layout) if b.role == "const" else b for b in func.params]
     runner = TrialRunner()
     runner.setup(SetupJob("t", func, 0))
-    image = CodeImage.of(code(ADD, 64, 1.0))
+    image = code(ADD, 64, 1.0)
     candidate = runner.candidate(TrialJob("t", image, tuple(packed), 1, MeasureOptions()))
     array = weakref.ref(next(iter(runner._packed._kept.values())))
     runner._packed.forget("t")

@@ -6,8 +6,8 @@ import threading
 import pytest
 from runtime.llvm_kernels import ADD, add_func, code
 
+from workbench.codegen.lowering import ObjectCode
 from workbench.errors import RunError
-from workbench.runtime.kernel_code import CodeImage
 from workbench.runtime.measuring.candidate_run import TrialRunner
 from workbench.runtime.measuring.contest_run import run_contest
 from workbench.runtime.measuring.jobs import EVERYBODY, Built, ContestDone, ContestJob, Reply, SetupJob, TrialJob, Turn
@@ -60,7 +60,7 @@ class Func:
 
 
 def built(worker, job):
-    return Built(CodeImage(b"code", "kernel"), 0.0)
+    return Built(ObjectCode(b"code", "kernel"), 0.0)
 
 
 def ran(worker, job):
@@ -221,7 +221,7 @@ def test_blocks_are_told_apart_only_where_that_is_asked_for():
     func = add_func(64)
     runner = TrialRunner()
     runner.setup(SetupJob("t", func, 0))
-    one = TrialJob("t", CodeImage.of(code(ADD, 64, 1.0)), func.params, 1, MeasureOptions())
+    one = TrialJob("t", code(ADD, 64, 1.0), func.params, 1, MeasureOptions())
     rules = ContestRules(block_ms=0.1, warm_ms=0.1, budget_ms=1.0, most_ms=5.0)
     for telling in (False, True):
         turns = []
@@ -243,16 +243,16 @@ def test_the_first_participant_is_the_incumbent_whoever_was_built_first():
     def compare(worker, job):
         if not isinstance(job, ContestJob):
             return ran(worker, job)
-        seen.append([trial.image.code for trial in job.trials])
+        seen.append([trial.code.object for trial in job.trials])
         return ContestDone(tuple(Measurement(status="ok", costs_ms=(1.0,)) for _ in job.trials))
 
-    crew = crew_of(compare, lambda worker, job: Built(CodeImage(job.func.code, "kernel"), 0.0))
+    crew = crew_of(compare, lambda worker, job: Built(ObjectCode(job.func.code, "kernel"), 0.0))
     funcs = [Func() for _ in range(4)]
     for k, func in enumerate(funcs):
         func.code = b"%d" % k
     items = [MeasureInput("t", "reference", func) for func in funcs]
     for known in (1, 3):  # the challengers' code is there, the incumbent's is not
-        crew.images.put(items[known], Built(CodeImage(funcs[known].code, "kernel"), 0.0))
+        crew.images.put(items[known], Built(ObjectCode(funcs[known].code, "kernel"), 0.0))
     batch = Batch(iter(enumerate(items)), MeasureOptions(), ContestRules(), crew.epoch)
     crew.start()
     Shift(crew, batch).work()
@@ -322,7 +322,7 @@ def test_the_first_candidate_waits_for_no_other_one():
 
 def test_code_is_kept_up_to_so_many_functions(monkeypatch):
     monkeypatch.setattr(recent_builds, "_KEPT_BYTES", 4 * recent_builds._FUNC_BYTES)
-    kept, code = recent_builds.Images(), Built(CodeImage(b"c", "kernel"), 0.0)
+    kept, code = recent_builds.Images(), Built(ObjectCode(b"c", "kernel"), 0.0)
     for k in (0, 0, 1, 2, 0, 3, 4):
         item = MeasureInput("t", None, f"function {k}")
         if kept.get(item) is None:

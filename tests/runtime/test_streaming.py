@@ -9,7 +9,7 @@ from runtime.llvm_kernels import ADD, add_func, code
 
 from workbench import te
 from workbench.network.kernel_builder import build_kernels
-from workbench.runtime.kernel_code import CodeImage, LoadedCode
+from workbench.runtime.kernel_code import LoadedCode
 from workbench.runtime.measuring import candidate_run
 from workbench.runtime.measuring import cold_constants as streaming
 from workbench.runtime.measuring.jobs import SetupJob, TrialJob
@@ -71,7 +71,7 @@ def test_what_has_no_constants_is_not_copied():
 @pytest.mark.parametrize("number", [1, 7])
 def test_every_operand_list_is_called(number):
     n = 64
-    loaded, around = LoadedCode(CodeImage.of(code(ADD, n, 1.0))), LaunchContext(1)
+    loaded, around = LoadedCode(code(ADD, n, 1.0)), LaunchContext(1)
     lists = [[np.full(n, k, np.float32), np.zeros(n, np.float32)] for k in range(5)]
     tables = np.array([[a.ctypes.data for a in arrays] for arrays in lists], np.uintp)
     cycle = streaming.CallCycle(loaded.address, tables, timing_loop.clock_for(1))
@@ -88,10 +88,9 @@ def test_a_trial_with_constants_from_afar_is_checked_and_timed(where):
     w = te.placeholder((64,), "float32", "W", constant=True)
     func = te.func(te.compute((64, 64), lambda i, j: x[i, j] * w[j], "Y"), "scale")
     (compiled,) = build_kernels([func], Target.host(threads=1))
-    image = CodeImage.of(compiled)
     runner = candidate_run.TrialRunner()
     runner.setup(SetupJob("t", func, 0))
-    done = runner.run(TrialJob("t", image, func.params, 1, MeasureOptions(constants=where)))
+    done = runner.run(TrialJob("t", compiled, func.params, 1, MeasureOptions(constants=where)))
     assert done.status == "ok", done.error
     assert len(done.costs_ms) >= 10
     assert done.max_rel_error == 0

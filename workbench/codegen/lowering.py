@@ -38,7 +38,7 @@ class ObjectCode:
     symbol : str
         Entry point.
     source : str
-        The backend's text, before any optimisation.
+        The backend's text, before any optimisation; empty where another process compiled it.
     params : tuple of ParamInfo
         What ``bufs`` points to, in order.
     shared_bytes, per_thread_bytes : int
@@ -47,10 +47,14 @@ class ObjectCode:
 
     object: bytes
     symbol: str
-    source: str
-    params: tuple[ParamInfo, ...]
-    shared_bytes: int
-    per_thread_bytes: int
+    source: str = ""
+    params: tuple[ParamInfo, ...] = ()
+    shared_bytes: int = 0
+    per_thread_bytes: int = 0
+
+    def workspace_bytes(self, threads: int) -> int:
+        """Return the size of the workspace for so many threads."""
+        return self.shared_bytes + threads * self.per_thread_bytes
 
 
 def task_limit(threads: int) -> int:

@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.codegen.backend import build_func
-from workbench.codegen.lowering import ObjectCode, ParamInfo
+from workbench.codegen.lowering import ObjectCode
 from workbench.errors import BuildError
 from workbench.host import usable_threads
 from workbench.ir.func import Func
 from workbench.network.code_cache import CodeCache
-from workbench.runtime.buffers import concrete_shape
 from workbench.runtime.measuring.jobs import BuildJob, Built
 from workbench.runtime.workers.pipe import HELLO
 from workbench.runtime.workers.process import Event, Worker
@@ -185,7 +184,11 @@ class _Helpers:
                 raise BuildError("build.crash", f"The compiler process ended: {worker.end()}", [funcs[index].name])
             return
         if index is not None and isinstance(event.message, Built):
-            done[index] = _object_code(funcs[index], event.message)
+            code = event.message.code
+            if code is None:
+                text = f"The kernel cannot be compiled: {event.message.error}"
+                raise BuildError("build.failed", text, [funcs[index].name])
+            done[index] = code
             self._idle.append(worker)
 
     def dismiss(self) -> None:
@@ -193,11 +196,3 @@ class _Helpers:
         for worker in self._workers:
             worker.kill()
             worker.end()
-
-
-def _object_code(func: Func, built: Built) -> ObjectCode:
-    image = built.image
-    if image is None:
-        raise BuildError("build.failed", f"The kernel cannot be compiled: {built.error}", [func.name])
-    params = tuple(ParamInfo(b.name, b.role, concrete_shape(b.shape), b.dtype) for b in func.params)
-    return ObjectCode(image.code, image.symbol, "", params, image.shared_bytes, image.per_thread_bytes)

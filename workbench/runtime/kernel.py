@@ -20,7 +20,7 @@ from workbench.runtime.buffers import (
     pointer_table,
     poison,
 )
-from workbench.runtime.kernel_code import CodeImage, LoadedCode
+from workbench.runtime.kernel_code import LoadedCode
 from workbench.runtime.named_arguments import by_name
 from workbench.runtime.thread_pool.launch_context import LaunchContext
 from workbench.schedule import upper_services
@@ -79,9 +79,8 @@ class Kernel:
         self._poison = poison
         self.target = target
         self._code = code
-        self._image = CodeImage.of(code)
         self._problem = self._backend.run_problem(target)
-        self._library = None if self._problem else LoadedCode(self._image)
+        self._library = None if self._problem else LoadedCode(code)
         self._lock = ForkLock()
         self.set_threads(target.threads if threads is None else threads)
 
@@ -111,7 +110,7 @@ class Kernel:
     @property
     def workspace_bytes(self) -> int:
         """Memory for temporaries that a call uses with the current number of threads."""
-        return self._image.workspace_bytes(self.threads)
+        return self._code.workspace_bytes(self.threads)
 
     @property
     def threads(self) -> int:
@@ -122,7 +121,7 @@ class Kernel:
         """Set the number of threads for the calls that follow."""
         with self._lock:
             around = LaunchContext(threads)
-            around.reserve(self._image.workspace_bytes(threads))
+            around.reserve(self._code.workspace_bytes(threads))
             self._around = around
 
     @property

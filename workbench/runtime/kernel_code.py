@@ -1,42 +1,13 @@
-"""The machine code of one kernel: bytes that another process can be given, and code linked into this one."""
+"""Machine code of one kernel, linked into this process."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from workbench.codegen.llvm import llvm_bind
+
 if TYPE_CHECKING:
-    from workbench.codegen.llvm.llvm_bind import Library
     from workbench.codegen.lowering import ObjectCode
-
-
-@dataclass(frozen=True, slots=True)
-class CodeImage:
-    """A kernel in the form that crosses process borders: bytes and numbers.
-
-    Parameters
-    ----------
-    code : bytes
-        The object file.
-    symbol : str
-        The kernel's name in it.
-    shared_bytes, per_thread_bytes : int
-        Workspace: one block of ``shared_bytes + nthreads * per_thread_bytes``.
-    """
-
-    code: bytes
-    symbol: str
-    shared_bytes: int = 0
-    per_thread_bytes: int = 0
-
-    @classmethod
-    def of(cls, code: ObjectCode) -> CodeImage:
-        """Take what a runner needs out of the code generator's result."""
-        return cls(code.object, code.symbol, code.shared_bytes, code.per_thread_bytes)
-
-    def workspace_bytes(self, threads: int) -> int:
-        """Return the size of the workspace for so many threads."""
-        return self.shared_bytes + threads * self.per_thread_bytes
 
 
 class LoadedCode:
@@ -44,7 +15,7 @@ class LoadedCode:
 
     Parameters
     ----------
-    image : CodeImage
+    code : ObjectCode
         What to link.
 
     Raises
@@ -53,14 +24,12 @@ class LoadedCode:
         ``build.link``.
     """
 
-    __slots__ = ("_library", "address", "image")
+    __slots__ = ("_library", "address", "code")
 
-    def __init__(self, image: CodeImage) -> None:
-        from workbench.codegen.llvm import llvm_bind
-
-        self.image = image
-        self._library: Library = llvm_bind.load_object(image.code, (image.symbol,))
-        self.address = self._library[image.symbol]
+    def __init__(self, code: ObjectCode) -> None:
+        self.code = code
+        self._library = llvm_bind.load_object(code.object, (code.symbol,))
+        self.address = self._library[code.symbol]
 
     def close(self) -> None:
         """Unload the code."""

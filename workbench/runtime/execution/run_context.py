@@ -26,7 +26,7 @@ from workbench.runtime.buffers import (
     poison,
 )
 from workbench.runtime.execution.python_steps import HostCode
-from workbench.runtime.kernel_code import CodeImage, LoadedCode
+from workbench.runtime.kernel_code import LoadedCode
 from workbench.runtime.native import timing_loop
 from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot
 from workbench.runtime.thread_pool.pool import ThreadPool, serial_launch_address
@@ -75,7 +75,7 @@ class LoadedNetwork:
         loaded: dict[int, LoadedCode] = {}
         for call in plan.calls:
             if isinstance(call, CallPlan) and id(call.code) not in loaded:
-                loaded[id(call.code)] = LoadedCode(CodeImage.of(call.code))
+                loaded[id(call.code)] = LoadedCode(call.code)
         self.codes = list(loaded.values())
         self.uses: dict[str, list[list[tuple[int, int]]]] = {
             "input": [[] for _ in plan.inputs],
@@ -106,7 +106,7 @@ class LoadedNetwork:
 
     def workspace_bytes(self, threads: int) -> int:
         """Size of the workspace that the calls share."""
-        return max((code.image.workspace_bytes(threads) for code in self.codes), default=0)
+        return max((each.code.workspace_bytes(threads) for each in self.codes), default=0)
 
 
 class _Outcome:

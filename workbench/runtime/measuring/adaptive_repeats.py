@@ -118,7 +118,7 @@ class Timer:
         self._cycle: CallCycle | None = None
         self._flush: Array | None = None
         if job.options.flush_cache:
-            space = around.reserve(job.image.workspace_bytes(job.threads))
+            space = around.reserve(job.code.workspace_bytes(job.threads))
             self._flush = timing_loop.flush_table([*arrays, space])
         elif job.options.constants == "memory":
             weights = [a for b, a in zip(job.params, arrays, strict=True) if b.role == "const"]

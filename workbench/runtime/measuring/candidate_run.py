@@ -36,9 +36,9 @@ class Candidate:
             if tuple(array.shape) != tuple(buffer.shape):
                 text = f"{buffer.name} has shape {array.shape}, the kernel expects {buffer.shape}"
                 raise RunError("run.layout", text)
-        self._space = around.reserve(job.image.workspace_bytes(job.threads), GUARD)
+        self._space = around.reserve(job.code.workspace_bytes(job.threads), GUARD)
         self._table = pointer_table([a.ctypes.data for a in arrays])
-        self._loaded = LoadedCode(job.image)
+        self._loaded = LoadedCode(job.code)
         self.timer = Timer(self._loaded.address, self._table, around, job, arrays)
         if job.options.constants == "shared" and not job.options.flush_cache:
             self.timer.stream(stream.tables(job.params, arrays))
@@ -135,7 +135,7 @@ class TrialRunner:
                 timer = candidate.timer
                 pace = None
                 if not job.options.early_stop and not timer.flushes:
-                    (pace := self._pace).begin((job.image.code, job.threads))
+                    (pace := self._pace).begin((job.code.object, job.threads))
                 costs = tuple(timer.measure(first_ms, watch, pace))
             why_not, at_least_ms = timer.why_not, timer.at_least_ms
             if not why_not and (why_not := self._stolen.reason()):

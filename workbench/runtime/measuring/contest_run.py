@@ -53,7 +53,7 @@ def run_contest(runner: TrialRunner, job: ContestJob, turn: Callable[[int], None
     first = job.trials[0]
     if not runner.knows(first.key):
         return Reply("need_setup")
-    room = max(trial.image.workspace_bytes(trial.threads) for trial in job.trials)
+    room = max(trial.code.workspace_bytes(trial.threads) for trial in job.trials)
     runner.launch_context(first.threads).reserve(room, GUARD)  # once for all: nobody's workspace moves later
     loaded: list[Candidate] = []
     try:

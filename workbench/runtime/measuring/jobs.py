@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from workbench.codegen.lowering import ObjectCode
 from workbench.ir.func import Buffer, Func
-from workbench.runtime.kernel_code import CodeImage
 from workbench.runtime.results.measurement import Measurement
 from workbench.runtime.results.options import ContestRules, MeasureOptions
 
@@ -25,7 +25,7 @@ class BuildJob:
 class Built:
     """A builder's answer: the code, or the text of the error."""
 
-    image: CodeImage | None
+    code: ObjectCode | None
     seconds: float
     error: str = ""
 
@@ -44,7 +44,7 @@ class TrialJob:
     """For a runner: check and time this code. `best_ms` is the best time of the task so far."""
 
     key: str
-    image: CodeImage
+    code: ObjectCode
     params: tuple[Buffer, ...]
     threads: int
     options: MeasureOptions

@@ -179,10 +179,10 @@ class Shift:
     def _trial_job(self, key: str, trial: Trial) -> TrialJob:
         item = trial.input
         assert trial.built is not None
-        assert trial.built.image is not None
+        assert trial.built.code is not None
         best = min(item.best_ms, self._crew.best_ms.get(self._condition(item), math.inf))
         threads = self._crew.target.threads
-        return TrialJob(key, trial.built.image, item.func.params, threads, self._batch.options, best)
+        return TrialJob(key, trial.built.code, item.func.params, threads, self._batch.options, best)
 
     def _key_of(self, item: MeasureInput) -> str:
         return f"{item.task_key}@{self._batch.options.seed}"
@@ -299,7 +299,7 @@ class Shift:
 
     def _after_build(self, trial: Trial, built: Built) -> None:
         trial.built = built
-        if built.image is None:
+        if built.code is None:
             self._report(trial, Measurement(status="build_error", error=built.error))
         else:
             self._crew.images.put(trial.input, built)

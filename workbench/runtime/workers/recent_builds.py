@@ -47,4 +47,4 @@ class Images:
 
 
 def _size(built: Built) -> int:
-    return _FUNC_BYTES + (0 if built.image is None else len(built.image.code))
+    return _FUNC_BYTES + (0 if built.code is None else len(built.code.object))

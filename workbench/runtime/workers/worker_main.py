@@ -17,6 +17,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 from workbench.runtime.measuring.jobs import BuildJob, Built, ContestJob, Reply, SetupJob, TrialJob, Turn
@@ -83,12 +84,11 @@ def _reader(jobs: BinaryIO) -> queue.SimpleQueue[Any]:
 def build(job: BuildJob) -> Built:
     """Compile one function."""
     from workbench.codegen.backend import build_func
-    from workbench.runtime.kernel_code import CodeImage
 
     begin = time.perf_counter()
     try:
         code = build_func(job.func, job.target, job.symbol)  # type: ignore[arg-type]
-        return Built(CodeImage.of(code), time.perf_counter() - begin)
+        return Built(replace(code, source=""), time.perf_counter() - begin)
     except Exception as error:
         return Built(None, time.perf_counter() - begin, error_text(error))
 
