@@ -75,8 +75,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail where a process is left when all tests, and the processes that ran them, have ended."""
     if hasattr(session.config, "workerinput"):
         return
-    if (measure := sys.modules.get("workbench.runtime.measure")) is not None:  # the tests ran in this process
-        measure.close_runners()
+    # Where the tests ran in this process.
+    if (runners := sys.modules.get("workbench.runtime.workers.shared_runner")) is not None:
+        runners.close_runners()
     mark = os.environ[MARK].split()[-1]
     left = gone(lambda: {**marked(mark), **children()}, PATIENCE_S)
     if not left:

@@ -15,12 +15,12 @@ import pytest
 from runtime.llvm_kernels import ADD, CRASH, HANG, NOTHING, OVERRUN, add_func, code
 
 from workbench.errors import RunError, UsageError
-from workbench.runtime import measure
-from workbench.runtime.measure import measure_func
 from workbench.runtime.measuring import candidate_run
 from workbench.runtime.measuring.jobs import Reply, SetupJob, TrialJob
 from workbench.runtime.results.measurement import Measurement
 from workbench.runtime.results.options import MeasureOptions
+from workbench.runtime.schedule_methods import measure
+from workbench.runtime.workers import shared_runner
 from workbench.runtime.workers.batch import Batch, MeasureInput, Trial
 from workbench.runtime.workers.dispatch import Shift
 from workbench.runtime.workers.local_runner import LocalRunner
@@ -334,11 +334,14 @@ def test_workers_that_cannot_start(monkeypatch):
     assert caught.value.code == "run.closed"
 
 
-def test_measure_func():
-    done = measure_func(FUNC, Target.host(1), MeasureOptions(repeat=3), flops=N)
+def test_a_runner_stays_for_the_next_measurement():
+    done = measure(FUNC, FUNC, Target.host(1), repeat=3)
     assert done.ok
     assert done.repeats == 3
-    measure._shared.popitem()[1].close()
+    kept = list(shared_runner._shared.values())[-1]
+    assert measure(FUNC, FUNC, Target.host(1), repeat=3).ok
+    assert list(shared_runner._shared.values())[-1] is kept
+    shared_runner.close_runners()
 
 
 def test_options_and_measurement_values():

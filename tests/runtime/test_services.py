@@ -7,6 +7,7 @@ from workbench import workloads
 from workbench.errors import TargetError, UsageError
 from workbench.runtime import schedule_methods
 from workbench.runtime.results.measurement import Measurement
+from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.schedule import Schedule
 from workbench.target import Target
 
@@ -108,11 +109,11 @@ def test_what_a_person_measures_has_a_spread_or_says_that_it_was_timed_once(sche
     asked = []
     once = Measurement(status="ok", costs_ms=(1000.0,), flops=10**9)
 
-    def measure_func(func, machine, options, *_):
+    def measured(self, item, options):
         asked.append(options.at_least)
         return once
 
-    monkeypatch.setattr(schedule_methods, "measure_func", measure_func)
+    monkeypatch.setattr(LocalRunner, "measure", measured)
     assert schedule.measure() is once
     schedule.measure(at_least=1)
     assert asked == [schedule_methods.AT_LEAST, 1]

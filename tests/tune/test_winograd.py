@@ -23,8 +23,8 @@ from workbench.log.database import Database
 from workbench.log.record import Record
 from workbench.machine_model.features import INDEX
 from workbench.network.compile import compile
-from workbench.runtime.measure import measure_func
 from workbench.runtime.results.options import MeasureOptions
+from workbench.runtime.schedule_methods import measure
 from workbench.schedule import Schedule
 from workbench.space.default_schedule import default_schedule
 from workbench.space.space import make_space
@@ -130,7 +130,7 @@ def winograd_schedule(func, m=4):
 
 def test_a_measurement_accepts_right_results_with_room_to_spare():
     schedule = winograd_schedule(workloads.conv2d_nhwc(12, 12, 512, 16))
-    found = measure_func(schedule.func, TARGET, QUICK, schedule.base, count_flops(schedule.base))
+    found = measure(schedule.func, schedule.base, TARGET, repeat=1)
     assert found.ok, found.error
     assert found.max_rel_error is not None
     assert 1e-4 < found.max_rel_error < 0.2, "the bound is that of the algorithm: a direct sum has far less room"
@@ -144,7 +144,7 @@ def test_a_measurement_catches_a_wrong_transform(right, wrong):
     schedule = winograd_schedule(workloads.conv2d_nhwc(8, 8, 16, 16))
     text = to_text(schedule.func)
     assert right in text
-    found = measure_func(parse(text.replace(right, wrong)), TARGET, QUICK, schedule.base)
+    found = measure(parse(text.replace(right, wrong)), schedule.base, TARGET, repeat=1)
     assert found.status == "wrong_answer", found
 
 

@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 from workbench.arguments import known_options
@@ -14,16 +14,21 @@ from workbench.errors import UsageError
 from workbench.ir.flops import count_flops
 from workbench.ir.func import Func
 from workbench.runtime.kernel import Kernel
-from workbench.runtime.measure import contest_funcs, measure_func
 from workbench.runtime.results import reproduction
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measurement import Measurement
 from workbench.runtime.results.options import ContestRules, MeasureOptions
 from workbench.runtime.results.reproduction import Reproduction
+from workbench.runtime.workers.batch import MeasureInput
+from workbench.runtime.workers.shared_runner import shared_runner
 from workbench.target import Target
 
 AT_LEAST = 3
 """Repetitions at least of what a person has measured, so that there is a spread, also of a kernel of one second."""
+
+#: A kernel that somebody looks at is repeated for so many milliseconds, and where the machine is busy for so many.
+#: Chosen, not measured.
+_LEAST_MS, _PATIENCE_MS = 20.0, 1000.0
 
 
 def _machine(target: Target | str | None) -> Target:
@@ -86,8 +91,20 @@ def measure(func: Func, original: Func, target: Target | str | None = None, **op
     known_options(options, [f.name for f in fields(MeasureOptions)], "measure")
     machine = _machine(target)
     require_runnable(machine)
-    settings: Mapping[str, Any] = {"at_least": AT_LEAST, **options}
-    return measure_func(func, machine, MeasureOptions(**settings), original, count_flops(original))
+    settings = MeasureOptions(**{"at_least": AT_LEAST, **options})
+    with shared_runner(machine) as runner:
+        return runner.measure(_inputs([func], original)[0], _in_full(settings))
+
+
+def _inputs(funcs: Sequence[Func], original: Func) -> list[MeasureInput]:
+    key, flops = repr(original), count_flops(original)
+    return [MeasureInput(key, original, func, flops=flops) for func in funcs]
+
+
+def _in_full(options: MeasureOptions) -> MeasureOptions:
+    """Options for one kernel that somebody looks at: nothing is given up early, and a busy machine is waited for."""
+    least, patience = max(options.least_ms, _LEAST_MS), max(options.patience_ms, _PATIENCE_MS)
+    return replace(options, early_stop=0.0, least_ms=least, patience_ms=patience)
 
 
 def reproduce(
@@ -136,4 +153,5 @@ def contest(funcs: Sequence[Func], original: Func, target: Target | str | None =
     require_runnable(machine)
     settings = MeasureOptions(**{k: v for k, v in options.items() if k in how})
     lasting = ContestRules(**{k: v for k, v in options.items() if k in rules})
-    return contest_funcs(funcs, machine, settings, original, count_flops(original), lasting)
+    with shared_runner(machine) as runner:
+        return runner.contest(_inputs(funcs, original), settings, lasting)

@@ -56,12 +56,13 @@ def _backends_text(backends: list[dict[str, Any]]) -> str:
 
 def _measure(target: Any) -> str:
     from workbench.codegen.backend import require_runnable
-    from workbench.runtime.measure import measure_func
+    from workbench.runtime.schedule_methods import measure
     from workbench.workloads import matmul
 
     require_runnable(target)
     began = time.perf_counter()
-    result = measure_func(matmul(64, 64, 64), target, flops=2 * 64**3)
+    func = matmul(64, 64, 64)
+    result = measure(func, func, target)
     if not result.ok:
         raise RunFailure("run.doctor", f"{result.status}: {result.error}")
     return f"{result}; {time.perf_counter() - began:.1f} s in all"

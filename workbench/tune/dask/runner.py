@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class DaskRunner:
-    """Measures candidates on the workers of a dask cluster; a `Runner` of `workbench.runtime.measure`.
+    """Measures candidates on the workers of a dask cluster; a `Runner` of `runtime.workers.runner`.
 
     Parameters
     ----------
