@@ -228,3 +228,11 @@ def _sysctl(name: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip()
+
+
+def load_average() -> float | None:
+    """Return how many programs wanted a core in the last minute, for each core; None where the system does not tell."""
+    try:
+        return os.getloadavg()[0] / (os.cpu_count() or 1)
+    except (OSError, AttributeError):
+        return None

@@ -66,10 +66,14 @@ def once(make: Callable[[], _T]) -> Callable[[], _T]:
     return get
 
 
-def _after_fork() -> None:
+def in_forked_child(function: Callable[[], None]) -> Callable[[], None]:
+    """Call a function in each forked child, on systems that fork; for use as a decorator."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=function)
+    return function
+
+
+@in_forked_child
+def _reopen_all() -> None:
     for lock in list(_all):
         lock._reopen()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

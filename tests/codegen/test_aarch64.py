@@ -12,8 +12,9 @@ from workbench import te, workloads
 from workbench.codegen.backend import build_func
 from workbench.codegen.llvm import llvm_bind
 from workbench.errors import BuildError
-from workbench.runtime.native.timing_loop import timing_text
-from workbench.runtime.thread_pool.native_pool import runtime_text
+from workbench.runtime.native import timing_loop
+from workbench.runtime.native.emitter import Module
+from workbench.runtime.thread_pool import native_pool
 from workbench.schedule import Schedule
 from workbench.target import Target
 
@@ -157,13 +158,13 @@ def test_dot_products_are_where_the_cpu_has_them(cpu):
 @pytest.mark.parametrize("system", ["linux", "darwin"])
 def test_runtime_pieces_are_not_x86_only(system):
     """The thread pool and the clock in the machine's own words: `yield`, the futex call, cache lines by address."""
-    pool = llvm_bind.assembly(runtime_text(system, "aarch64"), ARM)
+    pool = llvm_bind.assembly(Module(system, "aarch64").text(*native_pool.ENTRIES), ARM)
     assert "yield" in pool
     own = {"drain", "region", "all_here", "find_self", "wb_wake"}
     assert calls(pool) - own <= {"syscall", "pthread_self", "sched_yield", "usleep"}
     assert ("syscall" in calls(pool)) == (system == "linux")
     # LLVM here has the assembler of this machine only, so inline assembly is read as text.
-    harness = timing_text(system, "aarch64")
+    harness = Module(system, "aarch64").text(*timing_loop.ENTRIES)
     assert "x86" not in harness
     assert '"dc civac, $0"' in harness
     assert '"dsb ish"' in harness

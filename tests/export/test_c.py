@@ -13,7 +13,7 @@ from graph.nets import random_feeds, residual_net
 import workbench as wb
 from workbench.codegen.c.compiler import find_compiler
 from workbench.runtime.execution.executable import Executable
-from workbench.runtime.export import export_library
+from workbench.runtime.export.write_library import export_library
 from workbench.runtime.networks.execution_plan import ArraySpec
 
 STRICT = ["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror", "-O1"]

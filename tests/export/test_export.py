@@ -24,8 +24,8 @@ from workbench.errors import BuildError, WorkbenchError
 from workbench.graph.seeded_weights import fill_weights
 from workbench.network.compile import execute
 from workbench.runtime.execution.executable import Executable
-from workbench.runtime.export import export_library
 from workbench.runtime.export.elf import for_library
+from workbench.runtime.export.write_library import export_library
 from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, Slot
 
 

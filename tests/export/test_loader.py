@@ -21,8 +21,9 @@ from workbench.graph import Graph, Node
 from workbench.graph.graph import TensorType
 from workbench.intrinsics import x86_amx
 from workbench.runtime.execution.executable import Executable
-from workbench.runtime.export import cpu_features, export_library, write_library
+from workbench.runtime.export import cpu_features, write_library
 from workbench.runtime.export.native_contexts import ABI, CONTEXT
+from workbench.runtime.export.write_library import export_library
 from workbench.runtime.networks import outputs
 
 

@@ -11,6 +11,7 @@ import pytest
 from workbench.codegen.llvm import llvm_bind
 from workbench.errors import BuildError
 from workbench.runtime.native import timing_loop
+from workbench.runtime.native.emitter import Module
 from workbench.runtime.thread_pool import native_pool
 from workbench.target import Target
 
@@ -117,7 +118,8 @@ def test_link_errors():
 def test_runtime_text_parses_for_other_machines(machine):
     import llvmlite.binding as llvm
 
-    for text in (native_pool.runtime_text(*machine), timing_loop.timing_text(*machine)):
+    for entries in (native_pool.ENTRIES, timing_loop.ENTRIES):
+        text = Module(*machine).text(*entries)
         llvm.parse_assembly(text).verify()
 
 

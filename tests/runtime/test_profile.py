@@ -139,7 +139,6 @@ def test_roofs_of_this_machine_are_kept(monkeypatch, tmp_path):
     assert (first.threads, first.working_set) == (2, 4 << 20)
     assert first.gflops > 0.2
     assert first.gbytes > 0.05
-    assert first.ridge == first.gflops / first.gbytes
     monkeypatch.setattr(module, "measure", lambda *a: pytest.fail("measured again"))
     assert roofs(TARGET, 2, 4 << 20) == first
     (kept,) = tmp_path.glob("roofs-*.json")

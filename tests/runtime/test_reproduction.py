@@ -19,7 +19,7 @@ def took(ms, spread=0.0):
 
 @pytest.fixture
 def idle(monkeypatch):
-    monkeypatch.setattr(reproduction, "_load", lambda: 0.0)
+    monkeypatch.setattr(reproduction, "load_average", lambda: 0.0)
 
 
 def test_the_helper_makes_that_spread():

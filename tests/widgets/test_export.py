@@ -101,7 +101,7 @@ def test_a_script_says_whether_its_number_came_out_again(session, capsys, monkey
     _, _, last = made(session, {"what": "script"}).text.partition('if __name__ == "__main__":')
     found = Measurement(status="ok", costs_ms=(ms,) * 5 + (1.01 * ms,) * 2)
     s = SimpleNamespace(reproduce=lambda ms, spread, **options: reproduce(lambda: found, ms, spread))
-    monkeypatch.setattr("workbench.runtime.results.reproduction._load", lambda: 0.0)
+    monkeypatch.setattr("workbench.runtime.results.reproduction.load_average", lambda: 0.0)
     with pytest.raises(SystemExit) as ended:
         exec(f"if True:{last}", {"s": s})
     assert said in capsys.readouterr().out

@@ -14,6 +14,7 @@ from workbench.arguments import whole
 from workbench.legible import shown_legibly
 from workbench.runtime.buffers import Array
 from workbench.runtime.execution.run_context import ContextPool, LoadedNetwork, RunContext
+from workbench.runtime.export.write_library import Export, export_library
 from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, Slot
 from workbench.runtime.networks.network import Network, TimedRuns
 from workbench.runtime.networks.plan_check import check_plan
@@ -22,7 +23,6 @@ from workbench.runtime.thread_pool.processor_share import Loan, give_back, lend
 
 if TYPE_CHECKING:
     from workbench.runtime.execution.profile import Profile
-    from workbench.runtime.export import Export
     from workbench.runtime.machine.measured_roofline import Roofs
 
 #: Rows of a table that are shown: a screen.
@@ -150,9 +150,7 @@ class Executable(Network):
         return _Running(self._contexts, self._threads, inputs, outputs)
 
     def export(self, path: str | os.PathLike[str], *, name: str | None = None) -> Export:
-        """Write the network as a shared library with a C header, see `workbench.runtime.export.export_library`."""
-        from workbench.runtime.export import export_library
-
+        """Write the network as a shared library with a C header, see `runtime.export.write_library.export_library`."""
         return export_library(self.plan, path, name=name, threads=self.threads)
 
     # ---- measuring ----

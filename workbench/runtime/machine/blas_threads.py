@@ -8,7 +8,6 @@ spin, after a product of the user's, are waited for.
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from workbench.locks import ForkLock
+from workbench.locks import ForkLock, in_forked_child
 
 #: So many seconds threads of this process are waited for, and over so many it is seen whether they run.
 #: NumPy's threads spin for 0.1 s after a product (measured); the waits are chosen.
@@ -104,11 +103,8 @@ def _runnable() -> float:
     return float(ready)
 
 
+@in_forked_child
 def _after_fork() -> None:
     """A forked child has no other thread that would give anything back."""
     global _users
     _users = 0
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -63,11 +63,6 @@ class Roofs:
     gbytes: float
     working_set: int
 
-    @property
-    def ridge(self) -> float:
-        """Operations per byte from which arithmetic is the lower roof."""
-        return self.gflops / self.gbytes
-
 
 def size_class(nbytes: int) -> int:
     """The working set that stands for one of this size: a power of two from 1 MiB to 256 MiB."""

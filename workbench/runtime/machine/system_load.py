@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import time
@@ -10,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from workbench.host import load_average
 from workbench.legible import legible_line
 
 #: What the processes of browsers are called, from the beginning; those that these start are the browser's, too.
@@ -132,19 +132,13 @@ class LoadWatch:
     def look(self) -> Load | None:
         """Return what happened since the last look; None for the first one, and where the system tells nothing."""
         if sys.platform != "linux":
-            return _average()
+            average = load_average()  # how many programs wanted a core lately
+            return None if average is None else Load(min(1.0, average))
         now = (self._clock(), totals(), _processes())
         before, self._before = self._before, now
         if before is None or not SHORTEST_S <= now[0] - before[0] <= LONGEST_S:
             return None
         return _between(before, now)
-
-
-def _average() -> Load | None:
-    """What systems tell that have no /proc: how many programs wanted a core lately."""
-    with contextlib.suppress(OSError, AttributeError):
-        return Load(min(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
-    return None
 
 
 def _between(before: _Looked, now: _Looked) -> Load | None:

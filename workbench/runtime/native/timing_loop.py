@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -22,7 +22,6 @@ from workbench.runtime.native.emitter import (
     I64,
     Emitter,
     External,
-    Module,
     Ptr,
     Value,
     Words,
@@ -137,11 +136,8 @@ def wb_walk(f: Emitter, table: Calls, ws: Ptr, rt: Ptr) -> None:
             stamps[count].store(now(f, clock))
 
 
-def timing_text(system: str, machine: str, features: Container[str] = ()) -> str:
-    """Return the LLVM text of the harness for an operating system (`sys.platform`), a machine (`platform.machine()`)
-    and the features of its processor (LLVM's names).
-    """
-    return Module(system, machine, features=features).text(wb_time, wb_flush, wb_walk)
+#: What Python calls.
+ENTRIES = (wb_time, wb_flush, wb_walk)
 
 
 @once
@@ -149,7 +145,7 @@ def _code() -> Library:
     from workbench.codegen.llvm import llvm_bind
 
     features = {name for name, here in llvm_bind.host_features() if here}
-    return load(wb_time, wb_flush, wb_walk, features=features)
+    return load(*ENTRIES, features=features)
 
 
 def wall_clock() -> int:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from workbench.arguments import real
 from workbench.errors import UsageError
+from workbench.host import load_average
 from workbench.legible import shown_legibly
 from workbench.runtime.results.comparison_words import UNKNOWN, as_fast
 from workbench.runtime.results.measurement import Measurement
@@ -142,7 +141,7 @@ def reproduce(
     real("ms", ms, above=0)
     if spread is not None and real("spread", spread) < 0:
         raise UsageError("usage.number", f"A spread cannot be negative, like {spread:g}", ("spread",))
-    load = _load()  # before: later, our own work is in it
+    load = load_average() or 0.0  # before: later, our own work is in it
     best = Reproduction(measure(), ms, spread, load, disturbed)
     for _ in range(1, ATTEMPTS):
         if best.verdict not in ("slower", "unclear") or (disturbed and best.found.clean):
@@ -150,9 +149,3 @@ def reproduce(
         again = Reproduction(measure(), ms, spread, load, disturbed)
         best = min(best, again, key=lambda one: (not one.found.clean, one.found.ms))
     return best
-
-
-def _load() -> float:
-    with contextlib.suppress(OSError, AttributeError):  # systems that do not tell
-        return os.getloadavg()[0] / (os.cpu_count() or 1)
-    return 0.0

@@ -54,11 +54,6 @@ _WAIT, _WAKE, _FUTEX_X86, _FUTEX_ARM = 128, 129, 202, 98
 _NAP_US = 200
 
 
-def runtime_text(system: str, machine: str) -> str:
-    """Return the LLVM text of the pool for an operating system (`sys.platform`) and machine (`platform.machine()`)."""
-    return Module(system, machine).text(*ENTRIES)
-
-
 def idle_spins(machine: str, crowded: bool) -> int:
     """Idle spins of a worker before it sleeps, on a machine (`platform.machine()`)."""
     return CROWDED_SPINS if crowded else _SPINS_X86 if Module("", machine).x86 else _SPINS

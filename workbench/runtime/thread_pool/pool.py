@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import os
 import platform
 import threading
 import weakref
@@ -35,7 +34,7 @@ import numpy as np
 from workbench.arguments import shown, whole
 from workbench.errors import RunError, UsageError
 from workbench.host import usable_threads
-from workbench.locks import ForkLock, once
+from workbench.locks import ForkLock, in_forked_child, once
 from workbench.runtime.buffers import Array, aligned_empty
 from workbench.runtime.native.jit import load
 from workbench.runtime.thread_pool import native_pool
@@ -250,6 +249,7 @@ def shared_pool(nthreads: int) -> ThreadPool:
         return pool
 
 
+@in_forked_child
 def _after_fork() -> None:
     for pool in list(_pools):
         pool._after_fork()
@@ -259,7 +259,3 @@ def _after_fork() -> None:
 def _at_exit() -> None:
     for pool in list(_pools):
         pool.stop(timeout=0.5)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -10,12 +10,11 @@ The number of threads changes who computes a task, never the tasks, so results d
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from dataclasses import dataclass
 
 from workbench.host import usable_threads
-from workbench.locks import ForkLock
+from workbench.locks import ForkLock, in_forked_child
 from workbench.runtime.thread_pool.pool import ThreadPool, shared_pool
 
 #: Threads in pools that stay for the next run although nobody uses them.
@@ -105,10 +104,7 @@ def give_back(loan: Loan) -> None:
     loan.book.take_back(loan.threads, loan.pool)
 
 
+@in_forked_child
 def _after_fork() -> None:
     global _book
     _book = _Book()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

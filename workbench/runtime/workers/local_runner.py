@@ -159,8 +159,6 @@ class LocalRunner:
             finally:
                 self._lock.release()
 
-    kill = cancel
-
     def hold(self, on: bool) -> None:
         """Start no more work, or go on; from any thread. What workers have begun they finish."""
         if on:

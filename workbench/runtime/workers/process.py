@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 from workbench.codegen.c.compiler import remove_folders
 from workbench.errors import RunError
+from workbench.locks import in_forked_child
 from workbench.runtime.workers.pipe import HELLO, read_frame, write_frame
 
 WorkerKind: TypeAlias = Literal["build", "run"]
@@ -221,11 +222,8 @@ def _how_it_ended(code: int) -> str:
     return f"the worker process ended with exit code {code}"
 
 
+@in_forked_child
 def _after_fork() -> None:
     """A forked child shares the pipes of its parent's workers but must not use them."""
     for worker in list(_all_workers):
         worker._process = None
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
