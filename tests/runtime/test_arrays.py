@@ -15,6 +15,7 @@ import workbench as wb
 from workbench.errors import BuildError, ShapeError, UsageError
 from workbench.runtime.buffers import address, aligned_empty
 from workbench.runtime.execution.executable import Executable
+from workbench.runtime.free_list import SEASON
 from workbench.runtime.networks import outputs as module
 from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot
 
@@ -235,7 +236,7 @@ def test_free_memory_is_bounded_and_goes_with_disuse(monkeypatch):
     results = [executable.run(x)["y"] for _ in range(30)]
     del results
     assert executable._memory.free_bytes == 40 * N
-    for _ in range(2 * module._SEASON):
+    for _ in range(2 * SEASON):
         executable.run(x)
     assert executable._memory.free_bytes == 4 * N
     monkeypatch.setattr(module, "_KEPT_BYTES", 1)  # two runs' outputs in any case
@@ -249,11 +250,11 @@ def test_free_memory_of_a_network_that_runs_no_more_goes_when_others_run(monkeyp
     monkeypatch.setattr(module, "_DISUSE_S", 1000.0)
     idle, busy, x = adder(), adder(), VALUES.reshape(-1)
     idle.run(x)
-    for _ in range(2 * module._SEASON):
+    for _ in range(2 * SEASON):
         busy.run(x)
     assert idle._memory.free_bytes == x.nbytes
     monkeypatch.setattr(module, "_DISUSE_S", 0.0)
-    for _ in range(2 * module._SEASON):
+    for _ in range(2 * SEASON):
         busy.run(x)
     assert idle._memory.free_bytes == 0
     assert busy._memory.free_bytes == x.nbytes
@@ -266,7 +267,7 @@ def test_the_executable_takes_its_free_memory_with_it():
     gone.fill(3)
     del gone
     blocks = weakref.ref(executable._memory._blocks[0][1])
-    block = weakref.ref(executable._memory._blocks[0][1].free[0])
+    block = weakref.ref(executable._memory._blocks[0][1].free.waiting[0])
     del executable
     gc.collect()
     assert blocks() is None

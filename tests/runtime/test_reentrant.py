@@ -12,6 +12,7 @@ from workbench.codegen.lowering import ObjectCode, ParamInfo
 from workbench.errors import RunError
 from workbench.runtime.execution import run_context as module
 from workbench.runtime.execution.executable import Executable
+from workbench.runtime.free_list import SEASON
 from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot
 from workbench.runtime.thread_pool import processor_share
 
@@ -209,7 +210,7 @@ def test_contexts_are_made_on_demand_and_dropped_again(monkeypatch):
     for _ in range(10):
         executable.run(x)
     assert len(made) == 6, "a context that waits is used again"
-    for _ in range(2 * module._SEASON):
+    for _ in range(2 * SEASON):
         executable.run(x)
     alive = [r for r in made if r() is not None]
     assert len(alive) == 1, "arenas of contexts that nobody needs go at once"

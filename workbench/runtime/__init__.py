@@ -5,5 +5,5 @@ Imports `graph`, `schedule`, `codegen` and below; inside, imports go down this l
 networks that were compiled here; `export`: shared libraries with a C header; `networks`: what both have. `measuring`:
 check, then time. `machine`: its peaks, other programs. `kernel`: one compiled function, the place to start.
 `thread_pool`: parallel regions. `native`: the runtime's own machine code, with the timing loop. `results`: what a
-measurement gives, and comparisons. `buffers`: aligned memory.
+measurement gives, and comparisons. `buffers`: aligned memory; `free_list`: what waits to be used again.
 """

@@ -13,8 +13,9 @@ from workbench import markup as m
 from workbench.arguments import whole
 from workbench.legible import shown_legibly
 from workbench.runtime.buffers import Array
-from workbench.runtime.execution.run_context import ContextPool, LoadedNetwork, RunContext
+from workbench.runtime.execution.run_context import LoadedNetwork, RunContext
 from workbench.runtime.export.write_library import Export, export_library
+from workbench.runtime.free_list import FreeList
 from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, Slot
 from workbench.runtime.networks.network import Network, TimedRuns
 from workbench.runtime.networks.plan_check import check_plan
@@ -64,8 +65,8 @@ class Executable(Network):
         super().__init__(plan.inputs, plan.outputs)
         # Outputs that no call writes where they belong: inputs, constants, intermediate results, one output twice.
         self._elsewhere = [(i, s) for i, s in enumerate(plan.output_slots) if s != Slot("output", i)]
-        self._set(plan.threads if threads is None else threads)
-        self._contexts = ContextPool(self._network, self._threads)
+        self.set_threads(plan.threads if threads is None else threads)
+        self._contexts = FreeList([RunContext(self._network, self._threads)])
 
     # ---- what it is ----
 
@@ -128,10 +129,6 @@ class Executable(Network):
         UsageError
             ``run.threads``.
         """
-        self._set(threads)
-        self._contexts.threads = self._threads
-
-    def _set(self, threads: int) -> None:
         threads = whole("threads", threads, least=None, code="run.threads")
         # Kept, so that the pool's threads stay between runs; it refuses impossible numbers.
         self._pool: ThreadPool | None = shared_pool(threads) if threads != 1 else None
@@ -147,7 +144,7 @@ class Executable(Network):
 
     def _running(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> _Running:
         """A context that is bound to these arrays and has threads, for a ``with`` statement."""
-        return _Running(self._contexts, self._threads, inputs, outputs)
+        return _Running(self._contexts, self._network, self._threads, (inputs, outputs))
 
     def export(self, path: str | os.PathLike[str], *, name: str | None = None) -> Export:
         """Write the network as a shared library with a C header, see `runtime.export.write_library.export_library`."""
@@ -253,23 +250,33 @@ class Executable(Network):
         """Fill outputs, intermediate results and workspace with NaN, so that a read before a write shows in the next
         run.
         """
-        self._contexts.poison()
+        for context in list(iter(self._contexts.take, None)):  # none that is running
+            context.poison()
+            self._contexts.give(context)
 
 
 class _Running:
     """Borrow a context and threads, and give them back."""
 
-    __slots__ = ("_arrays", "_context", "_contexts", "_loan", "_threads")
+    __slots__ = ("_arrays", "_context", "_contexts", "_loan", "_network", "_threads")
 
-    def __init__(self, contexts: ContextPool, threads: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        self._contexts, self._threads, self._arrays = contexts, threads, (inputs, outputs)
+    def __init__(
+        self,
+        contexts: FreeList[RunContext],
+        network: LoadedNetwork,
+        threads: int,
+        arrays: tuple[Sequence[Array], Sequence[Array]],
+    ) -> None:
+        self._contexts, self._network, self._threads, self._arrays = contexts, network, threads, arrays
         self._context: RunContext | None = None
         self._loan: Loan | None = None
 
     def __enter__(self) -> RunContext:
-        context = self._context = self._contexts.take()
+        context = self._context = self._contexts.take() or RunContext(self._network, self._threads)
         try:
-            self._loan = lend(min(self._threads, context.threads))
+            if context.threads != self._threads:
+                context.resize(self._threads)
+            self._loan = lend(self._threads)
             context.use(self._loan)
             context.bind(*self._arrays)
             if self._loan.pool is not None:
@@ -285,6 +292,7 @@ class _Running:
         if loan is not None:
             give_back(loan)
         if context is not None:
+            context.release()
             self._contexts.give(context)
 
 

@@ -1,4 +1,4 @@
-"""What one run of a network needs for itself, and the store that lends it: any number of runs at the same time.
+"""What one run of a network needs for itself, so that any number of runs can go on at the same time.
 
 `LoadedNetwork` is what all runs share and nobody changes: linked code, constants, which argument lies where. A
 `RunContext` is the memory of one run: arena, workspace, the tables that machine code walks, and the Python steps bound
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.locks import ForkLock, once
+from workbench.locks import once
 from workbench.runtime.buffers import (
     KERNEL_TYPE,
     Array,
@@ -31,10 +31,6 @@ from workbench.runtime.native import timing_loop
 from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot
 from workbench.runtime.thread_pool.pool import ThreadPool, serial_launch_address
 from workbench.runtime.thread_pool.processor_share import Loan
-
-#: So many runs between two looks at how many contexts are needed at the same time.
-#: Chosen, not measured.
-_SEASON = 64
 
 _NOTHING: Array = np.empty(0, np.uint8)
 
@@ -186,10 +182,10 @@ class RunContext:
 
     def resize(self, threads: int) -> None:
         """Make room for so many threads."""
-        self.threads = threads
         self._workspace = aligned_empty((self.network.workspace_bytes(threads),), "uint8")
         self._workspace[...] = 0
         self._workspace_at = int(self._workspace.ctypes.data)
+        self.threads = threads
 
     def poison(self) -> None:
         """Fill everything that a run writes before it reads with NaN, for the next run."""
@@ -280,61 +276,3 @@ class RunContext:
             arrays: Sequence[Any] = self.network.constants if slot.kind == "const" else self._places[slot.kind]
             memory = arrays[slot.at].reshape(-1).view(np.uint8)
         return memory[start : start + spec.nbytes].view(numpy_dtype(spec.dtype)).reshape(spec.shape)
-
-
-class ContextPool:
-    """Contexts that wait for runs. It makes another one where all are in use, and drops those that were only needed
-    when more ran at once than lately.
-
-    Parameters
-    ----------
-    network : LoadedNetwork
-    threads : int
-        Threads of the runs that follow; may be changed at any time.
-    """
-
-    def __init__(self, network: LoadedNetwork, threads: int) -> None:
-        self.network = network
-        self.threads = threads
-        self._lock = ForkLock()
-        self._free = [RunContext(network, threads)]
-        self._used = self._most = self._ended = 0
-
-    def __len__(self) -> int:
-        """Contexts that are waiting."""
-        return len(self._free)
-
-    def take(self) -> RunContext:
-        """Lend a context; the caller gives it back with `give`."""
-        with self._lock:
-            self._used += 1
-            self._most = max(self._most, self._used)
-            context = self._free.pop() if self._free else None
-        try:
-            if context is None:
-                return RunContext(self.network, self.threads)
-            if context.threads != self.threads:
-                context.resize(self.threads)
-        except BaseException:
-            with self._lock:
-                self._used -= 1
-            raise
-        return context
-
-    def give(self, context: RunContext) -> None:
-        """Take a context back."""
-        context.release()
-        with self._lock:
-            self._free.append(context)
-            self._used -= 1
-            self._ended += 1
-            if self._ended >= _SEASON:
-                keep = max(1, self._most - max(0, self._used))
-                del self._free[: max(0, len(self._free) - keep)]
-                self._ended, self._most = 0, max(0, self._used)
-
-    def poison(self) -> None:
-        """Poison the contexts that are waiting."""
-        with self._lock:
-            for context in self._free:
-                context.poison()

@@ -14,6 +14,7 @@ import numpy as np
 from workbench.errors import ShapeError, UsageError, did_you_mean
 from workbench.locks import ForkLock
 from workbench.runtime.buffers import Array, aligned_empty, numpy_dtype
+from workbench.runtime.free_list import SEASON, FreeList
 from workbench.runtime.networks.execution_plan import ArraySpec
 
 #: Bytes of free memory that are kept for the outputs of a network; two runs' outputs where these are larger.
@@ -22,9 +23,6 @@ _KEPT_BYTES = 64 << 20
 #: Below this, memory of NumPy's own, wherever it begins, is there sooner: in 0.2 µs, not 1.8.
 #: Measured: a run with small outputs takes 8 µs, not 9.5.
 _LEAST_BYTES = 16 << 10
-#: So many runs between two looks at how much of it nobody needed.
-#: Chosen, not measured.
-_SEASON = 64
 #: Seconds without a run after which a network's free memory goes, when another network runs.
 #: Chosen, not measured.
 _DISUSE_S = 10.0
@@ -56,19 +54,19 @@ class OutputMemory:
         """Return an array for each output: the one that is given, or one that nobody else has."""
         given = given or {}
         self.used_at = time.monotonic()
-        if not next(_runs) % _SEASON:
+        if not next(_runs) % SEASON:
             _drop_disused(self.used_at - _DISUSE_S)
         return [given[name] if name in given else blocks.take() for name, blocks in self._blocks]
 
     @property
     def free_bytes(self) -> int:
         """Size of the memory that waits for runs."""
-        return sum(sum(b.nbytes for b in blocks.free) for _, blocks in self._blocks)
+        return sum(sum(b.nbytes for b in blocks.free.waiting) for _, blocks in self._blocks)
 
     def drop(self) -> None:
         """Give the system the memory that waits for runs."""
         for _, blocks in self._blocks:
-            blocks.free.clear()
+            blocks.free.waiting.clear()
 
 
 _lock = ForkLock()
@@ -93,8 +91,8 @@ class _Loan:
 
     def __del__(self) -> None:
         blocks = self.owner()
-        if blocks is not None and self.block is not None and len(blocks.free) < blocks.most:
-            blocks.free.append(self.block)
+        if blocks is not None and self.block is not None:
+            blocks.free.give(self.block)
 
 
 class _Blocks:
@@ -108,32 +106,20 @@ class _Blocks:
     """
 
     def __init__(self, spec: ArraySpec, most: int) -> None:
-        self.free: list[Array] = []
-        self.most = most
+        self.free: FreeList[Array] = FreeList(most=most)
         self._shape, self._dtype, self._nbytes = spec.shape, numpy_dtype(spec.dtype), spec.nbytes
         self._lend: Any = type("Loan", (_Loan, ctypes.c_char * spec.nbytes), {"owner": weakref.ref(self)})
-        self._takes = self._unused = 0
 
     def take(self) -> Array:
         """Return an uninitialised array."""
         if self._nbytes < _LEAST_BYTES:
             return np.empty(self._shape, self._dtype)
-        try:
-            block = self.free.pop()
-        except IndexError:
+        block = self.free.take()
+        if block is None:
             block = aligned_empty((self._nbytes,), "uint8")
-        self._age()
         loan = self._lend.from_buffer(block)
         loan.block = block
         return np.ndarray(self._shape, self._dtype, loan)
-
-    def _age(self) -> None:
-        """Drop the blocks that no run of a season took."""
-        self._unused = min(self._unused, len(self.free))
-        self._takes += 1
-        if self._takes >= _SEASON:
-            del self.free[: self._unused]
-            self._takes, self._unused = 0, len(self.free)
 
 
 def checked_outputs(specs: Sequence[ArraySpec], out: Any, inputs: Iterable[tuple[str, Any]]) -> dict[str, Array]:
