@@ -114,7 +114,7 @@ def power(options: argparse.Namespace) -> bool:
         def kernel(times: int) -> MeasureInput:
             item = MeasureInput("t", reference, add_func(N, 1.0, f"times{times}"))
             llvm = once + REPEATED.replace("%TIMES%", str(times))
-            runner._crew.images.put(item, Built(ObjectCode(compile_ir(llvm), "kernel"), 0.0))
+            runner._workers.images.put(item, Built(ObjectCode(compile_ir(llvm), "kernel"), 0.0))
             return item
 
         for percent in (0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0):

@@ -18,7 +18,7 @@ from workbench.runtime.results.contest_statistics import confidence, plain, reso
 from workbench.runtime.results.measurement import Measurement
 from workbench.runtime.results.options import BRIEF, ContestRules, MeasureOptions
 from workbench.runtime.workers.batch import MeasureInput
-from workbench.runtime.workers.dispatch import Shift
+from workbench.runtime.workers.dispatch import BatchDispatch
 from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.target import Target
 
@@ -335,14 +335,14 @@ def test_participants_are_built_checked_and_timed_in_the_same_rounds(local, cons
 
 def test_what_was_built_lately_is_not_built_again(local, monkeypatch):
     assert local.measure(right(7)).ok
-    monkeypatch.setattr(Shift, "_begin_build", None)
+    monkeypatch.setattr(BatchDispatch, "_begin_build", None)
     assert local.contest([right(7), right(7)], rules=SHORT).status == "ok"
 
 
 def test_one_that_fails_harms_no_other(local, monkeypatch):
     if local.target.threads == 1:
         pytest.skip("once is enough")
-    give = Shift._give
+    give = BatchDispatch._give
 
     def spoil(self, worker, duty, job):
         if isinstance(job, ContestJob):
@@ -355,7 +355,7 @@ def test_one_that_fails_harms_no_other(local, monkeypatch):
             job = ContestJob(tuple(trials), job.rules)
         give(self, worker, duty, job)
 
-    monkeypatch.setattr(Shift, "_give", spoil)
+    monkeypatch.setattr(BatchDispatch, "_give", spoil)
     wrong = MeasureInput("t", FUNC, add_func(N, 2.0))
     broken = MeasureInput("t", FUNC, "no function")
     contest = local.contest([right(0), wrong, right(2), right(3), right(4), broken, right(1)], rules=SHORT)

@@ -13,7 +13,7 @@ from runtime.llvm_kernels import add_func
 
 from workbench.runtime.results.options import MeasureOptions
 from workbench.runtime.workers.batch import MeasureInput
-from workbench.runtime.workers.dispatch import Shift
+from workbench.runtime.workers.dispatch import BatchDispatch
 from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.target import Target
 
@@ -69,7 +69,7 @@ def test_whatever_happens_in_a_builder_is_a_build_error(local, func, said):
 
 def test_what_was_killed_from_outside_is_done_again(local):
     assert local.measure(candidate(new())).ok
-    for worker in local._helpers.workers:
+    for worker in local._workers.every:
         os.kill(worker.pid, signal.SIGKILL)
     results = dict(local.measure_many(candidate(new()) for _ in range(3)))
     assert [results[i].status for i in range(3)] == ["ok"] * 3
@@ -84,7 +84,7 @@ def test_what_is_killed_again_and_again_is_given_up(local):
 
 
 def test_a_workspace_larger_than_memory_is_a_run_error(local, monkeypatch):
-    make = Shift._trial_job
+    make = BatchDispatch._trial_job
 
     def greedy(self, key, trial):
         from dataclasses import replace
@@ -92,7 +92,7 @@ def test_a_workspace_larger_than_memory_is_a_run_error(local, monkeypatch):
         job = make(self, key, trial)
         return replace(job, code=replace(job.code, shared_bytes=1 << 46)) if trial.index == 1 else job
 
-    monkeypatch.setattr(Shift, "_trial_job", greedy)
+    monkeypatch.setattr(BatchDispatch, "_trial_job", greedy)
     results = dict(local.measure_many([candidate()] * 3))
     assert [results[i].status for i in range(3)] == ["ok", "run_error", "ok"]
     assert "Memory" in results[1].error
@@ -111,7 +111,7 @@ def test_fifty_kills_at_random_moments(threads):
             progress.wait(10.0)  # or all time goes into starting workers
             progress.clear()
             time.sleep(rng.uniform(0.0, 0.1))
-            pids = [w.pid for w in runner._helpers.workers if w.ready and w.pid]
+            pids = [w.pid for w in runner._workers.every if w.ready and w.pid]
             if pids:
                 os.kill(rng.choice(pids), signal.SIGKILL)
                 kills += 1

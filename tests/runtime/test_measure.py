@@ -22,7 +22,7 @@ from workbench.runtime.results.options import MeasureOptions
 from workbench.runtime.schedule_methods import measure
 from workbench.runtime.workers import shared_runner
 from workbench.runtime.workers.batch import Batch, MeasureInput, Trial
-from workbench.runtime.workers.dispatch import Shift
+from workbench.runtime.workers.dispatch import BatchDispatch
 from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.runtime.workers.process import Worker
 from workbench.target import Target
@@ -214,13 +214,13 @@ def test_one_bad_candidate_does_not_disturb_the_others(local):
 
 def test_the_reference_is_computed_while_the_first_candidates_are_built(local, monkeypatch):
     assert local.measure(candidate()).ok  # the workers are up
-    given, give = [], Shift._give
+    given, give = [], BatchDispatch._give
 
     def note(self, worker, duty, job):
         given.append((duty.what, len(duty.trials)))
         give(self, worker, duty, job)
 
-    monkeypatch.setattr(Shift, "_give", note)
+    monkeypatch.setattr(BatchDispatch, "_give", note)
     func = add_func(N, 1.0, "another body")
     assert local.measure(candidate(func, func, "another task")).ok
     assert given == [("build", 1), ("setup", 0), ("trial", 1)]
@@ -228,11 +228,11 @@ def test_the_reference_is_computed_while_the_first_candidates_are_built(local, m
 
 def test_one_time_that_cannot_be_makes_no_other_candidate_hopeless(local):
     item = candidate(key="with an impossible time")
-    crew, batch = local._helpers, Batch(iter([]), MeasureOptions())
-    shift = Shift(crew, batch)
+    crew, batch = local._workers, Batch(iter([]), MeasureOptions())
+    shift = BatchDispatch(crew, batch)
     shift._judge(Trial(0, item), Measurement(status="ok", costs_ms=(1e-9, 1.0, 1.0)))
     assert crew.best_ms[shift._condition(item)] == 1.0
-    cold = Shift(crew, Batch(iter([]), MeasureOptions(flush_cache=True)))
+    cold = BatchDispatch(crew, Batch(iter([]), MeasureOptions(flush_cache=True)))
     assert cold._condition(item) not in crew.best_ms  # another state of the caches has another best
 
 
@@ -292,7 +292,7 @@ def test_what_is_held_can_be_ended(local, end):
 def test_a_hang_is_a_timeout(monkeypatch):
     with LocalRunner(Target.host(1), MeasureOptions(timeout_s=2.0)) as local:
         assert local.measure(candidate()).ok
-        give = Shift._give
+        give = BatchDispatch._give
 
         def hang(self, worker, duty, message):
             if isinstance(message, TrialJob) and duty.trial.index == 1:
@@ -301,7 +301,7 @@ def test_a_hang_is_a_timeout(monkeypatch):
                 message = replace(message, code=code(CRASH, N))
             give(self, worker, duty, message)
 
-        monkeypatch.setattr(Shift, "_give", hang)
+        monkeypatch.setattr(BatchDispatch, "_give", hang)
         results = dict(local.measure_many([candidate()] * 4))
     assert [results[i].status for i in range(4)] == ["ok", "timeout", "run_error", "ok"]
     assert "2 s" in results[1].error
@@ -311,7 +311,7 @@ def test_a_hang_is_a_timeout(monkeypatch):
 def test_workers_go_with_a_forgotten_runner():
     local = LocalRunner(Target.host(1), builders=1)
     assert local.measure(candidate()).ok
-    pids = [w.pid for w in local._helpers.workers]
+    pids = [w.pid for w in local._workers.every]
     with local._lock:  # the thread behind the measurement has let go
         pass
     del local

@@ -15,11 +15,11 @@ from workbench.runtime.results.measurement import Measurement
 from workbench.runtime.results.options import ContestRules, MeasureOptions
 from workbench.runtime.workers import recent_builds
 from workbench.runtime.workers.batch import Batch, Duty, MeasureInput, Trial
-from workbench.runtime.workers.dispatch import Shift
+from workbench.runtime.workers.dispatch import BatchDispatch
 from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.runtime.workers.pipe import HELLO
 from workbench.runtime.workers.process import Event
-from workbench.runtime.workers.worker_set import Crew
+from workbench.runtime.workers.worker_set import WorkerSet
 from workbench.target import Target
 
 
@@ -70,7 +70,7 @@ def ran(worker, job):
 def crew_of(run=ran, build=built):
     events = queue.SimpleQueue()
     builder, runner = FakeWorker(events, build), FakeWorker(events, run)
-    return Crew(Target.host(1), [builder], runner, events, True)
+    return WorkerSet(Target.host(1), [builder], runner, events, True)
 
 
 def work(crew, count=3, rules=None, options=None):
@@ -78,7 +78,7 @@ def work(crew, count=3, rules=None, options=None):
     items = [MeasureInput("t", f"reference {k}", Func()) for k in range(count)]
     batch = Batch(iter(enumerate(items)), options or MeasureOptions(), rules, crew.epoch)
     crew.start()
-    Shift(crew, batch).work()
+    BatchDispatch(crew, batch).work()
     found = {}
     while not batch.results.empty():
         index, measurement = batch.results.get()
@@ -177,23 +177,23 @@ def test_what_an_earlier_batch_left_is_swept():
 
 def test_a_cancel_that_meets_the_end_of_a_batch_leaves_no_killed_worker_to_the_next(monkeypatch):
     local = LocalRunner(Target.host(1), builders=1)
-    local._helpers = crew_of()
-    stand_down, met = Crew.stand_down, threading.Event()
+    local._workers = crew_of()
+    end_unfinished, met = WorkerSet.end_unfinished, threading.Event()
 
     def late(crew):
-        stand_down(crew)
+        end_unfinished(crew)
         if crew.runner.jobs and not met.is_set():
             met.set()
             local.cancel()  # the batch still holds the lock, so nobody tidies up
 
-    monkeypatch.setattr(Crew, "stand_down", late)
+    monkeypatch.setattr(WorkerSet, "end_unfinished", late)
     item = MeasureInput("t", None, Func())
     assert local.measure(item).ok
     with local._lock:
         pass
     assert met.is_set()
     assert local.measure(item).ok
-    local._helpers = crew_of()
+    local._workers = crew_of()
 
 
 @pytest.mark.parametrize("what", ["dies", "hangs"])
@@ -255,7 +255,7 @@ def test_the_first_participant_is_the_incumbent_whoever_was_built_first():
         crew.images.put(items[known], Built(ObjectCode(funcs[known].code, "kernel"), 0.0))
     batch = Batch(iter(enumerate(items)), MeasureOptions(), ContestRules(), crew.epoch)
     crew.start()
-    Shift(crew, batch).work()
+    BatchDispatch(crew, batch).work()
     assert seen == [[b"0", b"1", b"2", b"3"]]
 
 
@@ -296,7 +296,7 @@ def test_nothing_is_timed_while_a_builder_starts_on_the_cores_that_kernels_use()
         return built(worker, job)
 
     slow.start = start
-    crew = Crew(Target.host(1), [FakeWorker(events, build), slow], FakeWorker(events, measured), events, False)
+    crew = WorkerSet(Target.host(1), [FakeWorker(events, build), slow], FakeWorker(events, measured), events, False)
     assert work(crew, 40)[0] == ["ok"] * 40
     assert slow.jobs
     assert len(timed) == 40
@@ -314,7 +314,7 @@ def test_the_first_candidate_waits_for_no_other_one():
         order.append("build")
         return built(worker, job)
 
-    crew = Crew(Target.host(1), [FakeWorker(events, build)], FakeWorker(events, measured), events, False)
+    crew = WorkerSet(Target.host(1), [FakeWorker(events, build)], FakeWorker(events, measured), events, False)
     assert work(crew, 20)[0] == ["ok"] * 20
     runs = [what for what in order if what != "setup"]
     assert runs[:4] == ["build", "run", "build", "build"]  # then they take turns of several
@@ -322,7 +322,7 @@ def test_the_first_candidate_waits_for_no_other_one():
 
 def test_code_is_kept_up_to_so_many_functions(monkeypatch):
     monkeypatch.setattr(recent_builds, "_KEPT_BYTES", 4 * recent_builds._FUNC_BYTES)
-    kept, code = recent_builds.Images(), Built(ObjectCode(b"c", "kernel"), 0.0)
+    kept, code = recent_builds.RecentBuilds(), Built(ObjectCode(b"c", "kernel"), 0.0)
     for k in (0, 0, 1, 2, 0, 3, 4):
         item = MeasureInput("t", None, f"function {k}")
         if kept.get(item) is None:

@@ -299,7 +299,7 @@ def test_a_kernel_is_checked_and_timed_in_a_process_of_the_cluster():
 def affinities():
     """In a worker: the hardware threads that each device's kernels may use."""
     runners = dask_worker._devices._runners.values()
-    return [os.sched_getaffinity(c._helpers.runner.pid) for c in runners if c._helpers.runner.pid]
+    return [os.sched_getaffinity(c._workers.runner.pid) for c in runners if c._workers.runner.pid]
 
 
 @pytest.mark.slow

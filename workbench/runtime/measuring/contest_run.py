@@ -64,7 +64,7 @@ def run_contest(runner: TrialRunner, job: ContestJob, turn: Callable[[int], None
             except Exception as error:
                 return _without(i, len(job.trials), Measurement(status="run_error", error=error_text(error)))
         with timing(runner.launch_context(first.threads).pool) as watch:
-            return _Bout(runner, job, loaded, turn, watch).result()
+            return _ContestBlocks(runner, job, loaded, turn, watch).result()
     finally:
         for candidate in loaded:
             candidate.close()
@@ -75,7 +75,7 @@ def _without(i: int, participants: int, how: Measurement) -> ContestDone:
     return ContestDone(tuple(how if k == i else Reply("again") for k in range(participants)))
 
 
-class _Bout:
+class _ContestBlocks:
     """The blocks of one contest."""
 
     def __init__(
@@ -106,9 +106,8 @@ class _Bout:
             errors.append(error)
             each.append(_one_call(candidate.timer, first_ms, block_ms))
         stretch = common_stretch(each)
-        blocks = [
-            _Blocks(c.timer, self._watch, ms, stretch, block_ms) for c, ms in zip(self._loaded, each, strict=True)
-        ]
+        timers = [candidate.timer for candidate in self._loaded]
+        blocks = [_ParticipantBlocks(t, self._watch, ms, stretch, block_ms) for t, ms in zip(timers, each, strict=True)]
         costs, quiet = play(lambda i: self._block(i, blocks[i]), len(blocks), self._job.rules)
         why_not = "" if quiet else self._watch.reason()
         right = Measurement(status="ok", run_s=self._seconds() / len(blocks), why_not=why_not)
@@ -118,7 +117,7 @@ class _Bout:
         )
         return ContestDone(tuple(results))
 
-    def _block(self, i: int, block: _Blocks) -> tuple[float, bool, float]:
+    def _block(self, i: int, block: _ParticipantBlocks) -> tuple[float, bool, float]:
         """Return milliseconds per call, whether enough of them were undisturbed, and the milliseconds that passed."""
         begin = time.perf_counter()
         if self._job.telling:
@@ -154,7 +153,7 @@ def common_stretch(each: Sequence[float]) -> float:
     return max(_STRETCH_MS, *(ms for ms in each if ms <= _CLOSE * min(each)))
 
 
-class _Blocks:
+class _ParticipantBlocks:
     """Blocks of one participant: all of the same number of calls.
 
     Parameters

@@ -14,9 +14,9 @@ from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measurement import Measurement
 from workbench.runtime.results.options import ContestRules, MeasureOptions
 from workbench.runtime.workers.batch import Batch, MeasureInput, Results
-from workbench.runtime.workers.dispatch import Shift
+from workbench.runtime.workers.dispatch import BatchDispatch
 from workbench.runtime.workers.process import Worker
-from workbench.runtime.workers.worker_set import Crew
+from workbench.runtime.workers.worker_set import WorkerSet
 
 if TYPE_CHECKING:
     from workbench.target import Target
@@ -49,11 +49,11 @@ class LocalRunner:
     def __init__(self, target: Target, options: MeasureOptions | None = None, builders: int | None = None) -> None:
         self.target = target
         self.options = options or MeasureOptions()
-        self._crew = Crew.hire(target, builders)
+        self._workers = WorkerSet.for_machine(target, builders)
         self._lock = ForkLock(reentrant=False)  # held by the running batch
         self._closed = False
         # Without a `close`, the processes go with the last reference to this object, or at exit.
-        weakref.finalize(self, _release, self._crew.workers)
+        weakref.finalize(self, _release, self._workers.every)
 
     def __enter__(self) -> LocalRunner:
         return self
@@ -74,7 +74,7 @@ class LocalRunner:
         self._check_open()
         if self._lock.acquire(blocking=False):  # a running batch has started them
             try:
-                self._crew.start()
+                self._workers.start()
             finally:
                 self._lock.release()
 
@@ -148,24 +148,24 @@ class LocalRunner:
 
     def cancel(self) -> None:
         """Kill all workers at once, from any thread; a running `measure_many` ends. The runner can be used again."""
-        crew = self._crew
-        crew.epoch += 1
-        for worker in crew.workers:
+        workers = self._workers
+        workers.epoch += 1
+        for worker in workers.every:
             worker.kill()
-        crew.events.put(None)
+        workers.events.put(None)
         if self._lock.acquire(blocking=False):  # nothing is running that would tidy up
             try:
-                crew.stand_down()
+                workers.end_unfinished()
             finally:
                 self._lock.release()
 
     def hold(self, on: bool) -> None:
         """Start no more work, or go on; from any thread. What workers have begun they finish."""
         if on:
-            self._crew.held.set()
+            self._workers.held.set()
         else:
-            self._crew.held.clear()
-        self._crew.events.put(None)
+            self._workers.held.clear()
+        self._workers.events.put(None)
 
     def close(self) -> None:
         """Let the workers go; harmless when repeated."""
@@ -174,9 +174,9 @@ class LocalRunner:
             self.cancel()
             self._lock.acquire()
         try:
-            for worker in self._crew.workers:
+            for worker in self._workers.every:
                 worker.close()
-            self._crew.duties.clear()
+            self._workers.duties.clear()
         finally:
             self._lock.release()
 
@@ -188,20 +188,20 @@ class LocalRunner:
 
     def _begin(self, batch: Batch) -> Iterator[tuple[int, Measurement]]:
         self._check_open()
-        batch.epoch = self._crew.epoch
+        batch.epoch = self._workers.epoch
         threading.Thread(target=self._work, args=(batch,), name="workbench-measure", daemon=True).start()
-        events = self._crew.events
+        events = self._workers.events
         return Results(batch, lambda: events.put(None))
 
     def _work(self, batch: Batch) -> None:
         with self._lock:
-            shift = Shift(self._crew, batch)
+            dispatch = BatchDispatch(self._workers, batch)
             try:
-                if not (self._closed or shift.cancelled):
-                    self._crew.start()
-                    shift.work()
+                if not (self._closed or dispatch.cancelled):
+                    self._workers.start()
+                    dispatch.work()
                 batch.results.put(None)
             except BaseException as error:
                 batch.results.put(error)
             finally:
-                self._crew.stand_down()
+                self._workers.end_unfinished()

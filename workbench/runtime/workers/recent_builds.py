@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _KEPT_BYTES, _FUNC_BYTES = 64 << 20, 16 << 10
 
 
-class Images:
+class RecentBuilds:
     """Code that was built lately, by function."""
 
     def __init__(self) -> None:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from workbench.host import usable_threads
 from workbench.runtime.workers.batch import Duty
 from workbench.runtime.workers.process import START_TIMEOUT_S, Worker
-from workbench.runtime.workers.recent_builds import Images
+from workbench.runtime.workers.recent_builds import RecentBuilds
 
 if TYPE_CHECKING:
     from workbench.target import Target
 
 
 @dataclass(slots=True)
-class Crew:
+class WorkerSet:
     """The processes, and what is known about them from one batch to the next."""
 
     target: Target
@@ -31,14 +31,14 @@ class Crew:
     prepared: set[str] = field(default_factory=set)
     preparing: str = ""  # what the runner was last asked to prepare
     best_ms: dict[tuple[object, ...], float] = field(default_factory=dict)
-    images: Images = field(default_factory=Images)
+    images: RecentBuilds = field(default_factory=RecentBuilds)
     epoch: int = 0  # another one for every `cancel`: batches of earlier ones end
     tried: bool = False  # a candidate was reported
-    swept: int = 0  # the epoch in which `stand_down` was last called
+    swept: int = 0  # the epoch in which `end_unfinished` was last called
     held: threading.Event = field(default_factory=threading.Event)
 
     @classmethod
-    def hire(cls, target: Target, builders: int | None) -> Crew:
+    def for_machine(cls, target: Target, builders: int | None) -> WorkerSet:
         """Workers for this machine; no process starts yet."""
         cores = usable_threads()
         overlap = target.threads < cores
@@ -47,13 +47,14 @@ class Crew:
         return cls(target, [Worker("build", events) for _ in range(count)], Worker("run", events), events, overlap)
 
     @property
-    def workers(self) -> tuple[Worker, ...]:
+    def every(self) -> tuple[Worker, ...]:
         """All of them."""
         return (self.runner, *self.builders)
 
     def start(self) -> None:
         """Start the runner and one builder; further builders come when these two are up, and there is work for them."""
-        self.stand_down()  # a `cancel` may have come when the last batch had just ended, or this may be a forked child
+        # A `cancel` may have come when the last batch had just ended, or this may be a forked child.
+        self.end_unfinished()
         for worker in (self.runner, self.builders[0]):
             self.ready(worker)
 
@@ -68,10 +69,10 @@ class Crew:
             self.starting.pop(worker, None)
         return worker.ready
 
-    def stand_down(self) -> None:
+    def end_unfinished(self) -> None:
         """Leave only workers that are idle and whole; after a `cancel`, none."""
         epoch = self.epoch
-        for worker in self.workers if epoch != self.swept else list(self.duties):
+        for worker in self.every if epoch != self.swept else list(self.duties):
             worker.end()
         self.swept = epoch
         self.duties.clear()
