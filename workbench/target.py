@@ -161,7 +161,7 @@ class Target:
         if stored is not None:
             return stored
         value = float(_from_above(PEAK_PROBE)(self))
-        _write_json(self._peak_file(), {"target": str(self), "model": host.detect().model, "gflops": value})
+        write_json(self._peak_file(), {"target": str(self), "model": host.detect().model, "gflops": value})
         return value
 
     def stored_peak(self) -> float | None:
@@ -324,7 +324,7 @@ def _size(name: str, value: object) -> int:
     return size
 
 
-def _write_json(path: Path, data: Mapping[str, object]) -> None:
+def write_json(path: Path, data: Mapping[str, object]) -> None:
     """Replace `path` in one step; a cache that cannot be written only costs measuring again."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

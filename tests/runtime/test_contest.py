@@ -115,7 +115,7 @@ def test_the_same_kernel_twice_gets_as_many_stretches_however_it_was_calibrated(
     for rules, flushes in itertools.product((ContestRules(), BRIEF), (False, True)):
         timer = SimpleNamespace(flushes=flushes)
         stretch = contest_run.common_stretch([*each, 500.0])
-        blocks = [contest_run._Blocks(timer, None, ms, stretch, rules.block_ms) for ms in each]
+        blocks = [contest_run._ParticipantBlocks(timer, None, ms, stretch, rules.block_ms) for ms in each]
         assert len({(b.count, b.skip) for b in blocks}) == 1
         assert all(b.number * ms <= 1.5 * max(stretch, ms) for b, ms in zip(blocks, each, strict=True))
 

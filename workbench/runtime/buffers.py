@@ -132,15 +132,16 @@ def check_array(name: str, value: Any, shape: Sequence[int], dtype: str | np.dty
         text = f"{name} cannot be made an array: {error}"
         raise ShapeError("shape.dtype", text, (name,), f"it has to be an array of {dtype}") from error
     wanted = dtype if isinstance(dtype, np.dtype) else numpy_dtype(dtype)
-    if tuple(array.shape) != tuple(shape):
-        raise ShapeError(
-            "shape.mismatch", f"{name} has shape {tuple(array.shape)} where {tuple(shape)} is needed", where=(name,)
-        )
-    if array.dtype != wanted:
-        raise ShapeError(
-            "shape.dtype",
-            f"{name} has dtype {array.dtype} where {wanted} is needed",
-            where=(name,),
-            hint=f"convert it with .astype({str(wanted)!r})",
-        )
+    if array.shape != tuple(shape) or array.dtype != wanted:
+        raise misfit(name, array, shape, wanted, name, f"convert it with .astype({str(wanted)!r})")
     return array
+
+
+def misfit(
+    what: str, array: Array, shape: Sequence[int], dtype: np.dtype[Any], name: str, hint: str = ""
+) -> ShapeError:
+    """Return the error for an array of another shape or dtype; `what` is what it is called, `hint` is for the dtype."""
+    if array.shape != tuple(shape):
+        text = f"{what} has shape {array.shape} where {tuple(shape)} is needed"
+        return ShapeError("shape.mismatch", text, (name,))
+    return ShapeError("shape.dtype", f"{what} has dtype {array.dtype} where {dtype} is needed", (name,), hint)

@@ -40,11 +40,6 @@ def logical_shape(buffer: Buffer) -> tuple[int, ...]:
     return concrete_shape(buffer.logical_shape())
 
 
-def physical_shape(buffer: Buffer) -> tuple[int, ...]:
-    """Return the shape of the array that generated code sees."""
-    return concrete_shape(buffer.shape)
-
-
 class Kernel:
     """A compiled function.
 
@@ -209,7 +204,7 @@ class Kernel:
         """
         _ = self._loaded  # a kernel that cannot run says so before it looks at the arrays
         given = by_name([b.name for b in self.func.inputs], arrays, named, self.func.name)
-        outputs = [aligned_empty(physical_shape(b), b.dtype) for b in self.func.outputs]
+        outputs = [aligned_empty(concrete_shape(b.shape), b.dtype) for b in self.func.outputs]
         rest = iter(outputs)
         keep = [next(rest) if b.role == "output" else self._operand(b, given[b.name]) for b in self.func.params]
         return PreparedCall(self, outputs, keep)

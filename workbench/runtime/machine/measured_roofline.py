@@ -12,7 +12,6 @@ import contextlib
 import hashlib
 import json
 import math
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from workbench.runtime.native.structs import Pointer, Struct
 from workbench.runtime.native.timing_loop import cpu_clock, now, time_calls, wall_clock
 from workbench.runtime.thread_pool.launch_context import LaunchContext
 from workbench.runtime.thread_pool.native_pool import Runtime
-from workbench.target import Target, cache_dir
+from workbench.target import Target, cache_dir, write_json
 
 #: Nanoseconds of a try, tries at least, and seconds for all of them. Chosen, not measured.
 _TRY_NS = 2e6
@@ -92,11 +91,7 @@ def roofs(target: Target, threads: int, working_set: int) -> Roofs:
     nbytes = size_class(working_set)
     found = measure(target, threads, nbytes)
     path, key = _place(target, threads, nbytes)
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_suffix(f".{os.getpid()}.tmp")
-        beside.write_text(json.dumps({"gflops": found.gflops, "gbytes": found.gbytes, "key": key}), encoding="utf-8")
-        beside.replace(path)
+    write_json(path, {"gflops": found.gflops, "gbytes": found.gbytes, "key": key})
     return found
 
 

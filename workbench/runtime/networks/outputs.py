@@ -13,7 +13,7 @@ import numpy as np
 
 from workbench.errors import ShapeError, UsageError, did_you_mean
 from workbench.locks import ForkLock
-from workbench.runtime.buffers import Array, aligned_empty, numpy_dtype
+from workbench.runtime.buffers import Array, aligned_empty, misfit, numpy_dtype
 from workbench.runtime.free_list import SEASON, FreeList
 from workbench.runtime.networks.execution_plan import ArraySpec
 
@@ -188,12 +188,9 @@ def check_output(spec: ArraySpec, array: Array) -> None:
         ``run.out`` for one that is read-only or does not lie as machine code writes it.
     """
     what, flags = f"out[{spec.name!r}]", array.flags
-    if array.shape != spec.shape:
-        text = f"{what} has shape {array.shape} where {spec.shape} is needed"
-        raise ShapeError("shape.mismatch", text, (spec.name,))
-    if array.dtype != numpy_dtype(spec.dtype):
-        text = f"{what} has dtype {array.dtype} where {spec.dtype} is needed"
-        raise ShapeError("shape.dtype", text, (spec.name,))
+    dtype = numpy_dtype(spec.dtype)
+    if array.shape != spec.shape or array.dtype != dtype:
+        raise misfit(what, array, spec.shape, dtype, spec.name)
     for good, text, hint in (
         (flags.c_contiguous, "is not C-contiguous", "give an array with its elements side by side, the last axis last"),
         (flags.writeable, "is read-only", "give an array that may be written"),
