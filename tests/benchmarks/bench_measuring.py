@@ -28,8 +28,8 @@ from runtime.llvm_kernels import ADD, add_func, text
 
 import workbench as wb
 from workbench import workloads
-from workbench.codegen.lowering import ObjectCode
 from workbench.codegen.llvm.llvm_bind import compile_ir
+from workbench.codegen.lowering import ObjectCode
 from workbench.graph.tasks import Task, extract_tasks
 from workbench.runtime.measuring.jobs import Built
 from workbench.runtime.results.contest import Contest
