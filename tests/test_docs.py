@@ -57,21 +57,19 @@ def test_workbench(tmp_path, monkeypatch, capsys):
     assert "rows in parallel" in shown
     assert "parallel i" in shown, "the difference of two variants"
     assert "patch ['" in shown
-    assert shown.splitlines()[-1] == "v1"
+    assert shown[shown.rindex("v1\nslices") :].split()[2] == "accesses"
     assert names["script"].startswith("# matmul")
     assert names["drawing"].startswith("<svg")
     assert names["page"].name == "matmul.html"
     assert names["w"].session.closed
 
 
-def test_the_page_about_the_workbench_names_all_there_is():
-    from workbench.session.registry import COMMANDS, PANELS, QUESTIONS, SLICES
+def test_the_page_about_the_workbench_names_panels_that_exist():
+    from workbench.session.registry import PANELS
 
     text = (DOCS / "workbench.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| (slices|commands|questions) \| (.*) \|$", text, re.MULTILINE))
-    for kind, declared in (("slices", SLICES), ("commands", COMMANDS), ("questions", QUESTIONS)):
-        assert re.findall(r"`(\w+)`", rows[kind]) == sorted(declared), kind
-    assert set(re.findall(r"^\| `(\w+)` \| ", text, re.MULTILINE)) >= set(PANELS)
+    table = text[text.index("| panel |") :].partition("\n\n")[0]
+    assert PANELS.keys() >= set(re.findall(r"^\| `(\w+)` \| ", table, re.MULTILINE)) >= {"nest", "palette", "tuning"}
 
 
 @functools.cache

@@ -13,7 +13,6 @@ import workbench as wb
 from workbench import Session, Target, Workbench, analysis
 from workbench.log.record import Record
 from workbench.session import readable
-from workbench.session.registry import PANELS
 
 TARGET = Target("llvm", cpu="x86-64-v3", triple="x86_64-unknown-linux-gnu", threads=2)
 
@@ -131,7 +130,7 @@ TWINS: dict[str, Callable[[Seen], None]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("panel", PANELS)
+@pytest.mark.parametrize("panel", TWINS)
 def test_a_panel_and_its_twin_say_the_same(seen: Seen, panel: str) -> None:
     TWINS[panel](seen)
 

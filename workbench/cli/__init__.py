@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.cli.output import Output
 
 INTERRUPTED = 130
+"""Exit code after Ctrl-C: 128 and the number of the signal, as shells have it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,6 +1,10 @@
 """What a user interface works with, free of any user interface: commands in, patches out.
 
-`Session` owns the schedule on show, the tasks, the tuning run and one immutable `Snapshot` of all that is shown.
+`core` has messages and threads and knows nothing of schedules. `state` is what a session knows. `registry` declares
+what a session can do and show. `measurement`, `tuning_run`, `variants` and `schedule_view` work on the state; `export`
+and `panels` offer it. `slices` computes the snapshot, `session` holds all of it together; `autosave` writes variants to
+a file, `model_form` serves the form that opens a model. Imports go in this order, see `pyproject.toml`. Start at
+`session`.
 """
 
 from __future__ import annotations

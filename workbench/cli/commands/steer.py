@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from workbench.log.lines import Command
 
 _POLL_S = 0.05
+"""Seconds between two looks for the answer of the run."""
 
 
 def arguments(command: Parser) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from workbench.tune.state.events import Event, Snapshot
 
 _POLL_S = 0.1
+"""Seconds between two drawings of the table."""
 
 _TOLD = ("round", "warning", "seed", "command")
 """Kinds of events of which something is written."""

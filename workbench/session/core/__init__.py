@@ -1,6 +1,6 @@
-"""The session itself: commands in, patches out, one thread that changes its state.
+"""Messages and threads of a session, free of what the messages are about.
 
-`registry` declares commands, slices, questions and panels; `state` is what the session's thread changes; `slices`
-computes the snapshot from it, `publisher` sends the difference, `questions` answers; `threads` has the lanes for what
-takes long. Imports the rooms of the session for what they keep; panels import this room. Start at `session`.
+`protocol` has snapshots, patches and errors as data; `encoding` shorter forms for the wire; `publisher` sends patches,
+`questions` answers; `threads` has the session's thread and the lanes for what takes long; `cache` keeps what costs
+something. Imports no other room of the session. Start at `publisher`.
 """

@@ -133,8 +133,10 @@ def hand_over(deliver: Deliver, message: Message) -> None:
 
 
 BURST = 3
+"""Patches that may go out at once, before `PER_SECOND` holds them back."""
+
 PER_SECOND = 5.0
-"""Three at once, then five a second: never more than eight in any second."""
+"""Patches a second after a burst: never more than eight in any second, which a browser draws without falling behind."""
 
 TUNING_GAP_S = 0.25
 """Least time between a patch and one that only tuning asks for."""

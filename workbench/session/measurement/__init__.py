@@ -1,4 +1,4 @@
-"""Measuring for a session: the queue, results by trace, trials made by hand, estimates, and the machine's load.
+"""Measuring for a session: the queue, contests of two variants, speeds above the peak, the machine's load.
 
-Imports `runtime` and `tune`; changes the session's state only in the session's thread. Start at `measurements`.
+Changes the session's state only in the session's thread. Imports `state` and `core`. Start at `measurements`.
 """

@@ -23,6 +23,7 @@ QUICK_ANYWHERE = 2
 """The same when nothing is selected; only as many are judged as it takes to find them, at most `JUDGED`."""
 
 JUDGED = 40
+"""Candidates of one primitive that are judged when nothing is selected, while too few of them are legal."""
 
 _WANTS = {
     "loop": ("a loop",), "block": ("a statement",), "buffer": ("a buffer",), "nest": ("a loop", "a statement"),

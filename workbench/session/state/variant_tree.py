@@ -20,6 +20,7 @@ of another task's schedule, or of one with other numbers in a step."""
 By = Literal["hand", "tuner", "template"]
 
 ROOT = 0
+"""Number of the program as it was written."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""A tuning run as the session sees it: news of the run, numbers per task, forms of its commands, data of its charts.
+"""A tuning run as a front end shows it: its start, forms of its commands, data of its charts.
 
-Imports `tune`; what a command means is declared there. Start at `watch`.
+What a command means is declared in `tune`. Imports `measurement`, `state` and `core`. Start at `steering_forms`.
 """
