@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from workbench.codegen.c.expressions import ExprPrinter, Text
 from workbench.codegen.c.identifiers import Names
 from workbench.codegen.c.support_functions import MEMORY_TYPE, VALUE_TYPE
-from workbench.codegen.code_line import Line
+from workbench.codegen.code_line import Line, RowNotes
 from workbench.codegen.constants import CText
 from workbench.codegen.lowering import init_nest, reducing_loops
 from workbench.codegen.temporary_storage import Placed
@@ -42,34 +41,23 @@ class NestPrinter:
     placed: Mapping[str, Placed]
     poison: bool
     lines: list[str] = field(default_factory=list)
-    #: Row of the nest that is being printed.
-    _row: str = ""
-    _pinned: bool = False
+    notes: RowNotes = field(default_factory=RowNotes)
     _reducing: list[str] = field(default_factory=list)
     _copies: int = 1
     _met: tuple[Bound, ...] = ()
 
     def emit(self, depth: int, text: str) -> None:
         """Append a line."""
-        self.lines.append(Line("    " * depth + text if text else "", self._row))
-
-    @contextmanager
-    def at(self, row: str, pinned: bool = False) -> Iterator[None]:
-        """Note for the lines that follow that they belong to a row of the nest; `pinned` holds for all inside too."""
-        before = self._row, self._pinned
-        if not self._pinned:
-            self._row, self._pinned = row, pinned
-        yield
-        self._row, self._pinned = before
+        self.lines.append(Line("    " * depth + text if text else "", self.notes.row))
 
     def body(self, stmts: tuple[Stmt, ...], depth: int) -> None:
         """Print statements in order."""
         for s in stmts:
             if isinstance(s, Block):
-                with self.at(f"stmt:{s.name}"):
+                with self.notes.at(f"stmt:{s.name}"):
                     self._block(s, depth)
             else:
-                with self.at(s.name):
+                with self.notes.at(s.name):
                     self._loop(s, depth)
 
     def variables(self, loop: str | None, depth: int) -> None:
@@ -92,10 +80,10 @@ class NestPrinter:
                 if self._may_keep(b, path):
                     kept.append(self._accumulators(b, path, first))
                 elif first and b.init != b.own_load():
-                    with self.at(f"init:{b.name}", pinned=True):
+                    with self.notes.at(f"init:{b.name}", pinned=True):
                         self._init_nest(b, path, depth)
         for acc in kept:
-            with self.at(f"{'init' if acc.from_init else 'stmt'}:{acc.block.name}"):
+            with self.notes.at(f"{'init' if acc.from_init else 'stmt'}:{acc.block.name}"):
                 self._fill(acc, depth)
         self.ex.kept |= {acc.block.buffer: acc.element for acc in kept}
         self._reducing.append(lp.name)
@@ -117,7 +105,7 @@ class NestPrinter:
             del self.ex.kept[acc.block.buffer]
         for acc in kept:
             target = self.ex.element(acc.block.buffer, acc.block.index)
-            with self.at(f"stmt:{acc.block.name}"):
+            with self.notes.at(f"stmt:{acc.block.name}"):
                 self._for_each(acc, f"{target} = {acc.element};", depth)
 
     def _decide(self, lp: For, depth: int) -> dict[Expr, Text]:

@@ -221,17 +221,17 @@ class Module:
         n, depth = "task", 1
         if tasks != total:
             n, depth = "n", 2
-            with nest.at(chain[-1].name):
+            with nest.notes.at(chain[-1].name):
                 nest.emit(1, f"for (int64_t n = task * {total} / {tasks}; n < (task + 1) * {total} / {tasks}; ++n) {{")
         inner = 1
         for lp in reversed(chain):
             v, size = self._names("loop", lp.name), concrete(lp.extent)
             part = n if inner == 1 else f"{n} / {inner}"
             part = part if lp is chain[0] else f"{part} % {size}"
-            with nest.at(lp.name):
+            with nest.notes.at(lp.name):
                 nest.emit(depth, f"const int64_t {v} = {part}; /* {comment(lp.name)} in {size} (parallel) */")
             inner *= size
-        with nest.at(chain[-1].name):
+        with nest.notes.at(chain[-1].name):
             for lp in chain:
                 nest.variables(lp.name, depth)
             nest.body(chain[-1].body, depth)

@@ -216,7 +216,8 @@ class _GroupEmitter:
                 self.env[lp.name] = self.fb.add(iv, index(k))
                 self._loops(rest, acc)
 
-        self.fb.loop(index(0), index(extent), factor, run, lp.name)
+        with self.fb.at(lp.name):
+            self.fb.loop(index(0), index(extent), factor, run, lp.name)
 
     def _factor(self, lp: For, rest: Sequence[For]) -> int:
         """How many iterations of an innermost loop make one of the emitted loop."""

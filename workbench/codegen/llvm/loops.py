@@ -49,7 +49,8 @@ class NestEmitter:
             if isinstance(s, Block):
                 self._block(s)
             else:
-                self.loop(s)
+                with self.fb.at(s.name):
+                    self.loop(s)
 
     def loop(self, lp: For) -> None:
         """Emit a loop, promoting the accumulators that it allows to."""
@@ -266,9 +267,14 @@ class NestEmitter:
             )
         self.ex.free, self.ex.block = not b.guard, b.name
         promotion = None if b.init is None else self._acc.open.get(b.buffer)
-        if promotion is not None:
-            self._accumulate(promotion, b, term)
-            return
+        with self.fb.at(f"stmt:{b.name}"):
+            if promotion is not None:
+                self._accumulate(promotion, b, term)
+            else:
+                self._where_it_runs(b, term)
+
+    def _where_it_runs(self, b: Block, term: Value | None) -> None:
+        """Compute and write the element of a block that is no reduction in registers."""
         guard = self.ex.bounds(b.guard)
         assert guard is not None
         if guard.cond is False:
@@ -337,7 +343,8 @@ class NestEmitter:
     def _init_nest(self, lp: For, b: Block) -> None:
         """Write the init of every element that the loop will accumulate onto."""
         path = next(path for other, path in blocks((lp,)) if other.name == b.name)
-        self.body((init_nest(b, path, f"{b.name}.init"),))
+        with self.fb.at(f"init:{b.name}", pinned=True):
+            self.body((init_nest(b, path, f"{b.name}.init"),))
 
 
 def _masking(guard: Guard) -> Guard:

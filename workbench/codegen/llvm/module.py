@@ -6,7 +6,7 @@ its own, ``void region(ptr ctx, i64 task, i64 tid)``, that the runtime's launch 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -56,28 +56,35 @@ def as_emitted(func: Func, target: Target) -> Func:
 class ModuleEmitter:
     """Emits one module; see `emit_module`."""
 
-    #: What emits the nests.
-    emitter = NestEmitter
-
-    def __init__(self, func: Func, target: Target, symbol: str, poison: bool, attributes: Sequence[str]) -> None:
+    def __init__(
+        self,
+        func: Func,
+        target: Target,
+        symbol: str,
+        poison: bool,
+        attributes: Sequence[str],
+        builder: Callable[[Iterable[str]], FunctionBuilder] = FunctionBuilder,
+    ) -> None:
+        self._builder = builder
         self._func, self._target, self._symbol, self._poison = func, target, symbol, poison
         self._attributes = " ".join(("nounwind", *attributes))
         self._extents = {lp.name: concrete(lp.extent) for lp, _ in loops(func.body)}
         self._buffers = {b.name: b for b in func.buffers}
         memory = place(func)
         self._placed, self._shared, self._per_thread = memory.placed, memory.shared, memory.per_thread
-        self._functions: list[str] = []
+        #: Lines of each function.
+        self.functions: list[list[str]] = []
         self._declarations: dict[str, str] = {}
 
     def emit(self) -> tuple[str, int, int]:
         """Return the text and the workspace sizes."""
         self.generate()
-        parts = [*self.head(), *self._functions, *self.tail()]
+        parts = [*self.head(), *(line for lines in self.functions for line in lines), *self.tail()]
         return "\n".join(parts) + "\n", self._shared, self._per_thread
 
     def generate(self) -> None:
         """Emit all functions."""
-        entry = self.builder()
+        entry = self._builder(self._target.isa)
         args = _Arguments(Value("%bufs", "ptr"), Value("%workspace", "ptr"), index(0))
         nest: NestEmitter | None = None
         ctx: Value | None = None
@@ -100,7 +107,7 @@ class ModuleEmitter:
     def head(self) -> list[str]:
         """Return what stands before the functions."""
         # Only where they are read: every loaded kernel has its own.
-        used = any(ZEROS in text for text in self._functions)
+        used = any(ZEROS in line for lines in self.functions for line in lines)
         zeros = [f"{ZEROS} = internal global [{Padding.ZERO_BYTES} x i8] zeroinitializer, align 64"] if used else []
         return [*zeros, *self._declarations.values()]
 
@@ -112,23 +119,15 @@ class ModuleEmitter:
             '!1 = !{!"llvm.loop.unroll.disable"}',
         ]
 
-    def builder(self) -> FunctionBuilder:
-        """Begin a function."""
-        return FunctionBuilder(self._target.isa)
-
-    def finish(self, lines: list[str]) -> None:
-        """Take the lines of a function that is complete."""
-        self._functions.append("\n".join(lines))
-
     def _finish(self, fb: FunctionBuilder, signature: str) -> None:
-        self.finish(fb.lines(signature))
+        self.functions.append(fb.lines(signature))
         self._declarations.update(fb.declarations)
 
     def _nest(self, fb: FunctionBuilder, pointers: dict[str, Value]) -> NestEmitter:
         target = self._target
         masked = architecture(target.arch).mask_bytes(target.isa)
         ex = ExprEmitter(fb, self._buffers, pointers, dict(self._extents), masked, target.line_bytes)
-        return self.emitter(ex, target.vector_bytes)
+        return NestEmitter(ex, target.vector_bytes)
 
     # ---- memory ----------------------------------------------------------------------------------------------------
 
@@ -174,7 +173,7 @@ class ModuleEmitter:
 
     def _region(self, name: str, chain: list[For]) -> int:
         """Emit the function that runs one task of a parallel nest; returns the number of tasks."""
-        fb = self.builder()
+        fb = self._builder(self._target.isa)
         ctx = Value("%ctx", "ptr")
         bufs = fb.pure("load ptr, ptr %ctx, align 8", "ptr", 1, ())
         at = fb.gep(ctx, index(1), "ptr")

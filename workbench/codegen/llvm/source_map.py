@@ -1,20 +1,17 @@
 """Which line of LLVM text, and which machine instruction, belongs to which loop or statement, for whoever reads it.
 
-Code is emitted as always, by emitters that also note what they are at; builds use the ones that do not. To find
+Code is emitted as always, through a builder that notes what it is at; builds have one that does not. To find
 machine instructions again, the rows go through LLVM as line numbers of debug information, which the assembly repeats.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 
-from workbench.codegen.code_line import Line, Named, named
-from workbench.codegen.llvm.builder import FunctionBuilder, Scope, Value
-from workbench.codegen.llvm.loops import NestEmitter
+from workbench.codegen.code_line import Line, Named, RowNotes, named
+from workbench.codegen.llvm.builder import FunctionBuilder, Scope
 from workbench.codegen.llvm.module import ModuleEmitter, as_emitted
 from workbench.ir.func import Func
-from workbench.ir.stmt import Block, For, loops
 from workbench.target import Target
 
 
@@ -34,75 +31,24 @@ class _Lines(list[str]):
         return self
 
 
-class MarkedBuilder(FunctionBuilder):
-    """A `FunctionBuilder` whose lines know their rows; `rows` are the names of the loops."""
+class MarkedBuilder(RowNotes, FunctionBuilder):
+    """A `FunctionBuilder` whose lines know their rows."""
 
-    def __init__(self, isa: Iterable[str], rows: frozenset[str]) -> None:
-        self.row, self._pinned, self._loops = "", False, rows
-        super().__init__(isa)
+    def __init__(self, isa: Iterable[str]) -> None:
+        RowNotes.__init__(self)
+        FunctionBuilder.__init__(self, isa)
 
     def open_scope(self, label: str) -> Scope:
         return Scope(label, _Lines(self))
-
-    @contextmanager
-    def at(self, row: str, pinned: bool = False) -> Iterator[None]:
-        before = self.row, self._pinned
-        if not self._pinned:
-            self.row, self._pinned = row, pinned
-        yield
-        self.row, self._pinned = before
-
-    def loop(
-        self,
-        start: Value,
-        stop: Value,
-        step: int,
-        body: Callable[[Value], None],
-        label: str = "loop",
-        copies: int = 1,
-        once: Callable[[Value], None] | None = None,
-    ) -> None:
-        with self.at(label if label in self._loops else self.row):
-            super().loop(start, stop, step, body, label, copies, once)
-
-
-class _MarkedNest(NestEmitter):
-    def loop(self, lp: For) -> None:
-        with self.fb.at(lp.name):
-            super().loop(lp)
-
-    def _block(self, b: Block, term: Value | None = None) -> None:
-        with self.fb.at(f"stmt:{b.name}"):
-            super()._block(b, term)
-
-    def _init_nest(self, lp: For, b: Block) -> None:
-        with self.fb.at(f"init:{b.name}", pinned=True):
-            super()._init_nest(lp, b)
-
-
-class _MarkedModule(ModuleEmitter):
-    emitter = _MarkedNest
-
-    def __init__(self, func: Func, target: Target, symbol: str, poison: bool, attributes: Sequence[str]) -> None:
-        super().__init__(func, target, symbol, poison, attributes)
-        self._rows = frozenset(lp.name for lp, _ in loops(func.body))
-        self.bodies: list[list[str]] = []
-
-    def builder(self) -> FunctionBuilder:
-        return MarkedBuilder(self._target.isa, self._rows)
-
-    def finish(self, lines: list[str]) -> None:
-        super().finish(lines)
-        self.bodies.append(lines)
 
 
 class MarkedCode:
     """The LLVM text of a function, with a row for every line; arguments as for `emit_module`."""
 
     def __init__(self, func: Func, target: Target, symbol: str = "kernel", attributes: Sequence[str] = ()) -> None:
-        module = _MarkedModule(as_emitted(func, target), target, symbol, False, attributes)
+        module = ModuleEmitter(as_emitted(func, target), target, symbol, False, attributes, MarkedBuilder)
         module.generate()
-        self._head, self._bodies, self._tail = module.head(), module.bodies, module.tail()
+        self._head, self._bodies, self._tail = module.head(), module.functions, module.tail()
 
     def lines(self) -> list[Named]:
         """Return the lines of the text."""
