@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from workbench import te
-from workbench.intrinsics.declaration import Emitter, Place
-from workbench.ir.func import Func
+from workbench.intrinsics.declaration import Emitter, Intrinsic, Machine, Place, registry
 
 
 class Dots:
-    """Accumulators in vector registers; four bytes of A go to every lane, four bytes of B to each lane its own."""
+    """Accumulators in vector registers; four bytes of A go to every lane, four bytes of B to each lane its own.
 
-    def __init__(self, emitter: Emitter, accumulators: int, lanes: int) -> None:
-        self._e, self._lanes = emitter, lanes
+    Parameters
+    ----------
+    emitter : Emitter
+    accumulators, lanes : int
+    function : str
+        LLVM's intrinsic: sums, and two vectors of bytes.
+    operand : str
+        LLVM type of these vectors; by default that of the sums.
+    """
+
+    def __init__(self, emitter: Emitter, accumulators: int, lanes: int, function: str, operand: str = "") -> None:
+        self._e, self._lanes, self._fn = emitter, lanes, function
         self._type = f"<{lanes} x i32>"
+        self._operand = operand or self._type
         self._slots = [emitter.slot(self._type) for _ in range(accumulators)]
+        emitter.declare(function, f"declare {self._type} @{function}({self._type}, {self._operand}, {self._operand})")
 
     def zero(self, acc: int) -> None:
         """Set an accumulator to 0."""
@@ -31,10 +42,21 @@ class Dots:
 
     def step(self, acc: int, operands: Mapping[str, Place]) -> None:
         """Accumulate the products of four bytes in every lane."""
-        raise NotImplementedError
+        a, b = self._read(operands, "A"), self._read(operands, "B")
+        self._set(acc, self._dot(self._get(acc), a, b))
 
     def fence(self) -> None:
         """Vector registers are the code generator's business."""
+
+    def _read(self, operands: Mapping[str, Place], name: str) -> str:
+        value = self._e.read(operands[name], self._lanes, name == "A")
+        if self._operand == self._type:
+            return value
+        return self._e.value(f"bitcast {self._type} {value} to {self._operand}")
+
+    def _dot(self, acc: str, a: str, b: str) -> str:
+        args = f"{self._type} {acc}, {self._operand} {a}, {self._operand} {b}"
+        return self._e.value(f"call {self._type} @{self._fn}({args})")
 
     def _get(self, acc: int) -> str:
         return self._e.value(f"load {self._type}, ptr {self._slots[acc]}, align 64")
@@ -43,12 +65,22 @@ class Dots:
         self._e.effect(f"store {self._type} {value}, ptr {self._slots[acc]}, align 64")
 
 
-def description(lanes: int, a_dtype: str, b_dtype: str, sum_dtype: str) -> Func:
-    """``C[j] += A[q] * B[j, q]``."""
-    a, b = te.placeholder((4,), a_dtype, "A"), te.placeholder((lanes, 4), b_dtype, "B")
+def declare_dots(
+    name: str,
+    lanes: int,
+    accumulators: int,
+    requires: tuple[str, ...],
+    a_dtype: str,
+    machine: Callable[[Emitter, int], Machine],
+    cycles: float = 0.5,
+) -> None:
+    """Declare ``C[j] += A[q] * B[j, q]`` of bytes, B of signed ones; arguments as for `Intrinsic`."""
+    a, b = te.placeholder((4,), a_dtype, "A"), te.placeholder((lanes, 4), "int8", "B")
     q = te.reduce_axis(4, "q")
 
     def at(j: te.Axis) -> te.Reduction:
-        return te.sum(te.cast(a[q], sum_dtype) * te.cast(b[j, q], sum_dtype), axis=q)
+        return te.sum(te.cast(a[q], "int32") * te.cast(b[j, q], "int32"), axis=q)
 
-    return te.func(te.compute((lanes,), at, name="C"), "dot4")
+    summary = f"C[j] += sum of A[q] * B[j, q] over four q, in {lanes} lanes j, {a_dtype} times int8, sums in int32."
+    func = te.func(te.compute((lanes,), at, name="C"), "dot4")
+    registry.add(Intrinsic(name, summary, func, frozenset(), requires, accumulators, machine, cycles=cycles))
