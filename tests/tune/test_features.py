@@ -10,8 +10,8 @@ from workbench.ir.compact import compact
 from workbench.ir.flops import count_flops
 from workbench.ir.stmt import accesses, blocks
 from workbench.ir.unit_loops import drop_unit_loops
-from workbench.machine_model.batched_values import Telling
-from workbench.machine_model.block_counts import nest_facts, vector_pieces
+from workbench.machine_model.batched_values import Telling, Values, column
+from workbench.machine_model.block_counts import BlockFacts, block_facts, vector_pieces
 from workbench.machine_model.features import COLUMNS, INDEX, features
 from workbench.machine_model.footprint import footprint
 from workbench.machine_model.machine_parameters import Machine
@@ -31,6 +31,11 @@ BIG = {
     "softmax": lambda: workloads.softmax(24, 48),
     "elementwise": lambda: workloads.elementwise(24, 64),
 }
+
+
+def nest_facts(summary, columns, n) -> list[BlockFacts]:
+    values = Values({h: column(c) for h, c in columns.items()})
+    return [block_facts(b, values, n, MACHINE) for b in summary.blocks]
 
 
 @pytest.mark.parametrize("name", sorted(BIG))
@@ -143,7 +148,7 @@ def _matmul(rows: int, columns: int, panel: int | None = None):
         s.reorder(*order, "k", "i.1", "j.1")
     s.unroll("i.1")
     s.vectorize("j.1")
-    return nest_facts(plan(s.func), {}, 1, MACHINE)[0]
+    return nest_facts(plan(s.func), {}, 1)[0]
 
 
 def test_register_tile_is_what_the_code_generator_makes():
@@ -167,7 +172,7 @@ def test_a_panel_outside_of_the_tile_reloads_it():
 def test_unvectorised_reduction_inside_a_serial_loop_is_not_promoted():
     s = Schedule(workloads.matmul(32, 64, 128))
     s.reorder("i", "k", "j")
-    f = nest_facts(plan(s.func), {}, 1, MACHINE)[0]
+    f = nest_facts(plan(s.func), {}, 1)[0]
     assert f.visits[0] == f.bodies[0]
 
 
@@ -184,7 +189,7 @@ def test_flops_count_every_operation_once():
 def test_footprint_never_exceeds_the_buffer():
     variant = make_space(BIG["pool"](), TARGET).variants[0]
     picks = variant.sampler.draw(50, np.random.default_rng(0))
-    for f in nest_facts(variant.plan, variant.sampler.columns(picks), len(picks), MACHINE):
+    for f in nest_facts(variant.plan, variant.sampler.columns(picks), len(picks)):
         for a, fp in zip(f.plan.accesses, f.prints, strict=True):
             if all(isinstance(s, int) for s in a.shape):
                 assert fp.elements.max() <= np.prod(a.shape)

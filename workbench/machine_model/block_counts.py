@@ -7,19 +7,18 @@ parallel shares. `cycle_estimate` turns them into an estimate of time, `features
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from workbench.codegen.lowering import task_limit
-from workbench.machine_model.batched_values import Array, Level, Levels, Values, column
+from workbench.machine_model.batched_values import Array, Level, Levels, column
 from workbench.machine_model.cache_traffic import Traffic, total, traffic
 from workbench.machine_model.constants import LATENCY
 from workbench.machine_model.footprint import Evaluate, Footprint, footprint
 from workbench.machine_model.machine_parameters import Machine
-from workbench.machine_model.nest_summary import AccessPlan, BlockPlan, NestPlan
+from workbench.machine_model.nest_summary import AccessPlan, BlockPlan
 
 #: Loops that are straight-line code.
 STRAIGHT = ("unroll", "vectorize", "intrin")
@@ -63,22 +62,6 @@ class BlockFacts:
     body_level: Level
     tile_working: Array
     lanes: int
-
-
-def nest_facts(plan: NestPlan, columns: Mapping[str, Any], n: int, machine: Machine) -> list[BlockFacts]:
-    """Evaluate the facts of every block.
-
-    Parameters
-    ----------
-    plan : NestPlan
-    columns : mapping of str to array [N]
-        Values of the holes; empty for a concrete nest.
-    n : int
-        Number of rows N.
-    machine : Machine
-    """
-    values = Values({h: column(c) for h, c in columns.items()})
-    return [block_facts(b, values, n, machine) for b in plan.blocks]
 
 
 def block_facts(b: BlockPlan, value: Evaluate, n: int, machine: Machine) -> BlockFacts:

@@ -39,25 +39,16 @@ def find_compiler() -> tuple[str, ...] | None:
     return None
 
 
-@functools.lru_cache(maxsize=8)
-def _arch_of(command: tuple[str, ...]) -> str:
-    """Architecture that a compiler generates code for; empty where it does not say."""
+@functools.lru_cache(maxsize=16)
+def _asked(command: tuple[str, ...], *options: str) -> str | None:
+    """What a compiler says to some options, given a declaration to compile; None where it refuses them."""
     try:
-        done = subprocess.run([*command, "-dumpmachine"], capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(
+            [*command, *options], input="int x;\n", capture_output=True, text=True, timeout=30, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return architecture_name(done.stdout.strip())
-
-
-@functools.lru_cache(maxsize=8)
-def _accepts(command: tuple[str, ...], options: tuple[str, ...]) -> bool:
-    """Whether a compiler knows the options."""
-    words = [*command, *options, "-x", "c", "-S", "-o", os.devnull, "-"]
-    try:
-        done = subprocess.run(words, input="int x;\n", capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
+        return None
+    return done.stdout if done.returncode == 0 else None
 
 
 def problem(target: Target) -> BuildError | None:
@@ -67,7 +58,7 @@ def problem(target: Target) -> BuildError | None:
     if command is None:
         what = f"The C compiler {wanted!r} (from $CC) is not there." if wanted else "There is no C compiler here."
         return BuildError("build.compiler", what, (), "install gcc or clang, or use the kind 'llvm', which needs none")
-    arch = _arch_of(command)
+    arch = architecture_name((_asked(command, "-dumpmachine") or "").strip())
     if arch != target.arch:
         text = f"The C compiler {command[0]!r} makes code for {arch or 'nothing that it names'}, not for {target.arch}."
         return BuildError("build.compiler", text, (command[0],), "name a cross compiler in the environment variable CC")
@@ -122,7 +113,8 @@ def _run(text: str, target: Target, folder: Path, *options: str) -> str:
     command = find_compiler()
     assert command is not None
     # What the user has put into $CC comes last and wins.
-    own = _GCC_FLAGS if _accepts(command, _GCC_FLAGS) else ()
+    compiles = _asked(command, *_GCC_FLAGS, "-x", "c", "-S", "-o", os.devnull, "-") is not None
+    own = _GCC_FLAGS if compiles else ()
     words = [command[0], *flags(target), *own, *command[1:], *options, "-x", "c", "-"]
     private = os.environ | dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(folder))
     try:
