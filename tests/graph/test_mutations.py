@@ -244,9 +244,9 @@ MUTATIONS = (
     bug(
         "fold_batch_norm",
         "fold_batch_norm:channel_affine",
-        "a difference taken for a sum",
-        "Affine(one, -v)",
-        "Affine(one, v)",
+        "a constant with the wrong sign",
+        "affine(v)",
+        "affine(-v)",
         small.differences,
     ),
     bug(
@@ -291,8 +291,8 @@ MUTATIONS = (
         "fold_scale",
         "fold_scale:product",
         "rows and columns of the weights mixed up",
-        "into, 1 - into",
-        "1 - into, into",
+        "*axes)",
+        "*axes[::-1])",
         small.columns_of_transposed_weights,
         order=ALONE["fold_scale"],
     ),

@@ -23,6 +23,7 @@ from workbench.graph.ops.lowering import (
     to_nchw,
     unplace,
 )
+from workbench.graph.ops.nn.softmax import Rows
 
 
 def _channel(c: Call) -> int:
@@ -181,28 +182,16 @@ class LayerNormalization(OpDef):
 
     def lower(self, c: Call, x: te.Tensor, scale: te.Tensor, bias: te.Tensor | None = None) -> te.Tensor:
         axis, eps = c.named_axis(-1), c.get_float("epsilon", 1e-5)
-        outer = x.shape[:axis] or (1,)
-        names = tuple("ijlmnopq"[: len(outer)])  # k is what is summed over
+        rows = Rows(x, tuple(range(axis, x.ndim)))
         part = 1.0 / float(np.prod(x.shape[axis:]))
-
-        def rows(i: Sequence[te.Axis]) -> tuple[te.Axis | int, ...]:
-            return tuple(i[:axis]) or (0,)
-
-        def ks() -> list[te.Axis]:
-            return [te.reduce_axis(e, f"k{n}" if n else "k") for n, e in enumerate(x.shape[axis:])]
-
-        k1, k2 = ks(), ks()
-        total = compute(outer, lambda *i: te.sum(x[(*i[:axis], *k1)], axis=k1), c.name("norm_sum"), names)
-        mean = compute(outer, lambda *i: total[i] * part, c.name("norm_mean"), names)
-        centred = compute(x.shape, lambda *i: x[i] - mean[rows(i)], c.name("norm_centred"))
-        squares = compute(
-            outer, lambda *i: te.sum(centred[(*i[:axis], *k2)] * centred[(*i[:axis], *k2)], axis=k2),
-            c.name("norm_squares"), names,
-        )  # fmt: skip
-        inverse = compute(outer, lambda *i: te.rsqrt(squares[i] * part + eps), c.name("norm_inverse"), names)
+        total = rows.reduce("sum", x, c.name("norm_sum"))
+        mean = rows.each(lambda *i: total[i] * part, c.name("norm_mean"))
+        centred = compute(x.shape, lambda *i: x[i] - mean[rows.row(i)], c.name("norm_centred"))
+        squares = rows.reduce("sum", centred, c.name("norm_squares"), lambda v: v * v)
+        inverse = rows.each(lambda *i: te.rsqrt(squares[i] * part + eps), c.name("norm_inverse"))
 
         def body(*i: te.Axis) -> te.Value:
-            y = centred[i] * inverse[rows(i)] * at(scale, i)
+            y = centred[i] * inverse[rows.row(i)] * at(scale, i)
             return y if bias is None else y + at(bias, i)
 
         return compute(x.shape, body, c.name("layer_norm"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from workbench import te
@@ -32,7 +34,7 @@ class AlongAxis(OpDef):
         return Permuted({**c.node.attrs, "axis": c.moved_axis(perm, -1)}, perm)
 
 
-class _Rows:
+class Rows:
     """Index arithmetic of a tensor some axes of which are rows: what is left, and reductions along a row."""
 
     def __init__(self, x: te.Tensor, axes: tuple[int, ...]) -> None:
@@ -41,16 +43,20 @@ class _Rows:
         self.shape = [1 if d == -1 else x.shape[d] for d in self.rest]
         self.names = tuple("ijlmnopq"[: len(self.shape)])  # k is what is reduced over
 
-    def reduce(self, kind: str, v: te.Tensor, name: str) -> te.Tensor:
-        """Sum or maximum of each row of `v`."""
+    def reduce(self, kind: str, v: te.Tensor, name: str, of: Callable[[te.Value], te.Value] | None = None) -> te.Tensor:
+        """Sum or maximum of each row of `v`, or of a function of its elements."""
         ks = [te.reduce_axis(self.x.shape[d], f"k{n}" if n else "k") for n, d in enumerate(self.axes)]
         fold = te.max if kind == "max" else te.sum
 
         def body(*i: te.Axis) -> te.Value | te.Reduction:
             rows, cols = iter(i), iter(ks)
-            place = tuple(next(cols) if d in self.axes else next(rows) for d in range(self.x.ndim))
-            return fold(v[place], axis=ks)
+            e = v[tuple(next(cols) if d in self.axes else next(rows) for d in range(self.x.ndim))]
+            return fold(e if of is None else of(e), axis=ks)
 
+        return self.each(body, name)
+
+    def each(self, body: Callable[..., te.Value | te.Reduction], name: str) -> te.Tensor:
+        """A number for each row."""
         return compute(self.shape, body, name, self.names)
 
     def exponentials(self, c: Call, name: str) -> tuple[te.Tensor, te.Tensor, te.Tensor]:
@@ -74,9 +80,9 @@ class Softmax(AlongAxis):
         return np.asarray(e / e.sum(axis=axes, keepdims=True))
 
     def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
-        rows = _Rows(x, self.axes(c))
+        rows = Rows(x, self.axes(c))
         _, e, total = rows.exponentials(c, "softmax")
-        inverse = compute(rows.shape, lambda *i: 1.0 / total[i], c.name("softmax_inverse"), rows.names)
+        inverse = rows.each(lambda *i: 1.0 / total[i], c.name("softmax_inverse"))
         return compute(x.shape, lambda *i: e[i] * inverse[rows.row(i)], c.name("softmax"))
 
 
@@ -90,9 +96,9 @@ class LogSoftmax(AlongAxis):
         return np.asarray(y - np.log(np.exp(y).sum(axis=axes, keepdims=True)))
 
     def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
-        rows = _Rows(x, self.axes(c))
+        rows = Rows(x, self.axes(c))
         top, _, total = rows.exponentials(c, "log_softmax")
-        log = compute(rows.shape, lambda *i: te.log(total[i]), c.name("log_softmax_log"), rows.names)
+        log = rows.each(lambda *i: te.log(total[i]), c.name("log_softmax_log"))
         return compute(x.shape, lambda *i: x[i] - top[rows.row(i)] - log[rows.row(i)], c.name("log_softmax"))
 
 
@@ -129,7 +135,7 @@ class LpNormalization(OpDef):
 
     def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
         root = c.get_int("p", 2) == 2
-        rows = _Rows(x, (c.named_axis(-1),))
+        rows = Rows(x, (c.named_axis(-1),))
         parts = compute(x.shape, lambda *i: x[i] * x[i] if root else te.abs(x[i]), c.name("norm_parts"))
         total = rows.reduce("sum", parts, c.name("norm_sum"))
 
@@ -137,5 +143,5 @@ class LpNormalization(OpDef):
             v = total[i]
             return te.select(v > 0.0, te.rsqrt(v) if root else 1.0 / v, v + 1.0)
 
-        factor = compute(rows.shape, inverse, c.name("norm_inverse"), rows.names)
+        factor = rows.each(inverse, c.name("norm_inverse"))
         return compute(x.shape, lambda *i: x[i] * factor[rows.row(i)], c.name("lp_norm"))
