@@ -18,10 +18,10 @@ from workbench.log.ledger import Ledger
 from workbench.log.lines import NetworkTime
 from workbench.log.reader import load_log
 from workbench.runtime.execution.alternating_runs import PlanTime
-from workbench.runtime.workers import network_worker
 from workbench.session import Session
 from workbench.tune.constants import Comparisons, NetworkRuns
 from workbench.tune.display.terminal_table import summary_lines
+from workbench.tune.plan import network_timer
 from workbench.tune.plan.network_timer import NetworkTimer, inside_contest, inside_ms
 from workbench.tune.state import task_state
 
@@ -62,7 +62,7 @@ def measured(monkeypatch, *answers):
             for p, ms in zip(plans, found, strict=True)
         )
 
-    monkeypatch.setattr("workbench.runtime.workers.network_worker.measure_networks", measure)
+    monkeypatch.setattr("workbench.tune.plan.network_timer.measure_networks", measure)
     return asked
 
 
@@ -166,7 +166,7 @@ def test_the_last_candidates_of_heavy_tasks_run_inside_the_network(graph, monkey
         rows = [tuple(1.0 / (1 + k) for _ in plan.calls) for k, plan in enumerate(plans)]
         return tuple(PlanTime((sum(row),) * 10, (row,) * 10) for row in rows)
 
-    monkeypatch.setattr("workbench.runtime.workers.network_worker.measure_networks", measure)
+    monkeypatch.setattr("workbench.tune.plan.network_timer.measure_networks", measure)
     monkeypatch.setattr(Comparisons, "RIVAL", 100.0)
     log = tmp_path / "net.jsonl"
     with wb.tune(graph, trials=16, log=log, target=TARGET) as session:
@@ -238,14 +238,14 @@ def test_a_comparison_inside_the_network_that_fails_costs_no_measurement(graph, 
     asked, told = measured(monkeypatch, *[(2.0, 1.0)] * 9), []
     monkeypatch.setattr(Comparisons, "RIVAL", 100.0)
     monkeypatch.setattr(NetworkTimer, "due", lambda *_: False)  # only at the end
-    answer = network_worker.measure_networks
+    answer = network_timer.measure_networks
 
     def measure(plans, seconds, going_on):
         if seconds == NetworkRuns.FINAL_SECONDS:
             raise OSError("no more processes")
         return answer(plans, seconds, going_on)
 
-    monkeypatch.setattr("workbench.runtime.workers.network_worker.measure_networks", measure)
+    monkeypatch.setattr("workbench.tune.plan.network_timer.measure_networks", measure)
     session = wb.tune(graph, trials=16, target=TARGET, start=False)
     session.events.subscribe(lambda event: told.append(event.message) if event.kind == "warning" else None)
     session.start().wait()

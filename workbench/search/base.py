@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from workbench.arguments import share
 from workbench.cost_model import CostModel, Quality, Scores
-from workbench.search.history import Best, History
+from workbench.search.history import Best, History, log_speed
 from workbench.search.restore import held_out, rounds, told
 from workbench.search.restriction import Restriction, restricted
 from workbench.search.rows import Field, Rows, distinct
@@ -377,7 +377,7 @@ class Search:
         return variant is not None and picks is not None and bool(variant.sampler.mask(picks[None])[0])
 
     def _speed(self, ms: float | None) -> float:
-        return math.log2(max(self._task.flops, 1) / (ms * 1e6)) if ms is not None and ms > 0 else math.nan
+        return log_speed(self._task.flops, ms)
 
 
 def text(key: int) -> str:

@@ -14,6 +14,11 @@ from numpy.typing import NDArray
 from workbench.cost_model import HeldOut, Quality
 
 
+def log_speed(flops: int, ms: float | None) -> float:
+    """Speed in log2 of operations per nanosecond; NaN where there is no time."""
+    return math.log2(max(flops, 1) / (ms * 1e6)) if ms is not None and ms > 0 else math.nan
+
+
 @dataclass(frozen=True, slots=True)
 class Best:
     """A measured row: its speed in log2 of operations per nanosecond, and where it is."""

@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.cost_model.prediction_quality import PROPOSED_ELSEWHERE
-from workbench.errors import WorkbenchError
 from workbench.machine_model.features import COLUMNS
-from workbench.schedule import Schedule
-from workbench.search.seeds import features_of
+from workbench.search.seeds import applied, features_of
 from workbench.space.program_keys import program_key
 
 if TYPE_CHECKING:
@@ -77,7 +75,11 @@ def told(records: Sequence[Record], space: Space, featured: bool) -> list[Told]:
         if featured:
             x[rows] = variant.features(picks)
     for k, r in enumerate(records):
-        if r.variant < 0 and getattr(r, "origin", "") == "seed" and (s := _by_hand(r, space)) is not None:
+        if (
+            r.variant < 0
+            and getattr(r, "origin", "") == "seed"
+            and (s := applied(r.trace, space.variants[0].schedule.base, space)) is not None
+        ):
             keys[k] = int(program_key(s.func), 16)
             if featured:
                 x[k] = features_of(s, space.variants[0].machine)
@@ -103,16 +105,6 @@ def held_out(predicted: float | None, origin: str) -> float:
 
 def _inside(r: Record, space: Space) -> bool:
     return 0 <= r.variant < len(space.variants) and getattr(r, "space", space.id) == space.id
-
-
-def _by_hand(r: Record, space: Space) -> Schedule | None:
-    """The concrete schedule that was a seed; None where its trace does not apply any more."""
-    first = space.variants[0].schedule
-    try:
-        s = Schedule.from_json(first.base, list(r.trace), first.target)
-    except WorkbenchError:
-        return None
-    return None if s.func.holes else s
 
 
 def _told(r: Record, x: NDArray[np.float32], known: int) -> Told:

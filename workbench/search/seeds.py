@@ -156,16 +156,21 @@ def _row_seed(variant: Variant, picks: Picks, note: str, parent: str | None) -> 
 
 def _concrete(steps: Sequence[Step], func: Func, space: Space, origin: str, parent: str | None) -> Seed | None:
     """The schedule itself, where its steps apply to the task."""
-    first = space.variants[0]
-    try:
-        s = Schedule.from_json(func, list(steps), first.schedule.target)
-    except WorkbenchError:
-        return None
-    if s.func.holes:
+    s = applied(steps, func, space)
+    if s is None:
         return None
     key = program_key(s.func)
-    x = features_of(s, first.machine)
+    x = features_of(s, space.variants[0].machine)
     return Seed(-1, {}, key, x, f"{origin}: as it was", parent if parent != key else None, s)
+
+
+def applied(steps: Sequence[Step], func: Func, space: Space) -> Schedule | None:
+    """Concrete schedule that a trace makes; None where it does not apply, or leaves holes open."""
+    try:
+        s = Schedule.from_json(func, list(steps), space.variants[0].schedule.target)
+    except WorkbenchError:
+        return None
+    return None if s.func.holes else s
 
 
 def features_of(schedule: Schedule, machine: Machine) -> NDArray[np.float32]:

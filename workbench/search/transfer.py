@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from workbench.machine_model import features as feature_columns
 from workbench.schedule.size_limits import NUMBER_LIMIT
+from workbench.search.history import log_speed
 from workbench.space.trace_alignment import unify
 
 if TYPE_CHECKING:
@@ -103,4 +104,4 @@ def _names_all(row: Mapping[str, int], variant: Variant) -> bool:
 
 
 def _speed(r: Record) -> float:
-    return math.log2(max(r.flops, 1) / (r.latency_ms * 1e6)) if r.ok and r.latency_ms else math.nan
+    return log_speed(r.flops, r.latency_ms if r.ok else None)

@@ -189,13 +189,9 @@ def _comparison(line: Comparison) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _held(wishes: TaskRequests, key: str, name: str) -> list[dict[str, Any]]:
+def _held(requests: TaskRequests, key: str, name: str) -> list[dict[str, Any]]:
     """Return what is pinned and forbidden, each with the arguments that release it."""
-    said: list[tuple[str, dict[str, Any]]]
-    said = [(f"{hole} = {value}", {"hole": hole}) for hole, value in wishes.pins.items()]
-    said += [(f"{h} ≠ {', '.join(map(str, sorted(vs)))}", {"hole": h}) for h, vs in wishes.forbids.items() if vs]
-    said += [(f"not sketch {v}", {"variant": v}) for v in sorted(wishes.variants)]
-    return [{"task": name, "text": text, "args": {"task": key, **args}} for text, args in said]
+    return [{"task": name, "text": text, "args": {"task": key, **args}} for text, args in requests.held()]
 
 
 def _values(tuning: TuningSession, snapshot: TuningSnapshot) -> dict[str, Any]:

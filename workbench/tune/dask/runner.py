@@ -12,6 +12,7 @@ trust, or with distributed's TLS. Results are plain values, and nothing that com
 from __future__ import annotations
 
 import contextlib
+import functools
 import queue
 import threading
 import time
@@ -249,13 +250,10 @@ class DaskRunner:
     def _measure(self, batch: Batch, cancelled: Callable[[], bool]) -> None:
         name = uuid.uuid4().hex
 
-        def send(piece: WorkItem) -> Any:
-            return self._send(piece, batch, name)
-
         dispatch = BatchDispatch(
             self._workers,
             batch,
-            send,
+            functools.partial(self._send, batch=batch, name=name),
             cancelled=cancelled,
             held=self._held.is_set,
             events=self._events,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from workbench import markup as m
@@ -45,11 +46,6 @@ def rows_of(rows: Sequence[TaskRow], failures: Mapping[str, Mapping[str, int]]) 
     """Return rows as `task_table` wants them."""
     parts = shares([(r.weight, r.latency_ms) for r in rows])
     return [
-        {
-            "id": r.id, "name": r.name, "weight": r.weight, "ms": r.latency_ms, "gflops": r.gflops, "trials": r.trials,
-            "share": share, "failed": r.failed,
-            "failures": dict(failures.get(r.key, {})), "state": r.state, "reason": r.reason,
-            "confidence": r.confidence, "sure": r.sure,
-        }
+        {**asdict(r), "ms": r.latency_ms, "share": share, "failures": dict(failures.get(r.key, {}))}
         for r, share in zip(rows, parts, strict=True)
-    ]  # fmt: skip
+    ]

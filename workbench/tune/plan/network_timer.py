@@ -15,9 +15,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import RunError, WorkbenchError
+from workbench.graph.passes import optimized
+from workbench.graph.tasks import partition
 from workbench.log.database import Database
+from workbench.network.compile import make_kernels, make_plan
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measurement import Measurement
+from workbench.runtime.workers.network_worker import measure_networks
 from workbench.tune.constants import NetworkRuns
 
 if TYPE_CHECKING:
@@ -91,8 +95,6 @@ class NetworkTimer:
         WorkbenchError
             What compiling raises, and ``run.network`` for everything else; the network is not measured again then.
         """
-        from workbench.runtime.workers.network_worker import measure_networks
-
         begin = time.perf_counter()
         try:
             with _told():
@@ -136,8 +138,6 @@ class NetworkTimer:
         WorkbenchError
             As `measure`; one of the candidates may be the reason, so the network may be measured all the same.
         """
-        from workbench.runtime.workers.network_worker import measure_networks
-
         begin = time.perf_counter()
         plans = []
         with _told():
@@ -160,10 +160,6 @@ class NetworkTimer:
         return self._untuned
 
     def _plan(self, database: Database) -> ExecutablePlan:
-        from workbench.graph.passes import optimized
-        from workbench.graph.tasks import partition
-        from workbench.network.compile import make_kernels, make_plan
-
         if not self._groups:
             self._graph = optimized(self._graph, ())
             self._groups = tuple(partition(self._graph))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkbenchError
+from workbench.runtime.results.measurement import Measurement
 from workbench.tune.plan.tune_context import GivenCandidate
 from workbench.tune.plan.user_code import guarded
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.log.lines import Comparison
     from workbench.log.record import Record
-    from workbench.runtime.results.measurement import Measurement
     from workbench.schedule import Schedule
     from workbench.search import Search
     from workbench.space.space import Space
@@ -23,12 +23,8 @@ if TYPE_CHECKING:
     from workbench.tune.state.run_state import RunState, TaskRequests
 
 
-@dataclass(frozen=True, slots=True)
-class _Cancelled:
-    """The measurement of a candidate that was proposed and never tried."""
-
-    status: str = "cancelled"
-    ms: float = float("inf")
+_UNTRIED = Measurement(status="cancelled")
+"""The measurement of a candidate that was proposed and never tried."""
 
 
 @dataclass(slots=True)
@@ -157,9 +153,9 @@ class TaskSearches:
 
     def take_back(self, index: int, candidates: Sequence[Any]) -> None:
         """Tell the search of those that it proposed and that were never tried."""
-        untried = [(c, _Cancelled()) for c in candidates if not isinstance(c, GivenCandidate)]
+        untried = [(c, _UNTRIED) for c in candidates if not isinstance(c, GivenCandidate)]
         if untried:
-            self.tell(index, untried)  # type: ignore[arg-type]
+            self.tell(index, untried)
 
     def compared(self, index: int, line: Comparison) -> None:
         """Hand the outcome of a comparison to the search, so that it does not build on what was measured by chance."""
@@ -183,7 +179,7 @@ class TaskSearches:
         dropped = [c for c in task_search.ahead if not requests.allow(c.variant, c.row)]
         task_search.ahead = [c for c in task_search.ahead if requests.allow(c.variant, c.row)]
         if dropped:
-            task_search.search.tell([(c, _Cancelled()) for c in dropped])
+            task_search.search.tell([(c, _UNTRIED) for c in dropped])
         try:
             task_search.search.restrict(*restriction(requests))
         except WorkbenchError:  # a log of another version, with another space

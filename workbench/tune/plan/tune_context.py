@@ -12,19 +12,31 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from workbench.arguments import is_a
+from workbench.cost_model import CostModel, make_model
 from workbench.errors import TemplateError, UsageError, WorkbenchError
+from workbench.graph.tasks import Task
+from workbench.ir.poly import evaluate
+from workbench.log.database import Database
+from workbench.log.reader import load_log
+from workbench.log.record import Record
+from workbench.log.replay import schedule_of
+from workbench.machine_model.machine_parameters import Machine
+from workbench.schedule import Schedule
+from workbench.search import SEARCHES, Search, SearchOptions, make_search
+from workbench.search.restriction import Restriction, restricted
+from workbench.search.seeds import adapt, features_of
+from workbench.search.transfer import facts
+from workbench.space.default_schedule import default_schedule
+from workbench.space.program_keys import program_key
+from workbench.space.space import Space, join_spaces, make_space, space_from_schedule
+from workbench.space.template import TEMPLATES, templates_for
 from workbench.tune.options import TuneOptions
 
 if TYPE_CHECKING:
-    from workbench.cost_model import CostModel
-    from workbench.graph.tasks import Task
-    from workbench.log.database import Database
-    from workbench.log.record import Record
-    from workbench.schedule import Schedule
-    from workbench.search import Search
     from workbench.search.seeds import Seed
-    from workbench.space.space import Space
     from workbench.target import Target
     from workbench.tune.state.run_state import TaskRequests
 
@@ -99,8 +111,6 @@ class TuneContext:
 
     def space(self, task: Task) -> Space:
         """Return the space of a task."""
-        from workbench.space.space import join_spaces, make_space, space_from_schedule
-
         schedule = self._drawn_up.get(task.key)
         if schedule is not None:
             return space_from_schedule(schedule)
@@ -112,9 +122,6 @@ class TuneContext:
 
     def _from_template(self, task: Task) -> list[Any]:
         """Return the space of the template that suits a task; none where the sketch rules have to stand in for it."""
-        from workbench.space.space import make_space
-        from workbench.space.template import TEMPLATES, templates_for
-
         wanted = self._options.template
         known = templates_for(task) if wanted is None else [TEMPLATES[wanted]]
         told = f"the template '{wanted}' does not fit this task" if wanted is not None else "no template fits this task"
@@ -139,21 +146,15 @@ class TuneContext:
 
     def check_requests(self, space: Space, requests: TaskRequests) -> None:
         """Raise ``steer.*`` when no candidate of the space meets what was pinned and forbidden."""
-        from workbench.search.restriction import Restriction, restricted
-
         restricted(space.variants, Restriction.of(requests.pins, requests.forbids, requests.variants))
 
     # ---- searches ----
 
     def search(self, task: Task, space: Space, seed: int) -> Search:
         """Return a new search over a space."""
-        from workbench.search import SearchOptions, make_search
-
         options = SearchOptions(epsilon=self._options.epsilon)
         model = self._shared_model()
         if self._seeds:
-            from workbench.search.transfer import facts
-
             with suppress(WorkbenchError):  # `seeds` says what is wrong with them
                 if known := facts(self._database().records(task.key), {task.key: space}):
                     model.warm_start(known)
@@ -163,17 +164,12 @@ class TuneContext:
         """Return the programs that the search of a task starts from."""
         if not self._seeds:
             return []
-        from workbench.search.seeds import adapt
-
         sources = [s for s in self._seeds if not isinstance(s, str | os.PathLike) and _is_of(s, task)]
         sources += [r for r in self._database().lookup(task, self._target).records if r not in sources]
         return [seed for source in sources for seed in adapt(source, task, space)]
 
     def _database(self) -> Database:
         if self._logs is None:
-            from workbench.log.database import Database
-            from workbench.log.record import Record
-
             self._logs = Database(s for s in self._seeds if isinstance(s, Record))
             paths = [s for s in self._seeds if isinstance(s, str | os.PathLike)]
             self._logs.update(Database.load(*paths))
@@ -185,10 +181,6 @@ class TuneContext:
 
     def predicted(self, task: Task, schedule: Schedule) -> float | None:
         """Return the model's score of a schedule that no search has proposed; None where the search asks no model."""
-        from workbench.machine_model.machine_parameters import Machine
-        from workbench.search import SEARCHES
-        from workbench.search.seeds import features_of
-
         if not SEARCHES[self._options.search].learns:
             return None
         x = features_of(schedule, Machine.of(self._target))
@@ -201,9 +193,6 @@ class TuneContext:
     def _shared_model(self) -> CostModel:
         with self._making:  # `prepare` asks for it in a thread of its own, while the first search may do so too
             if self._model is None:
-                from workbench.cost_model import make_model
-                from workbench.machine_model.machine_parameters import Machine
-
                 self._model = make_model(self._options.model, self._seed, Machine.of(self._target))
             return self._model
 
@@ -211,14 +200,10 @@ class TuneContext:
 
     def default(self, task: Task) -> Schedule:
         """Return the schedule that a task gets without tuning."""
-        from workbench.space.default_schedule import default_schedule
-
         return default_schedule(task, self._target)
 
     def schedule(self, task: Task, record: Record) -> Schedule:
         """Return the schedule of a trial."""
-        from workbench.log.replay import schedule_of
-
         return schedule_of(task, record)
 
     def given(
@@ -230,10 +215,6 @@ class TuneContext:
 
 def check_seeds(seeds: Any) -> tuple[Any, ...]:
     """Return what a search may start from as a tuple; `UsageError` for what is none."""
-    from workbench.log.reader import load_log
-    from workbench.log.record import Record
-    from workbench.schedule import Schedule
-
     if seeds is None:
         return ()
     single = isinstance(seeds, str | os.PathLike | Schedule | Record)
@@ -246,15 +227,11 @@ def check_seeds(seeds: Any) -> tuple[Any, ...]:
 
 
 def _is_of(source: Any, task: Task) -> bool:
-    from workbench.graph.tasks import Task
-
     key = getattr(source, "task_key", None)
     return bool((Task.of_schedule(source).key if key is None else key) == task.key)
 
 
 def _by_row(space: Space, variant: int, row: Mapping[str, int]) -> GivenCandidate:
-    import numpy as np
-
     variants = space.variants
     if not 0 <= variant < len(variants):
         hint = f"variants are numbered 0 to {len(variants) - 1}"
@@ -275,15 +252,10 @@ def _by_row(space: Space, variant: int, row: Mapping[str, int]) -> GivenCandidat
 
 
 def _holds(constraint: Any, row: Mapping[str, int]) -> bool:
-    from workbench.ir.poly import evaluate
-
     return bool(evaluate(constraint.expr, dict(row), {}) >= 0)
 
 
 def _by_trace(task: Task, trace: Sequence[Any]) -> GivenCandidate:
-    from workbench.schedule import Schedule
-    from workbench.space.program_keys import program_key
-
     try:
         schedule = Schedule.from_json(task, [dict(step) for step in trace])
     except WorkbenchError as error:

@@ -157,11 +157,8 @@ def explain(loop: TuningLoop, index: int) -> str:
     if known is not None and known.spearman is not None:
         lines.append(f"  model {known.model}: rank correlation {known.spearman:.2f} with what came after")
     requests = run_state.requests[task.key]
-    held = [f"{hole} = {value}" for hole, value in requests.pins.items()]
-    held += [f"{hole} ≠ {', '.join(map(str, sorted(values)))}" for hole, values in requests.forbids.items()]
-    held += [f"not sketch {v}" for v in sorted(requests.variants)]
-    if held:
-        lines.append(f"  held: {'; '.join(held)}")
+    if held := requests.held():
+        lines.append(f"  held: {'; '.join(words for words, _ in held)}")
     if requests.added:
         lines.append(f"  by hand, to be measured next: {len(requests.added)}")
     lines.append(f"  why it is where it is: {loop.scheduler.why(index)}")

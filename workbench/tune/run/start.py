@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from workbench.arguments import elements, is_a, known_options, whole
 from workbench.codegen.backend import require_runnable
+from workbench.cost_model import load
 from workbench.errors import UsageError
 from workbench.files import is_json_file
+from workbench.graph import Graph
+from workbench.graph.tasks import Task, extract_tasks
 from workbench.host import usable_threads
+from workbench.ir.func import Func
 from workbench.log.similar_tasks import differences
+from workbench.schedule import Schedule
+from workbench.space.sketch.tile_structure import Structure
+from workbench.space.template import TEMPLATES
+from workbench.target import Target
 from workbench.tune.constants import Budgets
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.measurer import LocalMeasurer, constants_of
@@ -21,11 +29,6 @@ from workbench.tune.plan.tune_context import TuneContext, check_seeds
 from workbench.tune.run.session import TuningSession
 
 if TYPE_CHECKING:
-    from workbench.graph import Graph
-    from workbench.graph.tasks import Task
-    from workbench.ir.func import Func
-    from workbench.schedule import Schedule
-    from workbench.target import Target
     from workbench.tune.plan.network_timer import NetworkTimer
 
 
@@ -140,8 +143,6 @@ def _options(
 
 def _network(what: Any, target: Target, options: TuneOptions) -> NetworkTimer | None:
     """Who measures the whole network: nobody where there is none, or where others measure."""
-    from workbench.graph import Graph
-
     if not isinstance(what, Graph) or options.runner is not None:
         return None
     from workbench.tune.plan.network_timer import NetworkTimer
@@ -159,16 +160,10 @@ def _check_runner(runner: Any, target: Target) -> None:
 def _check_names(options: TuneOptions, tasks: Sequence[Task]) -> None:
     """Raise for a saved model, a structure or a template that cannot be used, before anything is written."""
     if is_json_file(options.model):
-        from workbench.cost_model import load
-
         load(options.model)
     if options.structure is not None:
-        from workbench.space.sketch.tile_structure import Structure
-
         Structure.parse(options.structure)
     if options.template is not None:
-        from workbench.space.template import TEMPLATES
-
         named = TEMPLATES[options.template]
         fitting = [task for task in tasks if named.suits(task)]
         if tasks and not fitting:
@@ -178,8 +173,6 @@ def _check_names(options: TuneOptions, tasks: Sequence[Task]) -> None:
 
 
 def _target(what: Any, target: Target | str | None) -> Target:
-    from workbench.target import Target
-
     if isinstance(target, str):
         return Target(target)
     if target is not None:
@@ -190,11 +183,6 @@ def _target(what: Any, target: Target | str | None) -> Target:
 
 def _tasks(what: Any, target: Target) -> tuple[tuple[Task, ...], dict[str, Schedule], str]:
     """Return the tasks, the schedules with holes that replace the space of a task, and the model's name."""
-    from workbench.graph import Graph
-    from workbench.graph.tasks import Task, extract_tasks
-    from workbench.ir.func import Func
-    from workbench.schedule import Schedule
-
     if isinstance(what, Graph):
         return tuple(extract_tasks(what, target)), {}, what.name
     if isinstance(what, Func):

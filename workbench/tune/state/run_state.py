@@ -56,6 +56,12 @@ class TaskRequests:
         """Return what is left of them in another space: the schedules by hand."""
         return TaskRequests(added=[a for a in self.added if a.get("variant") is None], version=self.version + 1)
 
+    def held(self) -> list[tuple[str, dict[str, Any]]]:
+        """Return what is ruled out, each in words and with the arguments of the command that releases it."""
+        out: list[tuple[str, dict[str, Any]]] = [(f"{h} = {value}", {"hole": h}) for h, value in self.pins.items()]
+        out += [(f"{h} ≠ {', '.join(map(str, sorted(vs)))}", {"hole": h}) for h, vs in self.forbids.items() if vs]
+        return out + [(f"not sketch {v}", {"variant": v}) for v in sorted(self.variants)]
+
     def allow(self, variant: int, row: Mapping[str, int]) -> bool:
         """Whether a row may be tried."""
         if variant in self.variants:
