@@ -16,12 +16,14 @@ _HEAD = f"""# Features and cost models
 <!-- Made by `python -m workbench.cost_model.docs`; change the declarations, not this text. -->
 
 A cost model sees a candidate as one row of {len(COLUMNS)} numbers (float32), the same for every computation. This is
-version {VERSION} of the columns; a model's file says for which version it was trained.
+version {VERSION} of the columns. The file of a model says for which version it was trained.
 
-Counts and bytes are stored as log2(1 + x), so that differences are ratios; ratios and flags are stored as they are. The
-*main block* is the one that does the most work per point: the reduction, if there is one. Its *body* is the
-straight-line code inside the innermost serial loop, its *register tile* what stays in vector registers while the
-reduction runs. A *cycle* is one in which a core issues two vector multiply-adds. Loops that run once never matter.
+- Counts and bytes are stored as log2(1 + x), so that differences are ratios. Ratios and flags are stored as they are.
+- The *main block* does the most work per point: the reduction, if there is one.
+- Its *body* is the straight-line code inside the innermost serial loop.
+- Its *register tile* is what stays in vector registers while the reduction runs.
+- In a *cycle*, a core issues two vector multiply-adds.
+- Loops that run once never matter.
 
 ```python
 import numpy as np
@@ -37,34 +39,43 @@ registers = x[:, INDEX["main.registers"]]
 
 _MODELS = """## Cost models
 
-Scores are log2 of operations per cycle, as far as the model knows: higher is faster, and a difference of 1 is a factor
-of 2. `make_model(name)` makes one, `load(path)` reads one that `save` has written, `make_model(path)` makes one that
-starts from what that one has measured, on this machine or another. `contributions(x)` says what each column adds to a
-score (they and `bias` sum to it), and `HeldOut` how well predictions agreed with the measurements that followed. Seeds
-and candidates by hand do not count there. Nor do programs that another run has measured in the numbers of a session; in
-`HeldOut.of_records(log)` they do, because a log does not say which these are. A class of one's own becomes a model by
-`@cost_model("name")`.
+Scores are log2 of operations per cycle, as far as the model knows. Higher is faster, and a difference of 1 is a factor
+of 2.
 
-A file is JSON with a checksum, of at most 64 MiB. Nothing in it is executed, and the library of trees sees nothing of
-it but trees whose every number was looked at; what is wrong with a file is told as `cost_model.damaged`,
-`cost_model.version`, `cost_model.features` or `cost_model.kind`.
+- `make_model(name)` makes a model. `load(path)` reads a model that `save` has written. `make_model(path)` makes a model
+  that starts from the measurements of another model, of this machine or of another machine.
+- `contributions(x)` says what each column adds to a score. Together with `bias` they sum to it.
+- `HeldOut` says how well predictions agreed with the measurements that followed. Seeds and candidates by hand do not
+  count there. In the numbers of a session, programs that another run has measured do not count either. In
+  `HeldOut.of_records(log)` they count, because a log does not say which these are.
+- A class becomes a model by `@cost_model("name")`.
+
+A file is JSON with a checksum, of at most 64 MiB. Nothing in it is executed. The library of trees sees only trees whose
+every number was checked. What is wrong with a file is told as `cost_model.damaged`, `cost_model.version`,
+`cost_model.features` or `cost_model.kind`.
 """
 
 _CONSTANTS = """## Constants of the estimate
 
-A body takes what is longest of its loads and arithmetic (`ports`), its instructions (`issue`), its stores, its loop
-(`turn`) and the wait of sums for those before. Sums in registers wait for each other, but those of the next register
-tile go ahead as far as `window` reaches; sums in memory wait for their last update only (`forward`), so a sum outside
-of a long independent loop waits for nothing. A cache delivers what comes in order at its rate; a line at the end of a
-long step (down the columns of a matrix) costs `walk`, `far` or `memory` besides, and up to `crowded` where steps are a
-power of two and all lines fall into few sets. What the last cache holds is not fetched from memory again.
+A body takes the longest of five times: its loads and arithmetic (`ports`), its instructions (`issue`), its stores, its
+loop (`turn`), and the wait of sums for earlier sums.
 
-Fitted twice: for cores with two multiply-adds of 512 bits per tick, and for cores that execute such vectors in
-two halves (recognised by a first level of 32 KiB beside bfloat16 instructions). What a single store, turn, chain or
-walk costs was measured alone on the second kind only; on the first it is what is documented. What comes from the second
-and third level is scaled by their reading rates where these were measured on this machine (`measure_pace(target)` in
-`workbench.machine_model.machine_parameters` measures them once and keeps them); the model's version, which is in every
-record, ends with "fitted" or with the scales, and with "halves" on the second kind of core.
+- Sums in registers wait for each other. Those of the next register tile go ahead as far as `window` reaches.
+- Sums in memory wait for their last update only (`forward`). So a sum outside of a long independent loop waits for
+  nothing.
+- A cache delivers what comes in order at its rate. A line at the end of a long step (down the columns of a matrix)
+  costs `walk`, `far` or `memory` besides, and up to `crowded` where steps are a power of two and all lines fall into
+  few sets.
+- What the last cache holds is not fetched from memory again.
+
+The constants were fitted twice. The first kind of core issues two multiply-adds of 512 bits per tick. The second kind
+executes such vectors in two halves; it is recognised by a first level of 32 KiB beside bfloat16 instructions. The cost
+of a single store, turn, chain or walk was measured alone on the second kind only; on the first kind it is what is
+documented.
+
+Rates of the second and third level are scaled by their reading rates where these were measured on this machine
+(`measure_pace(target)` in `workbench.machine_model.machine_parameters` measures them once and keeps them). The model's
+version is in every record. It ends with "fitted" or with the scales, and with "halves" on the second kind of core.
 """
 
 
