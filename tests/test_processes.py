@@ -35,8 +35,9 @@ def decided(pytestconfig):
     return decide
 
 
-def test_all_default_tests_take_two_where_there_are_two_cores(decided):
-    assert decided() == ((2, USUAL) if usable_threads() > 1 else (None, ("no", True, None)))
+@pytest.mark.parametrize(("tier", "processes"), [(DEFAULT, 3), ("quick", 2), ("checks", 2)])
+def test_a_whole_tier_takes_several_where_there_are_two_cores(decided, tier, processes):
+    assert decided(markexpr=tier) == ((processes, USUAL) if usable_threads() > 1 else (None, ("no", True, None)))
 
 
 @pytest.mark.parametrize(
