@@ -370,8 +370,8 @@ def test_descent_reaches_a_local_optimum_and_starts_again(conv):
 def neighbours(search: Search, space, r) -> set[str]:
     """Keys of all rows that differ from a measured one in one group of holes."""
     variant = space.variants[r.variant]
-    near, _ = search.field.around(r.variant, search.field.wide(variant.sampler.find(r.row)[None])[0])
-    return {f"{int(k):016x}" for k in variant.keys(search.field.narrow(r.variant, near))}
+    near, _ = search.allowed.around(r.variant, search.allowed.wide(variant.sampler.find(r.row)[None])[0])
+    return {f"{int(k):016x}" for k in variant.keys(search.allowed.narrow(r.variant, near))}
 
 
 def test_the_evolutionary_search_polishes_more_when_it_stalls(conv):

@@ -13,7 +13,7 @@ from workbench.log.record import Record
 from workbench.log.similar_tasks import lookup
 
 if TYPE_CHECKING:
-    from workbench.log.similar_tasks import Lookup, Named
+    from workbench.log.similar_tasks import Lookup, NamedTask
     from workbench.target import Target
 
 
@@ -120,7 +120,7 @@ class Database:
         found = self.top(task_key, 1, target)
         return found[0] if found else None
 
-    def lookup(self, task: Named, target: Target | str | None = None, k: int = 4) -> Lookup:
+    def lookup(self, task: NamedTask, target: Target | str | None = None, k: int = 4) -> Lookup:
         """Return records that are of use for a task, best first, and a sentence that says where they come from.
 
         Of this task and target if there are any; else of this task on another machine; else of the task of the same

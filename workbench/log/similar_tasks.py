@@ -90,7 +90,7 @@ def _written_out(text: str) -> str:
     return " ".join(words)
 
 
-class Named(Protocol):
+class NamedTask(Protocol):
     """What a lookup needs to know of a task; `workbench.Task` has it."""
 
     @property
@@ -99,7 +99,7 @@ class Named(Protocol):
     def name(self) -> str: ...
 
 
-def lookup(database: Database, task: Named, target: str | None, k: int = 4) -> Lookup:
+def lookup(database: Database, task: NamedTask, target: str | None, k: int = 4) -> Lookup:
     """Find records for a task: exact ones, else those of another machine, else those of the nearest task."""
     exact = database.select(task.key, k, lambda r: target is None or r.target == target, target)
     if exact:
@@ -112,7 +112,7 @@ def lookup(database: Database, task: Named, target: str | None, k: int = 4) -> L
     return _similar(database, task, target, k)
 
 
-def _similar(database: Database, task: Named, target: str | None, k: int) -> Lookup:
+def _similar(database: Database, task: NamedTask, target: str | None, k: int) -> Lookup:
     wanted = shape_of(task.name)
     near: list[tuple[float, bool, str, str]] = []
     for key, name, targets in _tasks(database):

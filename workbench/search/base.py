@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from workbench.arguments import share
 from workbench.cost_model import CostModel, Quality, Scores
-from workbench.search.history import Best, History, log_speed
-from workbench.search.restore import held_out, rounds, told
+from workbench.search.history import History, MeasuredRow, log_speed
+from workbench.search.restore import held_out, restored_trials, rounds
 from workbench.search.restriction import Restriction, restricted
-from workbench.search.rows import Field, Rows, distinct
+from workbench.search.rows import AllowedVariants, Rows, distinct
 from workbench.space.program_keys import Keys
 from workbench.space.sampling import Picks
 
@@ -122,7 +122,7 @@ class Search:
         self.options = options or SearchOptions()
         self.epsilon = self.options.epsilon
         self.history = History()
-        self.field = Field(space.variants)
+        self.allowed = AllowedVariants(space.variants)
         self._task = task
         self._known: set[int] = set()
         self._pending: dict[str, NDArray[np.float32]] = {}
@@ -137,7 +137,7 @@ class Search:
         if n <= 0:
             return []
         out = self._keep(self._from_seeds(n))
-        if len(out) < n and self.field.live:
+        if len(out) < n and self.allowed.live:
             rng = np.random.default_rng([self.seed_number, len(self._known)])
             out += self._keep(self._propose(n - len(out), rng))
         return out
@@ -173,7 +173,7 @@ class Search:
         Records of other spaces, and schedules that are no rows, count as known programs; `seeds` makes more of them.
         """
         kept = [r for r in records if r.status != "cancelled"]
-        trials = told(kept, self.space, self.learns)
+        trials = restored_trials(kept, self.space, self.learns)
         # The key that a program has now may not be the one that another version gave it.
         self._known |= {number(r.key) for r in kept if r.key} | {t.known for t in trials}
         self._known.discard(0)
@@ -232,7 +232,7 @@ class Search:
             "steer.hole", "steer.value", "steer.variant" or "steer.empty" when nothing in the space meets it; the
             search then goes on as before.
         """
-        self.field = Field(restricted(self.space.variants, Restriction.of(pins, forbids, variants)))
+        self.allowed = AllowedVariants(restricted(self.space.variants, Restriction.of(pins, forbids, variants)))
         self._memory = {}
 
     @property
@@ -278,11 +278,11 @@ class Search:
 
         def work() -> Rows:
             rng = np.random.default_rng([self.seed_number, index, 1])
-            return self.field.rows(*self.field.draw(self.options.pool, rng), np.zeros(0, np.uint64))
+            return self.allowed.rows(*self.allowed.draw(self.options.pool, rng), np.zeros(0, np.uint64))
 
         return self.remembered("sample", index, work, 1)
 
-    def placed(self, most: int) -> list[tuple[Best, Picks]]:
+    def placed(self, most: int) -> list[tuple[MeasuredRow, Picks]]:
         """The fastest measured rows that are still allowed, with their padded picks."""
         out = []
         for best in self.history.ranked():
@@ -293,31 +293,31 @@ class Search:
                     break
         return out
 
-    def _place(self, best: Best) -> Picks | None:
-        variant = self.field.variants[best.variant]
+    def _place(self, best: MeasuredRow) -> Picks | None:
+        variant = self.allowed.variants[best.variant]
         found = None if variant is None else variant.sampler.find(best.row)
-        return None if found is None else self.field.wide(found[None])[0]
+        return None if found is None else self.allowed.wide(found[None])[0]
 
-    def neighbourhood(self, best: Best, picks: Picks) -> Rows:
+    def neighbourhood(self, best: MeasuredRow, picks: Picks) -> Rows:
         """All rows one step away from a measured one."""
 
         def work() -> Rows:
-            near, how = self.field.around(best.variant, picks)
+            near, how = self.allowed.around(best.variant, picks)
             owner, parent = np.full(len(near), best.variant), np.full(len(near), best.number, np.uint64)
-            return self.field.rows(owner, near, parent[:1], parent, how)
+            return self.allowed.rows(owner, near, parent[:1], parent, how)
 
         return self.remembered("near", best.number, work)
 
     def leftovers(self, n: int, taken: Iterable[Proposal], rng: np.random.Generator) -> list[Proposal]:
         """What is left of the space when the usual ways find nothing new, the model's favourites first."""
         known = np.concatenate([self.known_keys(), np.array([number(c.key) for c, _ in taken], np.uint64)])
-        owner, picks = self.field.every(2048, rng)
-        keys = self.field.keys(owner, picks)
+        owner, picks = self.allowed.every(2048, rng)
+        keys = self.allowed.keys(owner, picks)
         fresh = rng.permutation(distinct(keys, known))[: 16 * n]
         if not self.learns:
             rows = Rows.bare(owner[fresh[:n]], picks[fresh[:n]], keys[fresh[:n]])
             return [self.candidate(rows, i, "random", None) for i in range(len(rows))]
-        rows = self.field.rows(owner[fresh], picks[fresh], known)
+        rows = self.allowed.rows(owner[fresh], picks[fresh], known)
         score = self.score(rows)
         order = np.argsort(-score, kind="stable")[:n]
         return [self.candidate(rows, int(i), "sketch", float(score[i])) for i in order]
@@ -325,9 +325,9 @@ class Search:
     def candidate(self, rows: Rows, i: int, origin: str, score: float | None) -> Proposal:
         """Candidate of one of the rows."""
         k, parent, how = int(rows.owner[i]), int(rows.parent[i]), int(rows.how[i])
-        sampler = self.field.variant(k).sampler
-        origin = self.field.variant(k).origin if origin == "sketch" else origin
-        row = sampler.row(self.field.narrow(k, rows.picks[i][None])[0])
+        sampler = self.allowed.variant(k).sampler
+        origin = self.allowed.variant(k).origin if origin == "sketch" else origin
+        row = sampler.row(self.allowed.narrow(k, rows.picks[i][None])[0])
         changed = ", ".join(sampler.domain.groups[how].holes) if parent and how >= 0 else None
         key = text(int(rows.keys[i]))
         return Candidate(k, row, origin, score, key, text(parent) if parent else None, changed), rows.x[i]
@@ -372,7 +372,7 @@ class Search:
         """Whether a seed is a legal row of what may be proposed, or no row at all."""
         if seed.variant < 0:
             return True
-        variant = self.field.variants[seed.variant]
+        variant = self.allowed.variants[seed.variant]
         picks = None if variant is None else variant.sampler.find(seed.row)
         return variant is not None and picks is not None and bool(variant.sampler.mask(picks[None])[0])
 

@@ -42,7 +42,7 @@ def drift(search: Search, draws: int, rng: np.random.Generator) -> NDArray[np.fl
     Every second draw is a guess (Thompson's sampling), so a variant gets trials as often as it may be the best; the
     others are what is most likely.
     """
-    history, count = search.history, len(search.field.variants)
+    history, count = search.history, len(search.allowed.variants)
     unsure = doubt_of(history)
     mean, doubt = np.zeros(count), np.full(count, unsure)
     parts = {v: found for v, found in history.recent.items() if v >= 0}

@@ -20,7 +20,7 @@ def log_speed(flops: int, ms: float | None) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
+class MeasuredRow:
     """A measured row: its speed in log2 of operations per nanosecond, and where it is."""
 
     speed: float
@@ -37,7 +37,7 @@ class History:
     ----------
     count : int
         Trials, failed ones included.
-    best: list of Best
+    best: list of MeasuredRow
         The fastest rows, fastest first; equal speeds by key, so that their order does not depend on who told them.
     trials : dict of int to int
         Trials of each variant.
@@ -55,7 +55,7 @@ class History:
     RECENT: ClassVar[int] = 8
 
     count: int = 0
-    best: list[Best] = field(default_factory=list)
+    best: list[MeasuredRow] = field(default_factory=list)
     _speeds: list[float] = field(default_factory=list)
     trials: dict[int, int] = field(default_factory=dict)
     recent: dict[int, list[tuple[NDArray[np.float32], float]]] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class History:
         self.trials[variant] = self.trials.get(variant, 0) + 1
         self.recent[variant] = [*self.recent.get(variant, [])[1 - self.RECENT :], (x, speed)]
         if variant >= 0 and math.isfinite(speed):
-            bisect.insort(self.best, Best(speed, variant, row, number), key=lambda b: (-b.speed, b.number))
+            bisect.insort(self.best, MeasuredRow(speed, variant, row, number), key=lambda b: (-b.speed, b.number))
             del self.best[self.KEPT :]
 
     def round(self, predicted: Sequence[float], speeds: Sequence[float]) -> None:
@@ -77,7 +77,7 @@ class History:
         if any(map(math.isfinite, predicted)):  # one that proves nothing is not to push out one that does
             self._held_out.observe(predicted, speeds)
 
-    def ranked(self) -> list[Best]:
+    def ranked(self) -> list[MeasuredRow]:
         """The fastest rows; one that lost a comparison stands no better than directly behind the one that won it."""
         if not self.beaten:
             return self.best

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RestoredTrial:
     """One trial as a search was told about it.
 
     Attributes
@@ -48,7 +48,7 @@ class Told:
     alone: bool
 
 
-def told(records: Sequence[Record], space: Space, featured: bool) -> list[Told]:
+def restored_trials(records: Sequence[Record], space: Space, featured: bool) -> list[RestoredTrial]:
     """Trials of rows of a space, and of seeds that are none, in the order of the log.
 
     Parameters
@@ -83,12 +83,12 @@ def told(records: Sequence[Record], space: Space, featured: bool) -> list[Told]:
             keys[k] = int(program_key(s.func), 16)
             if featured:
                 x[k] = features_of(s, space.variants[0].machine)
-    return [_told(records[k], x[k], keys[k]) for k in sorted(keys)]
+    return [_restored(records[k], x[k], keys[k]) for k in sorted(keys)]
 
 
-def rounds(trials: Iterable[Told]) -> list[list[Told]]:
+def rounds(trials: Iterable[RestoredTrial]) -> list[list[RestoredTrial]]:
     """Trials as they were told together: of each round, those by hand one by one, then all others."""
-    out: dict[int, list[list[Told]]] = {}
+    out: dict[int, list[list[RestoredTrial]]] = {}
     for t in trials:
         *alone, others = out.setdefault(t.round, [[]])
         if t.alone:
@@ -107,7 +107,7 @@ def _inside(r: Record, space: Space) -> bool:
     return 0 <= r.variant < len(space.variants) and getattr(r, "space", space.id) == space.id
 
 
-def _told(r: Record, x: NDArray[np.float32], known: int) -> Told:
+def _restored(r: Record, x: NDArray[np.float32], known: int) -> RestoredTrial:
     origin = getattr(r, "origin", "")
     guess, ms = held_out(getattr(r, "predicted", None), origin), r.latency_ms if r.ok else None
-    return Told(r.variant, r.row, r.key, x, ms, guess, getattr(r, "round", 0), known, origin == "manual")
+    return RestoredTrial(r.variant, r.row, r.key, x, ms, guess, getattr(r, "round", 0), known, origin == "manual")

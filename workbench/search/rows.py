@@ -1,7 +1,7 @@
 """Rows of several variants at once: drawing, varying and evaluating them.
 
-A `Field` holds the variants that may be proposed; `Rows` are rows of any of them, as columns. Everything here is a
-function of its arguments: what it remembers it could work out again.
+`AllowedVariants` are the variants that may be proposed; `Rows` are rows of any of them, as columns. Everything here is
+a function of its arguments: what it remembers it could work out again.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Rows:
         return Rows(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Rows)))
 
 
-class Field:
+class AllowedVariants:
     """The variants that may be proposed.
 
     Parameters

@@ -13,14 +13,15 @@ from typing import Any
 
 from workbench.log.ledger.candidate import AGREES, SURE, Best, Sure
 from workbench.log.ledger.course import After, Step
-from workbench.log.ledger.network import Measured, NetworkLedger, alike
+from workbench.log.ledger.network import Measured, NetworkLedger, same_conditions
 from workbench.log.ledger.task import TaskLedger
 from workbench.log.lines import AnyLine, Comparison, NetworkTime
 from workbench.log.record import Record
 from workbench.log.weighted_latency import shares, total
 
 __all__ = [
-    "AGREES", "SURE", "After", "Best", "Ledger", "Measured", "NetworkLedger", "Step", "Sure", "TaskLedger", "alike",
+    "AGREES", "SURE", "After", "Best", "Ledger", "Measured", "NetworkLedger", "Step", "Sure", "TaskLedger",
+    "same_conditions",
 ]  # fmt: skip
 
 

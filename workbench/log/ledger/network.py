@@ -8,7 +8,7 @@ from workbench.log.lines import NetworkTime
 from workbench.log.record import Record
 
 
-def alike(line: Record | NetworkTime, target: str, caches: str) -> bool:
+def same_conditions(line: Record | NetworkTime, target: str, caches: str) -> bool:
     """Whether a line was measured for this target, and with this in the caches; older lines do not name the caches."""
     return line.target == target and line.caches in ("", caches)
 

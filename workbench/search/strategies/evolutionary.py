@@ -84,20 +84,20 @@ class EvolutionarySearch(Search):
         if not len(parents.keys):
             return None
         first = rng.choice(len(parents.keys), count, p=parents.weight)
-        mass = np.bincount(parents.owner[first], minlength=len(self.field.variants))
+        mass = np.bincount(parents.owner[first], minlength=len(self.allowed.variants))
         kept = np.argsort(-mass, kind="stable")[: self.BRED_VARIANTS]
         first = first[np.isin(parents.owner[first], kept)]
         second = self._mates(parents, first, rng)
         owner = parents.owner[first]
-        children, how = self.field.mutate(owner, parents.picks[first], rng)
-        mixed = self.field.cross(owner, parents.picks[first], parents.picks[second], rng)
+        children, how = self.allowed.mutate(owner, parents.picks[first], rng)
+        mixed = self.allowed.cross(owner, parents.picks[first], parents.picks[second], rng)
         crossed = rng.random(len(first)) < 0.4
         children[crossed], how[crossed] = mixed[crossed], CROSSED
-        again, group = self.field.mutate(owner, children, rng)
+        again, group = self.allowed.mutate(owner, children, rng)
         twice = (rng.random(len(first)) < 0.3) & (group >= 0)
         children[twice] = again[twice]
         how[twice] = CROSSED
-        return self.field.rows(owner, children, np.union1d(known, rows.keys), parents.keys[first], how)
+        return self.allowed.rows(owner, children, np.union1d(known, rows.keys), parents.keys[first], how)
 
     def _parents(self, rows: Rows, score: Scores) -> _Parents:
         """Half of the children come from what was measured to be fast, half from what the model believes to be."""

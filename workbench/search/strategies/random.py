@@ -25,7 +25,7 @@ class RandomSearch(Search):
         missing, attempts = n, 0
         while missing > 0 and attempts < 8 and share.sum() > 0:
             owner, picks = self._draw(2 * missing + 8, share, rng)
-            keys = self.field.keys(owner, picks)
+            keys = self.allowed.keys(owner, picks)
             fresh = distinct(keys, known)[:missing]
             rows.append(Rows.bare(owner[fresh], picks[fresh], keys[fresh]))
             known = np.concatenate([known, keys[fresh]])
@@ -37,9 +37,9 @@ class RandomSearch(Search):
     def _draw(self, n: int, share: NDArray[np.float64], rng: np.random.Generator) -> tuple[Ints, Picks]:
         """Draw rows of variants in proportion to how many legal rows they have."""
         counts = rng.multinomial(n, share)
-        drawn = [(v.index, v.sampler.draw(int(c), rng)) for v, c in zip(self.field.live, counts, strict=True) if c]
+        drawn = [(v.index, v.sampler.draw(int(c), rng)) for v, c in zip(self.allowed.live, counts, strict=True) if c]
         owner = np.concatenate([np.full(len(p), k) for k, p in drawn])
-        picks = np.concatenate([self.field.wide(p) for _, p in drawn])
+        picks = np.concatenate([self.allowed.wide(p) for _, p in drawn])
         mixed = rng.permutation(len(owner))
         return owner[mixed], picks[mixed]
 
@@ -48,7 +48,7 @@ class RandomSearch(Search):
 
         def work() -> NDArray[np.float64]:
             rng = np.random.default_rng(0)
-            legal = np.array([v.sampler.size * v.sampler.legal_share(self.PROBES, rng) for v in self.field.live])
+            legal = np.array([v.sampler.size * v.sampler.legal_share(self.PROBES, rng) for v in self.allowed.live])
             return legal / legal.sum() if legal.sum() else legal
 
         return self.remembered("shares", 0, work)

@@ -23,7 +23,7 @@ class TaskFault(TuneError):
 
 
 @contextmanager
-def fault_of(task: Task, part: str) -> Iterator[None]:
+def as_task_fault(task: Task, part: str) -> Iterator[None]:
     """Turn whatever is raised into the fault of a task."""
     try:
         yield
@@ -36,7 +36,7 @@ def fault_of(task: Task, part: str) -> Iterator[None]:
 
 
 @contextmanager
-def told_of(task: Task, part: str) -> Iterator[None]:
+def as_tune_error(task: Task, part: str) -> Iterator[None]:
     """Turn what is no `WorkbenchError` into one: the caller knows what to do with these."""
     try:
         yield
@@ -56,14 +56,14 @@ def _told(task: Task, part: str, error: Exception) -> tuple[str, list[str], str]
 
 
 _PARTS: dict[str, tuple[Callable[[Any, str], AbstractContextManager[None]], str]] = {
-    "space": (fault_of, "space"),
-    "remark": (fault_of, "space"),
-    "search": (fault_of, "search"),
-    "seeds": (told_of, "seeds"),
-    "given": (told_of, "candidate by hand"),
-    "default": (told_of, "default schedule"),
-    "schedule": (told_of, "schedule of a trial"),
-    "predicted": (told_of, "cost model"),
+    "space": (as_task_fault, "space"),
+    "remark": (as_task_fault, "space"),
+    "search": (as_task_fault, "search"),
+    "seeds": (as_tune_error, "seeds"),
+    "given": (as_tune_error, "candidate by hand"),
+    "default": (as_tune_error, "default schedule"),
+    "schedule": (as_tune_error, "schedule of a trial"),
+    "predicted": (as_tune_error, "cost model"),
 }
 """Methods of a context that a user's code may run in: what becomes of what it raises, and the name of the part."""
 
@@ -100,7 +100,7 @@ class _GuardedSearch:
         vars(self).update(_task=task, _inner=search)
 
     def __getattr__(self, name: str) -> Any:
-        with fault_of(self._task, "search"):
+        with as_task_fault(self._task, "search"):
             found = getattr(self._inner, name, _MISSING)
         if found is _MISSING:
             raise AttributeError(name)
@@ -108,11 +108,11 @@ class _GuardedSearch:
             return found
 
         def call(*args: Any) -> Any:
-            with (told_of if name == "restrict" else fault_of)(self._task, "search"):
+            with (as_tune_error if name == "restrict" else as_task_fault)(self._task, "search"):
                 return found(*args)
 
         return call
 
     def __setattr__(self, name: str, value: Any) -> None:
-        with fault_of(self._task, "search"):
+        with as_task_fault(self._task, "search"):
             setattr(self._inner, name, value)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import TuneError
-from workbench.log.ledger import alike
+from workbench.log.ledger import same_conditions
 from workbench.log.lines import INSIDE, Command, Comparison, NetworkTime, Round
 from workbench.log.record import COSTS_KEPT, Record, outcome
 from workbench.log.similar_tasks import differences
@@ -94,7 +94,7 @@ class Stamp:
 
     def own(self, line: Record | NetworkTime) -> bool:
         """Whether a trial, or the network, was measured under the same conditions."""
-        return alike(line, self.target, self.caches)
+        return same_conditions(line, self.target, self.caches)
 
     def unlike(self, record: Record) -> str:
         """Say how a trial was measured that is not one of these."""
