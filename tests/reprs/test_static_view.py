@@ -140,7 +140,14 @@ def test_variants_say_where_they_come_from():
         step(7, parent=1, by="tuner", trial=12, text="j_0 = 16"),
     ]  # fmt: skip
     cleaned = seen(static_html({"history": history(rows, 7)}, "variants"))
-    for text in ("first idea", "★", "trial 12", "≈ 500 µs" if "µs" in cleaned.text else "≈ 0.500", "j_0 = 16", "now"):
+    for text in (
+        "first idea",
+        "★",
+        "trial 12",
+        "≈ 500 µs" if "µs" in cleaned.text else "≈ 0.500",
+        "j_0 = 16",
+        "on show",
+    ):
         assert text in cleaned.text.replace("\u202f", " "), cleaned.text
     assert cleaned.text.index("v7") < cleaned.text.index("j_0 = 16") < cleaned.text.index("trial 12")
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from workbench.errors import UsageError
+
+LAST_PORT = 65535
+"""The largest number that a TCP port can have."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -59,42 +63,24 @@ def target(command: Parser) -> None:
     )
 
 
-def positive(text: str) -> int:
-    """Return a whole number of at least 1."""
-    try:
-        value = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number") from None
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is less than 1")
-    return value
+def _number(
+    kind: Callable[[str], float], noun: str, fits: Callable[[float], bool], fault: str
+) -> Callable[[str], float]:
+    """Return the type of an argument that is a number."""
+
+    def read(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"'{text}' is not a {noun}") from None
+        if not fits(value):
+            raise argparse.ArgumentTypeError(f"{text} {fault}")
+        return value
+
+    return read
 
 
-def port(text: str) -> int:
-    """Return a number that a TCP port can have."""
-    value = positive(text)
-    if value > 65535:
-        raise argparse.ArgumentTypeError(f"{value} is no port; the last one is 65535")
-    return value
-
-
-def positive_number(text: str) -> float:
-    """Return a number above 0."""
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number") from None
-    if not 0.0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return value
-
-
-def share(text: str) -> float:
-    """Return a number from 0 to 1."""
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number") from None
-    if not 0.0 <= value <= 1.0:
-        raise argparse.ArgumentTypeError(f"{text} is not from 0 to 1")
-    return value
+positive = _number(int, "whole number", lambda n: n >= 1, "is less than 1")
+port = _number(int, "whole number", lambda n: 1 <= n <= LAST_PORT, f"is no port; they go from 1 to {LAST_PORT}")
+positive_number = _number(float, "number", lambda x: 0.0 < x < float("inf"), "is not above 0")
+share = _number(float, "number", lambda x: 0.0 <= x <= 1.0, "is not from 0 to 1")

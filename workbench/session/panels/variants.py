@@ -20,6 +20,7 @@ from workbench.session.schedule_view import edit_step as changing
 from workbench.session.schedule_view.current_schedule import measure_new
 from workbench.session.state.trial_origin import DEFAULT
 from workbench.session.state.variant_tree import ROOT
+from workbench.session.variants.table import CALM, variant_table
 from workbench.session.variants.transfer import carry
 from workbench.space.default_schedule import default_schedule
 
@@ -168,68 +169,15 @@ def change(host: Host, step: int, args: object, node: int | None = None) -> None
 
 # ----- without a front end
 
-_VARIANTS = (
-    m.Column("", number=True),
-    m.Column("from", number=True),
-    m.Column("", code=True),
-    m.Column("Latency", number=True),
-    m.Column(""),
-    m.Column("GFLOP/s", number=True),
-    m.Column(""),
-)
-
 PAD, STEP_X, STEP_Y = 16.0, 112.0, 74.0
 """Margin of the drawing, and distances of its columns and rows, in pixels."""
-
-CALM = ("", "ok", "queued", "measuring")
-"""States of a measurement that are no failure."""
 
 
 @declare.static("history")
 def _variants_html(history: Mapping[str, Any], limit: int) -> m.Html:
-    rows, at = history["rows"], history["at"]
-    if not rows:
+    if not history["rows"]:
         return m.Html("")
-    place = next((k for k, row in enumerate(rows) if row["id"] == at), 0)
-    start = max(0, min(place - limit // 2, len(rows) - limit))  # the current one is always among those shown
-    slowest = max((r["ms"] for r in rows if r["ms"] is not None and not r.get("doubt")), default=0.0)
-    shown = [_variant_row(r, at, slowest) for r in rows[start : start + limit]]
-    before = m.line(m.faint(f"… {m.plural(start, 'earlier variant')}")) if start else ""
-    return m.join(m.section("Variants"), before, m.table(_VARIANTS, m.cut(shown, limit, "variants", len(rows) - start)))
-
-
-def _variant_row(row: Mapping[str, Any], at: int, slowest: float) -> list[object]:
-    text = m.text(row["text"], 90)
-    if row["undone"]:
-        text = m.faint(text)
-    notes: list[m.Html] = []
-    if row.get("name"):
-        notes.append(m.text(row["name"], 60))
-    if row.get("star"):
-        notes.append(m.Html("★"))
-    if row["id"] == at:
-        notes.append(m.chip("now"))
-    if row["undone"]:
-        notes.append(m.chip("undone"))
-    if row["by"] == "tuner":
-        notes.append(m.chip("tuner" if row.get("trial") is None else f"trial {row['trial']}"))
-    if row["holes"]:
-        notes.append(m.chip(m.plural(row["holes"], "open number")))
-    if row["status"] in ("queued", "measuring"):
-        notes.append(m.chip(row["status"]))
-    elif row["status"] not in ("", "ok"):
-        last = m.last_line(row["error"])
-        notes.append(m.bad(row["status"].replace("_", " ") + (f": {last}" if last else ""), 90))
-    if row.get("doubt"):
-        notes.append(m.bad(row["doubt"]["text"], 90))
-    ms, parent = None if row.get("doubt") else row["ms"], row.get("parent")
-    guess = f"≈ {m.milliseconds(row['est'])}" if row.get("est") is not None else ""
-    return [
-        f"v{row['id']}", "" if parent is None else f"v{parent}", text,
-        m.row_time(row) or (m.faint(guess) if guess else ""),
-        m.bar(ms / slowest if ms is not None and slowest else None), m.digits(row["gflops"]) if row["gflops"] else "",
-        m.Html(" ".join(notes)),
-    ]  # fmt: skip
+    return m.join(m.section("Variants"), variant_table(history["rows"], history["at"], limit))
 
 
 @declare.table("variants")

@@ -17,9 +17,62 @@ if TYPE_CHECKING:
     import pandas
 
 _COLUMNS = (
-    m.Column(""), m.Column("Variant"), m.Column("From"), m.Column("Step", code=True), m.Column("Latency", number=True),
-    m.Column("±", number=True), m.Column("Estimate", number=True), m.Column("GFLOP/s", number=True), m.Column(""),
+    m.Column("Variant"), m.Column("From"), m.Column("Step", code=True), m.Column("Latency", number=True),
+    m.Column("±", number=True), m.Column(""), m.Column("GFLOP/s", number=True), m.Column(""),
 )  # fmt: skip
+
+CALM = ("", "ok", "queued", "measuring")
+"""States of a measurement that are no failure."""
+
+
+def variant_table(rows: Sequence[Mapping[str, Any]], at: int, limit: int) -> m.Html:
+    """Return a table of variants, given as rows of the slice `history`; of many those around the one on show.
+
+    Parameters
+    ----------
+    at : int
+        The one on show.
+    limit : int
+        Rows at most.
+    """
+    place = next((k for k, row in enumerate(rows) if row["id"] == at), 0)
+    start = max(0, min(place - limit // 2, len(rows) - limit))  # the current one is always among those shown
+    slowest = max((r["ms"] for r in rows if r["ms"] is not None and not r.get("doubt")), default=0.0)
+    cells = [_cells(row, at, slowest) for row in rows[start : start + limit]]
+    before = m.line(m.faint(f"… {m.plural(start, 'earlier variant')}")) if start else ""
+    return m.join(before, m.table(_COLUMNS, m.cut(cells, limit, "variants", len(rows) - start)))
+
+
+def _cells(row: Mapping[str, Any], at: int, slowest: float) -> list[object]:
+    doubt, parent, text = row.get("doubt"), row.get("parent"), m.text(row["text"], 90)
+    ms = None if doubt else row["ms"]
+    spread = ms * row["spread"] / 2 if ms is not None and row.get("spread") is not None else None
+    guess = f"≈ {m.milliseconds(row['est'])}" if row.get("est") is not None else ""
+    return [
+        m.text(" ".join(filter(None, (f"v{row['id']}", row.get("name"), row.get("star") and "★"))), 60),
+        "" if parent is None else f"v{parent}", m.faint(text) if row["undone"] else text,
+        m.row_time(row) or (m.faint(guess) if guess else ""),
+        m.milliseconds(spread) if spread is not None else ONCE if ms is not None else "",
+        m.bar(ms / slowest if ms is not None and slowest else None), m.digits(row["gflops"]) if row["gflops"] else "",
+        m.Html(" ".join(_notes(row, at))),
+    ]  # fmt: skip
+
+
+def _notes(row: Mapping[str, Any], at: int) -> Iterator[m.Html]:
+    """Yield what is to be said of a variant beside its numbers."""
+    trial = "" if row.get("trial") is None else f"trial {row['trial']}"
+    words = (
+        "on show" if row["id"] == at else "", "undone" if row["undone"] else "",
+        trial or ("tuner" if row["by"] == "tuner" else ""),
+        m.plural(row["holes"], "open number") if row["holes"] else "",
+        row["status"] if row["status"] in ("queued", "measuring") else "",
+    )  # fmt: skip
+    yield from map(m.chip, filter(None, words))
+    if row["status"] not in CALM:
+        last = m.last_line(row["error"])
+        yield m.bad(row["status"].replace("_", " ") + (f": {last}" if last else ""), 90)
+    if row.get("doubt"):
+        yield m.bad(row["doubt"]["text"], 90)
 
 
 class Variants(Mapping[int, Schedule]):
@@ -70,25 +123,7 @@ class Variants(Mapping[int, Schedule]):
         return f"{mark} v{row['id']:<4} {origin:<10} {ms:<16} {row['name'] or row['text']}{doubt}".rstrip()
 
     def _repr_html_(self) -> str:
-        return str(m.table(_COLUMNS, [self._cells(row) for row in self._rows]))
-
-    def _cells(self, row: Mapping[str, Any]) -> list[object]:
-        notes = [m.chip("on show")] if row["id"] == self.at else []
-        notes += [m.chip(f"trial {row['trial']}")] if row["trial"] is not None else []
-        notes += [m.chip(m.plural(row["holes"], "open number"))] if row["holes"] else []
-        if row["status"] not in ("", "ok", "queued", "measuring"):
-            notes.append(m.bad(row["status"].replace("_", " "), 90))
-        if row["doubt"]:
-            notes.append(m.bad(row["doubt"]["text"], 90))
-        spread = row["ms"] * row["spread"] / 2 if row["ms"] is not None and row["spread"] is not None else None
-        once = ONCE if row["ms"] is not None and not row["doubt"] else ""
-        return [
-            "★" if row["star"] else "", m.text(f"v{row['id']} {row['name']}".rstrip(), 60),
-            "" if row["parent"] is None else f"v{row['parent']}", m.text(row["text"], 90),
-            m.row_time(row), m.milliseconds(spread) if spread is not None else once,
-            f"≈ {m.milliseconds(row['est'])}" if row["est"] is not None else "",
-            m.digits(row["gflops"]) if row["gflops"] else "", m.Html(" ".join(notes)),
-        ]  # fmt: skip
+        return str(variant_table(self._rows, self.at, len(self._rows)))
 
 
 def variants(state: SessionState) -> Variants:
