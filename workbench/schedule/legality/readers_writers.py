@@ -20,14 +20,16 @@ def is_unit(func: Func, dim: Dim) -> bool:
     return equal(dim, 1, func.relations)
 
 
-def reduction_loops(block: Block) -> set[str]:
+@remembered(1024)
+def reduction_loops(block: Block) -> frozenset[str]:
     """Loops that drive a reduction axis of the block."""
-    return block.driving("R")
+    return frozenset(block.driving("R"))
 
 
-def spatial_loops(block: Block) -> set[str]:
+@remembered(1024)
+def spatial_loops(block: Block) -> frozenset[str]:
     """Loops that drive a spatial axis of the block."""
-    return block.driving("S")
+    return frozenset(block.driving("S"))
 
 
 @remembered(1024)
