@@ -150,3 +150,26 @@ def test_a_hint_is_looked_for_when_it_is_read(monkeypatch: pytest.MonkeyPatch) -
     assert not asked
     assert all(m.hint.endswith("; so it is") and m.hint == m.to_json()["hint"] for m in moves)
     assert len(asked) == len(moves), "each once"
+
+
+@pytest.mark.parametrize("subject", ["conv", "digits", "stages"])
+def test_marks_that_plainly_hold_are_marks_that_hold(subject: str) -> None:
+    """Any loops marked by force: what is seen at a glance of a nest is what the checks of its loops one by one say."""
+    said = {True: 0, False: 0}
+    for seed in range(6):
+        schedule, dice = SUBJECTS[subject](), random.Random(seed)
+        for _ in range(STEPS // 2):
+            legal = [m for m in schedule.moves(dice.choice(schedule.loops).name) if m.legal]
+            schedule.apply(dice.choice([m for m in legal if m.primitive in ("split", "reorder", "fuse")] or legal).step)
+        for lp, path in loops(schedule.func.body):
+            func = schedule.func
+            for name, kind in [(up.name, "parallel") for up in path] + [
+                (lp.name, dice.choice(["parallel", "vectorize"]))
+            ]:
+                func = mark(func, name, kind)
+            nest = next(s for s in func.body if s.name == (path[0] if path else lp).name)
+            plainly = loop_kinds._plainly_marked(nest)
+            said[plainly] += 1
+            if plainly:
+                loop_kinds._check_marked(func, nest, "step")
+    assert min(said.values()) > 0

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 
+from workbench.ir.affine import Affine, digit_extent
 from workbench.ir.func import Func
-from workbench.ir.stmt import Block, For, as_marked, blocks
+from workbench.ir.poly import Dim
+from workbench.ir.stmt import Block, For, Stmt, as_marked, blocks, parallel_chain, written
 from workbench.memoize import remembered
 from workbench.schedule.legality.independence import check_independent
 from workbench.schedule.legality.loop_kind_hints import for_innermost, for_parallel, for_sum
@@ -78,7 +80,13 @@ def check_vector(func: Func, loop: str) -> None:
 
 def check_marks(func: Func, step: str) -> None:
     """After a step: loops marked earlier must still be allowed to have their kind; code "loop.mark" when not."""
-    for lp, path in Outline.of(func.body).marked:
+    for nest in func.body if Outline.of(func.body).marked else ():
+        if Outline.of_nest(nest).marked and not _plainly_marked(nest):
+            _check_marked(func, nest, step)
+
+
+def _check_marked(func: Func, nest: Stmt, step: str) -> None:
+    for lp, path in Outline.of_nest(nest).marked:
         try:
             if lp.kind == "parallel":
                 _check_parallel(func, lp, path)
@@ -99,3 +107,48 @@ def check_marks(func: Func, step: str) -> None:
 def _check_still_vector(func: Func, lp: For) -> None:
     """A question about the loop and what is in it alone."""
     check_vector(func, lp.name)
+
+
+@remembered(1024)
+def _plainly_marked(nest: Stmt) -> bool:
+    """Whether the marked loops of a nest may have their kinds whatever else there is, as is soon seen of most; no says
+    nothing.
+    """
+    outline, chain = Outline.of_nest(nest), parallel_chain(nest)
+    parallel = [lp for lp, _ in outline.marked if lp.kind == "parallel"]
+    vectors = [lp for lp, _ in outline.marked if lp.kind == "vectorize"]
+    if len(parallel) > len(chain) or not all(len(lp.body) == 1 and isinstance(lp.body[0], Block) for lp in vectors):
+        return False
+    return all(_plainly_apart(block, path) for block, path in blocks((nest,)))
+
+
+def _plainly_apart(block: Block, path: Sequence[For]) -> bool:
+    """Whether each marked loop around a block moves what it writes, in steps that nothing else reaches."""
+    extents = {lp.name: lp.extent for lp in path}
+    todo = {lp.name for lp in path if lp.kind in ("parallel", "vectorize") and lp.extent != 1}
+    if todo & reduction_loops(block):
+        return False
+    apart: set[str] = set()
+    for form in written(block):
+        here = [d for d, _ in form.terms if d.var in todo]
+        if not all(d.plain for d in here):
+            return False
+        if here and _in_order(form, extents):
+            apart.update(d.var for d in here)
+    return todo == apart
+
+
+def _in_order(form: Affine, extents: Mapping[str, Dim]) -> bool:
+    """Whether every step of a form, all of them numbers, outreaches the smaller ones together."""
+    steps = []
+    for digit, c in form.terms:
+        if digit.var in extents and (size := digit_extent(digit, extents)) != 1:
+            if not (isinstance(c, int) and isinstance(size, int)):
+                return False
+            steps.append((abs(c), size))
+    reach = 1
+    for c, size in sorted(steps):
+        if c < reach:
+            return False
+        reach += c * (size - 1)
+    return True
