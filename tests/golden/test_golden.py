@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from workbench import workloads
-from workbench.ir.text.diff import diff_text
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
 from workbench.schedule import Hole, Schedule
@@ -80,10 +79,3 @@ def test_schedule(name):
     s = SCHEDULED[name]()
     compare(name, to_text(s.func))
     assert parse(to_text(s.func)) == s.func
-
-
-def test_difference():
-    s = Schedule(workloads.matmul(16, 16, 16))
-    before = s.func
-    s.split("j", [None, 4])
-    compare("difference", diff_text(before, s.func))

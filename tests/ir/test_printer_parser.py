@@ -26,7 +26,6 @@ from workbench.ir.func import Align, Buffer, Constraint, Func, HoleInfo, LayoutS
 from workbench.ir.poly import Relation, hole
 from workbench.ir.size_limits import EXTENT_LIMIT
 from workbench.ir.stmt import Block, For, Iter, LoopKind
-from workbench.ir.text.diff import diff, diff_text
 from workbench.ir.text.parser import parse, read
 from workbench.ir.text.printer import to_text
 from workbench.ir.winograd_weights import WinogradStep
@@ -250,12 +249,3 @@ def test_a_mistake_is_shown_where_it_is(old, new, code, line, says):
 def test_a_text_that_ends_early_is_an_error(cut):
     with pytest.raises(ParseError):
         parse(GOOD[:cut])
-
-
-def test_diff_shows_changed_lines():
-    before = workloads.matmul(4, 4, 4)
-    after = parse(GOOD.replace("for j in 4", "vectorize j in 4"))
-    changed = [str(line).split() for line in diff(before, after) if line.mark != " "]
-    assert changed == [["-", "for", "j", "in", "4:"], ["+", "vectorize", "j", "in", "4:"]]
-    assert len(diff(before, after, context=1)) == 4
-    assert diff_text(before, before) == "".join(f"  {line}\n" for line in GOOD.splitlines())

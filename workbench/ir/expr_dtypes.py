@@ -47,6 +47,3 @@ def neutral(op: str, dtype: str) -> Const:
         return Const(-math.inf if op == "max" else math.inf, dtype)
     info = np.iinfo(dtype)
     return Const(int(info.min if op == "max" else info.max), dtype)
-
-
-__all__ = ["dtype_of", "neutral", "zero"]

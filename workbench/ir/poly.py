@@ -12,7 +12,7 @@ treats ``None`` as "no".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -53,8 +53,7 @@ class Poly:
     __rmul__ = __mul__
 
     def __str__(self) -> str:
-        first, *rest = (_mono_text(m, c) for m, c in self.terms)
-        return first + "".join(f" - {t[1:]}" if t.startswith("-") else f" + {t}" for t in rest)
+        return sum_text((c < 0, mono_text(m, abs(c))) for m, c in self.terms)
 
     __repr__ = __str__
 
@@ -144,7 +143,7 @@ def normal(dim: Dim, relations: Sequence[Relation]) -> Dim:
                 changed = True
                 kept: Dim = _make({m: c for m, c in dim.terms if (m, c) not in hit})
                 for m, c in hit:
-                    kept = kept + _make({_mono_div(m, rel.lhs): c * rel.rhs})
+                    kept = kept + (_divide_term(m, c * rel.rhs, _lead(rel), 1) or 0)
                 dim = kept
     return dim
 
@@ -213,6 +212,18 @@ def product(dims: Iterable[Dim]) -> Dim:
     return out
 
 
+def sum_text(parts: Iterable[tuple[bool, str]]) -> str:
+    """Text of a sum, from its summands: whether each is negative, and its text without the sign."""
+    text = "".join(f" - {part}" if negative else f" + {part}" for negative, part in parts)
+    return text[3:] if text.startswith(" + ") else f"-{text[3:]}"
+
+
+def mono_text(mono: Mono, c: int, hole: Callable[[str], str] = str) -> str:
+    """Text of a product of holes and a number that is not negative; `hole` writes a hole's name."""
+    factors = [hole(h) if e == 1 else f"{hole(h)}**{e}" for h, e in mono]
+    return "*".join(factors if mono and c == 1 else [str(c), *factors])
+
+
 def _terms(dim: Dim) -> tuple[tuple[Mono, int], ...]:
     if isinstance(dim, Poly):
         return dim.terms
@@ -237,18 +248,9 @@ def _mono_mul(a: Mono, b: Mono) -> Mono:
     return tuple(sorted(acc.items()))
 
 
-def _mono_div(mono: Mono, lead: Iterable[str]) -> Mono:
-    acc = dict(mono)
-    for h in lead:
-        acc[h] -= 1
-    return tuple(sorted((h, e) for h, e in acc.items() if e))
-
-
-def _mono_text(mono: Mono, c: int) -> str:
-    factors = [h if e == 1 else f"{h}**{e}" for h, e in mono]
-    if not mono or abs(c) != 1:
-        return "*".join([str(c), *factors])
-    return ("-" if c < 0 else "") + "*".join(factors)
+def _lead(rel: Relation) -> Mono:
+    """The product that a relation stands for."""
+    return tuple(sorted((h, 1) for h in rel.lhs))
 
 
 def _nonneg_at_least_one(dim: Dim) -> bool:
@@ -258,8 +260,7 @@ def _nonneg_at_least_one(dim: Dim) -> bool:
 
 def _unfold(dim: Dim, rel: Relation, mono: Mono, c: int) -> Dim:
     times = max(1, c // rel.rhs)  # once even below E: E - 1 is most of what is asked
-    lead: Mono = tuple(sorted((h, 1) for h in rel.lhs))
-    return dim - _make({mono: times * rel.rhs}) + _make({_mono_mul(mono, lead): times})
+    return dim - _make({mono: times * rel.rhs}) + _make({_mono_mul(mono, _lead(rel)): times})
 
 
 def _divide_term(mono: Mono, c: int, dm: Mono, dc: int) -> Dim | None:
@@ -276,5 +277,4 @@ def _divide_term(mono: Mono, c: int, dm: Mono, dc: int) -> Dim | None:
 def _divide_unfolded(mono: Mono, c: int, dm: Mono, dc: int, rel: Relation) -> Dim | None:
     if c % rel.rhs:
         return None
-    lead: Mono = tuple(sorted((h, 1) for h in rel.lhs))
-    return _divide_term(_mono_mul(mono, lead), c // rel.rhs, dm, dc)
+    return _divide_term(_mono_mul(mono, _lead(rel)), c // rel.rhs, dm, dc)

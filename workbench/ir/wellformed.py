@@ -293,6 +293,3 @@ def _reduction_form(b: Block) -> None:
     reduced = {it.name for it in b.iters if it.kind == "R"}
     if reduced & {v for x in b.index for v in x.vars}:
         raise fail("reduction", f"Block {b.name!r} writes to an index that moves with a reduction axis.", (b.name,))
-
-
-__all__ = ["check", "fail"]

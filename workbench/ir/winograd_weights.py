@@ -49,6 +49,3 @@ class WinogradStep:
         rows = np.tensordot(g, array.astype(np.float64), axes=(1, 0))
         both = np.tensordot(g, rows, axes=(1, 1))
         return np.ascontiguousarray(np.swapaxes(both, 0, 1).astype(array.dtype))
-
-
-__all__ = ["KERNEL_MATRIX", "WinogradStep"]

@@ -187,8 +187,3 @@ class Domain:
             rest = rest // len(self.groups[g])
         rows = self.rows(picks)
         return rows[self.mask(rows)]
-
-
-def domain(func: Func) -> Domain:
-    """Domain of the holes of `func` (see `Domain`)."""
-    return Domain.of(func)

@@ -31,9 +31,9 @@ class Move:
         Loops, blocks and buffers that the reason is about.
     step : Primitive
         Apply it with ``schedule.apply(move.step)``.
-    evidence : Witness, Search or None
+    evidence : Witness, Deferred or None
         Two iterations that conflict, where that is the reason, or how to find them; `witness` does.
-    advice : str or Advice
+    advice : str or Deferred
         What to do about it, or how to find that out; `hint` does.
     """
 

@@ -1,9 +1,8 @@
-"""How a schedule primitive is declared: once, as a frozen dataclass whose annotated fields say everything.
+"""How a schedule primitive is declared: once, as a class whose annotated fields say everything.
 
 ::
 
     @primitive("unroll", category="annotation", codes={"unroll.limit": "..."})
-    @dataclass(frozen=True, slots=True)
     class Unroll(Primitive):
         \"\"\"Say what it does.\"\"\"
         loop: Annotated[str, LoopRef("loop to unroll")]
@@ -24,7 +23,7 @@ import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast, dataclass_transform
 
 from workbench import forms
 from workbench.arguments import shown
@@ -238,10 +237,11 @@ class Registry(Declarations[type[Primitive]]):
 registry = Registry()
 
 
+@dataclass_transform(frozen_default=True)
 def primitive(
     name: str, *, category: Category, codes: Mapping[str, str], returns: Returns = "nothing"
 ) -> Callable[[P], P]:
-    """Declare a primitive: put it over a frozen slotted dataclass derived from `Primitive`.
+    """Declare a primitive: put it over a class derived from `Primitive`, which becomes a frozen slotted dataclass.
 
     Parameters
     ----------
@@ -256,6 +256,8 @@ def primitive(
     """
 
     def declare(cls: P) -> P:
+        if "__dataclass_fields__" not in vars(cls):
+            cls = cast("P", dataclass(frozen=True, slots=True)(cls))
         cls.category, cls.codes, cls.returns = category, MappingProxyType(dict(codes)), returns
         cls.declare(name)
         registry.add(cls)

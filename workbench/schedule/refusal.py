@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, Literal, NoReturn, TypeAlias, TypeVar
 
 from workbench.errors import ScheduleError
@@ -82,54 +83,30 @@ def _at(point: Point) -> str:
     return f"({', '.join(f'{n} = {v}' for n, v in point)})"
 
 
-class _Deferred(Generic[T]):
+class Deferred(Generic[T]):
     """Something that is worked out once, when somebody asks: most refusals are never looked at that closely."""
 
-    __slots__ = ("_made", "_work_out")
-
     def __init__(self, work_out: Callable[[], T]) -> None:
-        self._work_out: Callable[[], T] | None = work_out
-        self._made: list[T] = []
+        self._work_out = work_out
 
-    def _get(self) -> T:
-        work_out = self._work_out
-        if work_out is not None:  # two threads may both do it, with the same result
-            self._made = [work_out()]
-            self._work_out = None
-        return self._made[0]
+    @cached_property
+    def value(self) -> T:
+        """What came out."""
+        return self._work_out()
 
-
-class Search(_Deferred["Witness | None"]):
-    """A search for a witness."""
-
-    __slots__ = ()
-
-    @property
-    def witness(self) -> Witness | None:
-        """What was found."""
-        return self._get()
+    def __str__(self) -> str:
+        return str(self.value)
 
 
 #: A witness, or how to find one.
-Evidence: TypeAlias = Witness | Search | None
+Evidence: TypeAlias = Witness | Deferred[Witness | None] | None
+#: A hint, or how to find one: by trying other steps.
+Hint: TypeAlias = str | Deferred[str]
 
 
 def witness_of(evidence: Evidence) -> Witness | None:
     """Return the witness, after a search for it where that is still to do."""
-    return evidence.witness if isinstance(evidence, Search) else evidence
-
-
-class Advice(_Deferred[str]):
-    """A hint that has to be found out first, by trying other steps."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        return self._get()
-
-
-#: A hint, or how to find one.
-Hint: TypeAlias = str | Advice
+    return evidence.value if isinstance(evidence, Deferred) else evidence
 
 
 class Refusal(ScheduleError):

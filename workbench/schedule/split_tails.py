@@ -198,9 +198,6 @@ def _refuse_tail(func: Func, block: str, loop: str, why: str) -> None:
     )
 
 
-__all__ = ["part_of", "split_guarded", "split_peeled"]
-
-
 def even_so(func: Func, step: Any) -> str:
     """Name, for the end of a hint, the tails with which a split by numbers that do not divide would be legal."""
     does = {"guard": "leaves out what is too much by a condition", "peel": "gives the rest a nest of its own"}

@@ -61,6 +61,3 @@ def counts_of(b: Buffer, cells: array.array[int]) -> NDArray[np.int64]:
 def zeros(b: Buffer) -> array.array[int]:
     """Counters of a buffer's elements."""
     return array.array("q", bytes(8 * concrete(b.size)))
-
-
-__all__ = ["counts_of", "fresh", "given", "to_numpy", "zeros"]

@@ -289,9 +289,8 @@ class ExprParser(Reader):
         buffer = self.buffers.get(name)
         if buffer is None:
             self.fail(f"There is no buffer {name!r}.", did_you_mean(name, self.buffers, "buffers"), "name", start)
-        self.expect("[")
         around, self.picks = self.picks, []
-        index, at = tuple(self.listed("]", self.affine)), tuple(self.picks)
+        index, at = tuple(self.listed("[]", self.affine)), tuple(self.picks)
         self.picks = around
         if len(index) != len(buffer.shape):
             self.fail(f"{name!r} has {len(buffer.shape)} dimensions but is indexed with {len(index)}.", token=start)

@@ -142,8 +142,10 @@ class Reader:
             self.fail(f"A number has at most {MOST_DIGITS} digits.", token=t)
         return sign * int(t.text)
 
-    def listed(self, end: str, item: Callable[[], T]) -> list[T]:
-        """Items separated by commas up to `end`; a comma may stand before it."""
+    def listed(self, brackets: str, item: Callable[[], T]) -> list[T]:
+        """Items separated by commas in a pair of brackets; a comma may stand before the second."""
+        begin, end = brackets[0], brackets[1]
+        self.expect(begin)
         out: list[T] = []
         while not self.accept(end):
             out.append(item())

@@ -73,8 +73,7 @@ class _FuncParser(ExprParser):
             if t.text == "hole" and self.tokens[k + 1].text == "?"
         ]
         name = self.name("the name of the function")
-        self.expect("(")
-        params = self.listed(")", self.param)
+        params = self.listed("()", self.param)
         self.open_body()
         temps, holes, relations, constraints, aliases = self.declarations()
         body = self.statements()
@@ -128,12 +127,10 @@ class _FuncParser(ExprParser):
 
     def typed(self, name: str, role: Role) -> Buffer:
         dtype = self.dtype()
-        self.expect("[")
-        shape = tuple(self.listed("]", self.dim))
+        shape = tuple(self.listed("[]", self.dim))
         layout: list[LayoutStep | PadStep | WinogradStep] = []
         if self.accept("packed"):
-            self.expect("(")
-            layout = self.listed(")", self.layout_step)
+            layout = self.listed("()", self.layout_step)
         made = Buffer(name, shape, dtype, role, tuple(layout), self.scope_of(), self.paddings())
         self.buffers[name] = made
         return made
@@ -156,8 +153,7 @@ class _FuncParser(ExprParser):
     def paddings(self) -> tuple[Align, ...]:
         if not self.accept("align"):
             return ()
-        self.expect("(")
-        return tuple(self.listed(")", self.padding))
+        return tuple(self.listed("()", self.padding))
 
     def padding(self) -> Align:
         dim = self.integer("a dimension")
@@ -183,8 +179,7 @@ class _FuncParser(ExprParser):
         name = self.hole_name()
         if not self.accept("in"):
             return HoleInfo(name)
-        self.expect("{")
-        return HoleInfo(name, tuple(self.listed("}", self.integer)))
+        return HoleInfo(name, tuple(self.listed("{}", self.integer)))
 
     def relation(self) -> Relation:
         names = [self.hole_name()]
@@ -253,8 +248,7 @@ class _FuncParser(ExprParser):
 
     def block(self) -> Block:
         name = self.name("the name of a block")
-        self.expect("(")
-        axes = self.listed(")", self.axis)
+        axes = self.listed("()", self.axis)
         notes = self.notes()
         self.open_body()
         outer, self.scope = self.scope, [it.name for it, _ in axes]

@@ -46,7 +46,7 @@ from workbench.ir.expr import (
     free_number,
 )
 from workbench.ir.func import Buffer, Func, LayoutStep, PadStep, Role, func_text
-from workbench.ir.poly import Dim, Mono, Poly
+from workbench.ir.poly import Dim, Poly, mono_text, sum_text
 from workbench.ir.size_limits import EXTENT_LIMIT
 from workbench.ir.stmt import Block, For, Note, Stmt
 from workbench.ir.winograd_weights import WinogradStep
@@ -97,11 +97,6 @@ def listing_of(func: Func) -> list[tuple[str, str]]:
     return [(line, "") for line in _header(func)] + [part for s in func.body for part in _stmt(s, 1)]
 
 
-def nest_text(body: Sequence[Stmt]) -> str:
-    """Return only the statements (a part of a function), not indented."""
-    return "\n".join(line for s in body for line, _ in _stmt(s, 0)) + "\n"
-
-
 def name_text(name: str) -> str:
     """Return a name, in backquotes where it is no plain word."""
     plain = re.fullmatch(NAME, name) and name not in KEYWORDS
@@ -113,19 +108,19 @@ def affine_text(form: Affine, at: Sequence[Pick] = ()) -> str:
     parts = [_term(d, c, at) for d, c in sorted(form.terms, key=_stride, reverse=True)]
     if form.const != 0 or not parts:
         parts += dim_parts(form.const)
-    return _sum(parts)
+    return sum_text(parts)
 
 
 def dim_text(dim: Dim) -> str:
     """Return an extent or coefficient as text, with holes marked by ``?``."""
-    return _sum(dim_parts(dim))
+    return sum_text(dim_parts(dim))
 
 
 def dim_parts(dim: Dim) -> list[tuple[bool, str]]:
     """Return the summands of a dim as (is negative, text without sign)."""
     if isinstance(dim, int):
         return [(dim < 0, str(abs(dim)))]
-    return [(c < 0, _mono(m, abs(c))) for m, c in dim.terms]
+    return [(c < 0, mono_text(m, abs(c), _hole)) for m, c in dim.terms]
 
 
 def bound_text(b: Bound) -> str:
@@ -141,19 +136,8 @@ def bound_text(b: Bound) -> str:
     return f"{dim_text(lo)} <= {form} < {dim_text(hi)}"
 
 
-def _sum(parts: Iterable[tuple[bool, str]]) -> str:
-    text = ""
-    for negative, part in parts:
-        if text:
-            text += f" - {part}" if negative else f" + {part}"
-        else:
-            text = f"-{part}" if negative else part
-    return text
-
-
-def _mono(mono: Mono, c: int) -> str:
-    parts = [str(c)] if c != 1 or not mono else []
-    return "*".join(parts + [f"?{name_text(h)}" + (f"**{e}" if e > 1 else "") for h, e in mono])
+def _hole(name: str) -> str:
+    return f"?{name_text(name)}"
 
 
 def _factor(dim: Dim) -> str:

@@ -6,10 +6,12 @@ Every answer is for all fillings of the holes; one that stays undecided counts a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from workbench.ir.affine import Affine, Digit, digit_extent
+from workbench.ir.expr import Bound
 from workbench.ir.func import Func
-from workbench.ir.poly import Dim, Relation, equal, negative, normal
+from workbench.ir.poly import Dim, Relation, concrete, equal, negative, normal
 from workbench.ir.poly import nonneg as _nonneg
 from workbench.ir.stmt import accesses
 from workbench.memoize import remembered, remembered_by_value
@@ -100,16 +102,22 @@ def tiles(digits: Iterable[Digit], extent: Dim, relations: Sequence[Relation], o
     return not (once and [d for d in todo if d.extent is None or not equal(d.extent, 1, relations)])
 
 
-def evaluate_form(form: Affine, values: Mapping[str, int]) -> int:
-    """Value of a concrete form at a point."""
-    total = form.const
+def evaluate_form(form: Affine, values: Mapping[str, Any]) -> Any:
+    """Value of a concrete form at a point, or at many: `values` are whole numbers, or columns of them."""
+    total: Any = concrete(form.const)
     for d, c in form.terms:
-        assert isinstance(d.lower, int)
-        assert isinstance(d.extent, int | None)
-        v = values[d.var] // d.lower
-        total = total + c * (v if d.extent is None else v % d.extent)
-    assert isinstance(total, int)
+        v = values[d.var] // concrete(d.lower)
+        total = total + concrete(c) * (v if d.extent is None else v % concrete(d.extent))
     return total
+
+
+def hold(conds: Iterable[Bound], values: Mapping[str, Any], env: Mapping[str, Affine]) -> Any:
+    """Whether all conditions hold at a point, or at each of many; `env` has the axes that they are written in."""
+    out: Any = True
+    for c in conds:
+        at = evaluate_form(c.form.subst(env), values)
+        out = out & (at >= concrete(c.lo)) & (at < concrete(c.hi))
+    return out
 
 
 def check_affine(func: Func) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
-from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Load, Select
+from workbench.ir.expr import Binary, Cast, Const, Expr, Load, Select
 from workbench.ir.func import Func
 from workbench.ir.stmt import Block, blocks
-from workbench.schedule.legality.affine_forms import evaluate_form
+from workbench.schedule.legality.affine_forms import evaluate_form, hold
 from workbench.schedule.refusal import Point
 
 DEEPEST = 6
@@ -63,7 +63,7 @@ def _value(func: Func, e: Expr, axes: Mapping[str, int], deep: int) -> float:
         case Binary(op, a, b) if op in _OPS:
             return _OPS[op](_value(func, a, axes, deep), _value(func, b, axes, deep))
         case Select(conds, a, b):
-            return _value(func, a if _hold(conds, axes) else b, axes, deep)
+            return _value(func, a if hold(conds, axes, {}) else b, axes, deep)
         case Cast(dtype, a) if dtype.startswith("float"):
             return _value(func, a, axes, deep)
         case Load(buffer, index, ()):
@@ -84,16 +84,6 @@ def _element(func: Func, buffer: str, at: Sequence[int], deep: int) -> float:
             raise _Unknown
         if axis is not None:
             axes[axis] = value
-    if not _hold(made[0].guard, axes):
+    if not hold(made[0].guard, axes, {}):
         raise _Unknown
     return _value(func, made[0].value, axes, deep + 1)
-
-
-def _hold(conds: Sequence[Bound], axes: Mapping[str, int]) -> bool:
-    return all(_number(c.lo) <= evaluate_form(c.form, axes) < _number(c.hi) for c in conds)
-
-
-def _number(dim: object) -> int:
-    if not isinstance(dim, int):
-        raise _Unknown
-    return dim

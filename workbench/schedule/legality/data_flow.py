@@ -12,7 +12,7 @@ from workbench.ir.stmt import Block, For, accesses, blocks, shared_loops, writte
 from workbench.schedule.legality.affine_forms import nonneg
 from workbench.schedule.legality.readers_writers import extents_of, is_unit, readers, reduction_loops, writers
 from workbench.schedule.legality.witness import early
-from workbench.schedule.refusal import Search, refuse
+from workbench.schedule.refusal import Deferred, refuse
 
 
 def check_sole_writer(func: Func, block: Block, code: str) -> None:
@@ -55,7 +55,7 @@ def check_flow(func: Func, buffer: str, code: str) -> None:
                     f"Block {reader.name!r} would read {buffer!r} before {writer.name!r} has written it.",
                     (reader.name, writer.name),
                     f"move {writer.name!r} first",
-                    Search(lambda: early(func, buffer, reader.name)),  # noqa: B023
+                    Deferred(lambda: early(func, buffer, reader.name)),  # noqa: B023
                 )
             common = shared_loops(wpath, rpath)
             if common:
@@ -71,7 +71,7 @@ def _check_shared(
     """Refuse unless one iteration of the shared loops writes all that the reader needs in it."""
     (w, _), (r, _) = writer, reader
     where = (r.name, w.name, common[-1].name)
-    search = Search(lambda: early(func, w.buffer, r.name))
+    search = Deferred(lambda: early(func, w.buffer, r.name))
     running = [lp.name for lp in common if lp.name in reduction_loops(w) and not is_unit(func, lp.extent)]
     if running:
         refuse(

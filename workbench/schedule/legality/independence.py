@@ -12,7 +12,7 @@ from workbench.memoize import remembered
 from workbench.schedule.legality.affine_forms import determines, tiles
 from workbench.schedule.legality.readers_writers import chain, extents_of, is_unit, private, reduction_loops
 from workbench.schedule.legality.witness import conflict, twice
-from workbench.schedule.refusal import Search, refuse
+from workbench.schedule.refusal import Deferred, refuse
 
 Hint: TypeAlias = Callable[[Func, Block, Sequence[For]], str]
 
@@ -71,7 +71,7 @@ def check_independent(
                 f"one element of {block.buffer!r} from several iterations at once.",
                 (loop, block.name),
                 hint(func, block, path) if hint is not None else "choose a loop over the output",
-                Search(lambda: conflict(func, block, path, loop)),  # noqa: B023
+                Deferred(lambda: conflict(func, block, path, loop)),  # noqa: B023
             )
         if writes_distinct(func, block, path, loop) or (code != "vectorize" and private(func, block.buffer, loop)):
             continue
@@ -116,5 +116,5 @@ def check_reductions(func: Func, body: Sequence[Block], step: str) -> None:
                     f"the reduction over {', '.join(sorted(reducing & set(tail)))}.",
                     (name, block.name),
                     f"keep {name!r} outside",
-                    Search(lambda: twice(func, block, path, name)),  # noqa: B023
+                    Deferred(lambda: twice(func, block, path, name)),  # noqa: B023
                 )

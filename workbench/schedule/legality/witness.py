@@ -18,12 +18,11 @@ from workbench.errors import ScheduleError
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Bound, Expr, Load, Select, children
 from workbench.ir.func import Func
-from workbench.ir.poly import concrete
 from workbench.ir.stmt import Block, For, accesses, blocks, shared_loops
 from workbench.memoize import remembered
 from workbench.schedule.hole_domain import Domain
 from workbench.schedule.holes import fill
-from workbench.schedule.legality.affine_forms import evaluate_form
+from workbench.schedule.legality.affine_forms import evaluate_form, hold
 from workbench.schedule.legality.conflict_values import effect_of
 from workbench.schedule.legality.readers_writers import chain, reduction_loops
 from workbench.schedule.refusal import Point, Witness
@@ -181,7 +180,7 @@ def _first_early(
     points = _sample([lp.extent for lp in path if isinstance(lp.extent, int)])
     values = {lp.name: points[:, k] for k, lp in enumerate(path)}
     env = block.env
-    runs = _hold(conds, env, values, len(points))
+    runs = hold(conds, values, env) & np.ones(len(points), np.bool_)
     element = _stack([x.subst(env) for x in index], values, len(points))
     shape = np.array([int(d) for d in func.buffer(made[0].block.buffer).shape if isinstance(d, int)], np.int64)
     runs &= ((element >= 0) & (element < shape)).all(axis=1)
@@ -299,7 +298,7 @@ def _groups(block: Block, extents: Mapping[str, int]) -> list[_Group] | None:
         points = _grid([np.arange(extents[n]) for n in loops])
         values = {name: points[:, k] for k, name in enumerate(loops)}
         mine = [g for f, g in guards if {*f.vars} <= names]
-        points = points[_hold(mine, env, values, len(points))]
+        points = points[hold(mine, values, env) & np.ones(len(points), np.bool_)]
         values = {name: points[:, k] for k, name in enumerate(loops)}
         at = tuple(sorted(dims))
         out.append(_Group(loops, at, points, _stack([index[d] for d in at], values, len(points))))
@@ -367,21 +366,4 @@ def _stack(forms: Sequence[Affine], values: Mapping[str, _Ints], n: int) -> _Int
     """Values of forms over the loops: ``[n, len(forms)]``."""
     if not forms:
         return np.zeros((n, 0), np.int64)
-    return np.stack([_column(x, values, n) for x in forms], axis=1)
-
-
-def _column(form: Affine, values: Mapping[str, _Ints], n: int) -> _Ints:
-    out = np.full(n, concrete(form.const), np.int64)
-    for d, c in form.terms:
-        part = values[d.var] // concrete(d.lower)
-        out += concrete(c) * (part if d.extent is None else part % concrete(d.extent))
-    return out
-
-
-def _hold(conds: Sequence[Bound], env: Mapping[str, Affine], values: Mapping[str, _Ints], n: int) -> NDArray[np.bool_]:
-    """Where all conditions hold; they are written in the axes of a block."""
-    out = np.ones(n, np.bool_)
-    for c in conds:
-        column = _column(c.form.subst(env), values, n)
-        out &= (column >= concrete(c.lo)) & (column < concrete(c.hi))
-    return out
+    return np.stack([np.broadcast_to(evaluate_form(x, values), n) for x in forms], axis=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, cast, get_args
 
 from workbench.ir.func import Func
@@ -29,7 +28,6 @@ _TAGS = tuple(kind for kind in get_args(LoopKind) if kind in BOUND_KINDS)
         "bind.limit": f"more than {THREAD_LIMIT} threads in a block",
     },
 )
-@dataclass(frozen=True, slots=True)
 class Bind(Primitive):
     """Say which blocks or threads of a device, or which virtual threads, run the iterations of a loop.
 

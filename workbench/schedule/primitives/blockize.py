@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 from workbench.ir.func import Func
@@ -24,7 +24,6 @@ from workbench.schedule.similar_steps import outline_around
         "blockize.marked": "the loop is parallel or bound: a unit is what one thread does",
     },
 )
-@dataclass(frozen=True, slots=True)
 class Blockize(Primitive):
     """Make a loop and everything in it one unit, which later steps move but do not cut through.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 from workbench.ir.affine import Affine
@@ -13,7 +13,7 @@ from workbench.ir.stmt import Block, Iter, blocks, map_block_loads
 from workbench.schedule import legality
 from workbench.schedule.nest_rewrites import fresh_names, nest, own_nest, replace_block
 from workbench.schedule.primitive import Applied, BlockRef, BufferRef, Primitive, primitive
-from workbench.schedule.refusal import Search, Witness, refuse
+from workbench.schedule.refusal import Deferred, Witness, refuse
 
 
 @primitive(
@@ -25,7 +25,6 @@ from workbench.schedule.refusal import Search, Witness, refuse
         "cache_write.consumers": "a block that reads the result runs in the same nest",
     },
 )
-@dataclass(frozen=True, slots=True)
 class CacheWrite(Primitive):
     """Let a block accumulate into a temporary of its own, and copy that to the buffer afterwards.
 
@@ -47,7 +46,7 @@ class CacheWrite(Primitive):
                 f"{', '.join(inside)} reads {buffer.name!r} in the same nest, before the copy would be made.",
                 (self.block, *inside),
                 f"do cache_write before moving {inside[0]!r}",
-                Search(lambda: legality.early(self._made(func, block)[0], buffer.name, inside[0])),
+                Deferred(lambda: legality.early(self._made(func, block)[0], buffer.name, inside[0])),
             )
         return self._made(func, block)
 
@@ -70,7 +69,6 @@ class CacheWrite(Primitive):
         "cache_read.producer": "the buffer is written in the same nest, or after it",
     },
 )
-@dataclass(frozen=True, slots=True)
 class CacheRead(Primitive):
     """Copy what a block reads into a temporary, and let the block read that.
 
@@ -102,7 +100,7 @@ class CacheRead(Primitive):
                 "place before the nest where the copy could be made.",
                 (self.block, *late),
                 f"do cache_read before moving {late[0]!r}, or cache_write {late[0]!r} instead",
-                Search(lambda: self._early(func, block, k)),
+                Deferred(lambda: self._early(func, block, k)),
             )
         return self._made(func, block, k)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, TypeAlias
 
 from workbench.errors import ScheduleError
@@ -17,7 +17,7 @@ from workbench.schedule import legality
 from workbench.schedule.legality.coverage import check_identity, uncovered
 from workbench.schedule.nest_rewrites import fresh_names, insert, nest, remove_block
 from workbench.schedule.primitive import Applied, BlockRef, LoopRef, Primitive, primitive
-from workbench.schedule.refusal import Refusal, Search, Witness, refuse
+from workbench.schedule.refusal import Deferred, Refusal, Witness, refuse
 
 
 @primitive(
@@ -35,7 +35,6 @@ from workbench.schedule.refusal import Refusal, Search, Witness, refuse
         "region.union": "the parts that two readers need cannot be ordered",
     },
 )
-@dataclass(frozen=True, slots=True)
 class ComputeAt(Primitive):
     """Compute a block inside a loop of the blocks that read it, just the part that one iteration needs.
 
@@ -66,7 +65,7 @@ class ComputeAt(Primitive):
         for name in sorted(legality.reads(block)):
             legality.check_flow(new, name, "compute_at.producer")
         legality.check_flow(new, block.buffer, "compute_at.consumers")
-        self._check_later(new, block, set(guard))
+        self._check_later(new, block, guard)
         return new, names
 
     @classmethod
@@ -104,7 +103,7 @@ class ComputeAt(Primitive):
                 "choose a loop that holds a reader, or inline the block",
             )
 
-    def _check_later(self, func: Func, block: Block, guarded: set[str]) -> None:
+    def _check_later(self, func: Func, block: Block, guarded: Collection[str]) -> None:
         """Refuse unless readers outside of the loop find everything written, as `legality.check_flow` takes for given:
         between its ends, what one iteration of the loops that they share writes must have no gaps.
         """
@@ -112,21 +111,14 @@ class ComputeAt(Primitive):
         for reader, rpath in legality.readers(func, block.buffer):
             if any(lp.name == self.loop for lp in rpath):
                 continue
-            common = shared_loops(path, rpath)
-            inner = legality.extents_of(path[len(common) :])
-            parts = [x - split_base(x, inner) if common else x for x in block.binds]
-            totals = [
-                legality.form_range(x, inner, func.relations)[1] + 1 if common or it.name in guarded else it.extent
-                for it, x in zip(block.iters, parts, strict=True)
-            ]
-            if uncovered(func, parts, totals, inner) is not None:
+            if _gap(func, block, path, guarded, shared_loops(path, rpath)) is not None:
                 refuse(
                     "compute_at.consumers",
                     f"{reader.name} reads {block.buffer!r} outside of loop {self.loop!r}, and it is not proved that "
                     "the parts that are needed inside make up all of it, each once.",
                     (self.block, self.loop, reader.name),
                     "choose a loop that holds all readers, or inline the block",
-                    Search(lambda: legality.early(func, block.buffer, reader.name)),  # noqa: B023
+                    Deferred(lambda: legality.early(func, block.buffer, reader.name)),  # noqa: B023
                 )
 
 
@@ -146,7 +138,6 @@ class ComputeAt(Primitive):
         "region.union": "the parts that two writers compute cannot be ordered",
     },
 )
-@dataclass(frozen=True, slots=True)
 class ReverseComputeAt(Primitive):
     """Move a block that reads a result into the loops that compute it: what is finished there is used at once.
 
@@ -224,7 +215,7 @@ class ReverseComputeAt(Primitive):
                         f"still runs over {', '.join(running)} outside.",
                         (self.block, self.loop, w.name),
                         f"choose a loop outside of {running[0]!r}, or reorder {running[0]!r} inwards",
-                        Search(lambda: self._unfinished(func, block, around, name)),  # noqa: B023
+                        Deferred(lambda: self._unfinished(func, block, around, name)),  # noqa: B023
                     )
         if not made:
             refuse(
@@ -260,18 +251,13 @@ class ReverseComputeAt(Primitive):
 
     def _check_cover(self, func: Func, block: Block, guard: Mapping[str, Bound]) -> None:
         """Refuse unless the block, in its new place, runs once for each of its elements."""
-        binds, extents = block.binds, legality.extents_of(func.block(block.name)[1])
-        search = Search(lambda: self._uncovered(func))
-        totals = [
-            legality.form_range(x, extents, func.relations)[1] + 1 if it.name in guard else it.extent
-            for it, x in zip(block.iters, binds, strict=True)
-        ]
-        gap = uncovered(func, binds, totals, extents)
+        search = Deferred(lambda: self._uncovered(func))
+        gap = _gap(func, block, func.block(block.name)[1], guard)
         if isinstance(gap, int):
             refuse(
                 "reverse_compute_at.cover",
-                f"Axis {block.iters[gap].name!r} of block {self.block!r} would run over {binds[gap]}, which is not "
-                f"proved to take every value of [0, {block.iters[gap].extent}) exactly once.",
+                f"Axis {block.iters[gap].name!r} of block {self.block!r} would run over {block.binds[gap]}, which is "
+                f"not proved to take every value of [0, {block.iters[gap].extent}) exactly once.",
                 (self.block, self.loop),
                 "choose a loop further out",
                 search,
@@ -291,6 +277,21 @@ class ReverseComputeAt(Primitive):
         early = (legality.early(func, name, self.block) for name in sorted(legality.reads(block)))
         again = (legality.conflict(func, block, path, lp.name) for lp in path)
         return next((witness for witness in (*early, *again) if witness is not None), None)
+
+
+def _gap(
+    func: Func, block: Block, path: Sequence[For], guarded: Collection[str], common: Sequence[For] = ()
+) -> int | str | None:
+    """What keeps a block from making every element once in one iteration of the loops `common` (see `uncovered`);
+    guards cut the axes `guarded` to size.
+    """
+    inner = legality.extents_of(path[len(common) :])
+    parts = [x - split_base(x, inner) if common else x for x in block.binds]
+    totals = [
+        legality.form_range(x, inner, func.relations)[1] + 1 if common or it.name in guarded else it.extent
+        for it, x in zip(block.iters, parts, strict=True)
+    ]
+    return uncovered(func, parts, totals, inner)
 
 
 def _part(func: Func, lp: For, buffer: str, block: Block, writes: bool) -> tuple[Span, ...]:
@@ -371,6 +372,3 @@ def _guards(func: Func, block: Block, binds: list[Affine], extents: Mapping[str,
                     "a guarded read can ask for elements that do not exist: give the padding a block of its own",
                 )
     return out
-
-
-__all__ = ["ComputeAt", "ReverseComputeAt"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 from workbench.errors import ScheduleError, WorkbenchError
@@ -52,7 +52,6 @@ from workbench.schedule.refusal import refuse
         "compute_inline.producer": "what the block reads is not complete where its readers run",
     },
 )
-@dataclass(frozen=True, slots=True)
 class ComputeInline(Primitive):
     """Put the value of a block into every place that reads it; the block and its buffer disappear.
 
@@ -138,7 +137,6 @@ class ComputeInline(Primitive):
         "reverse_compute_inline.order": "what else the block reads is not complete where the producer runs",
     },
 )
-@dataclass(frozen=True, slots=True)
 class ReverseComputeInline(Primitive):
     """Put a block into the block that makes what it reads; it and the temporary between them disappear.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 from workbench.ir.affine import Affine, Digit, digit_extent
@@ -28,7 +27,6 @@ from workbench.schedule.similar_steps import one_kind, outline_around, used_whol
         "fuse.marked": "a loop is parallel, vectorised or unrolled already",
     },
 )
-@dataclass(frozen=True, slots=True)
 class Fuse(Primitive):
     """Fuse loops that lie directly inside each other into one.
 
@@ -140,7 +138,6 @@ def _fuse_pair(func: Func, outer: str, inner: str, name: str) -> tuple[Func, str
         "reorder.reduction": "a loop that computes elements again would come inside their reduction",
     },
 )
-@dataclass(frozen=True, slots=True)
 class Reorder(Primitive):
     """Put nested loops into the given order, outermost first.
 
@@ -197,6 +194,3 @@ class Reorder(Primitive):
             links.append(lp)
             missing.discard(lp.name)
         return links
-
-
-__all__ = ["Fuse", "Reorder"]

@@ -50,7 +50,6 @@ RESERVED: Mapping[str, str] = {"block": "blockize"}
         "parallel.conflict": "two iterations may write the same element",
     },
 )
-@dataclass(frozen=True, slots=True)
 class Parallel(Primitive):
     """Run loops on several cores; several loops are run as one long one.
 
@@ -92,7 +91,6 @@ class Parallel(Primitive):
         "vectorize.limit": f"more than {VECTOR_LIMIT} iterations",
     },
 )
-@dataclass(frozen=True, slots=True)
 class Vectorize(Primitive):
     """Run an innermost loop with vector instructions.
 
@@ -124,7 +122,6 @@ class Vectorize(Primitive):
         "unroll.limit": f"more than {UNROLL_LIMIT} copies of the body, other unrolled loops included",
     },
 )
-@dataclass(frozen=True, slots=True)
 class Unroll(Primitive):
     """Write the iterations of a loop out one after the other.
 
@@ -168,7 +165,6 @@ class Unroll(Primitive):
         "annotate.value": "the note has an effect, and not with that value",
     },
 )
-@dataclass(frozen=True, slots=True)
 class Annotate(Primitive):
     """Attach a note to a loop or block.
 

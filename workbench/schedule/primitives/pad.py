@@ -37,7 +37,6 @@ from workbench.schedule.similar_steps import all_plain
         "pad.division": "integers are divided, which zeros in the padding must not be",
     },
 )
-@dataclass(frozen=True, slots=True)
 class Pad(Primitive):
     """Let an axis of a block run further than there is data, so that it splits evenly by any factor, also by holes.
 
@@ -352,6 +351,3 @@ def _at_most(a: Dim, b: Dim) -> bool:
 
 def _zero(func: Func, e: Expr) -> Const:
     return zero(dtype_of(e, func))
-
-
-__all__ = ["Pad"]

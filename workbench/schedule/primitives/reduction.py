@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 from workbench.errors import ScheduleError
@@ -25,7 +25,7 @@ from workbench.schedule.nest_rewrites import (
     split_axis,
 )
 from workbench.schedule.primitive import Applied, BlockRef, LoopRef, Number, Primitive, primitive
-from workbench.schedule.refusal import Refusal, Search, Witness, refuse
+from workbench.schedule.refusal import Deferred, Refusal, Witness, refuse
 
 
 @primitive(
@@ -38,7 +38,6 @@ from workbench.schedule.refusal import Refusal, Search, Witness, refuse
         "decompose_reduction.repeats": "the loop may compute an element of the block more than once",
     },
 )
-@dataclass(frozen=True, slots=True)
 class DecomposeReduction(Primitive):
     """Write the initial values of a reduction in a nest of their own, before a loop.
 
@@ -122,7 +121,7 @@ class DecomposeReduction(Primitive):
                     f"Loop {lp.name!r} may compute elements of {block.buffer!r} again, which would be added twice.",
                     (self.block, lp.name),
                     f"choose a loop inside of {lp.name!r}",
-                    Search(lambda: legality.twice(func, block, path, lp.name)),  # noqa: B023
+                    Deferred(lambda: legality.twice(func, block, path, lp.name)),  # noqa: B023
                 )
 
 
@@ -139,7 +138,6 @@ class DecomposeReduction(Primitive):
         "rfactor.consumers": "a block that reads the result runs in the same nest",
     },
 )
-@dataclass(frozen=True, slots=True)
 class RFactor(Primitive):
     """Reduce in two steps: the iterations of a reduction loop keep results of their own, which are reduced afterwards.
 
@@ -237,7 +235,7 @@ class RFactor(Primitive):
                 f"{early[0]!r} reads {block.buffer!r} in the same nest, before it would be complete.",
                 (block.name, *early),
                 f"take this step before moving {early[0]!r}",
-                Search(lambda: self._early(func, block, early[0])),
+                Deferred(lambda: self._early(func, block, early[0])),
             )
         return block
 

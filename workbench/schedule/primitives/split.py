@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Annotated
 
@@ -16,7 +16,7 @@ from workbench.schedule.holes import Hole, hole_names, nearest, resolve_hole, un
 from workbench.schedule.nest_rewrites import NotRadix, fresh_names, split_loop
 from workbench.schedule.primitive import Applied, Choice, Factors, LoopRef, Primitive, primitive
 from workbench.schedule.primitives.fuse_reorder import Reorder
-from workbench.schedule.refusal import Advice, Refusal, refuse
+from workbench.schedule.refusal import Deferred, Refusal, refuse
 from workbench.schedule.similar_steps import cut_off, just_cut, one_kind
 from workbench.schedule.split_tails import even_so, split_guarded, split_peeled
 
@@ -40,7 +40,6 @@ _FACTOR = int | str | Hole | None
         "split.peel": "with a peeled rest: what the loop writes for others is read inside of it too",
     },
 )
-@dataclass(frozen=True, slots=True)
 class Split(Primitive):
     """Split a loop into nested loops, outermost first.
 
@@ -215,7 +214,7 @@ class Split(Primitive):
                     "split.divides",
                     f"{text} does not divide the extent {extent} of loop {self.loop!r}.",
                     (self.loop,),
-                    Advice(lambda: nearest(extent, known) + even_so(func, self)),
+                    Deferred(lambda: nearest(extent, known) + even_so(func, self)),
                 )
             refuse(
                 "split.divides",
@@ -300,7 +299,6 @@ def _boundaries(func: Func, loop: str) -> list[str]:
         "tile.order": "the parts cannot be put in order: the loops are not perfectly nested",
     },
 )
-@dataclass(frozen=True, slots=True)
 class Tile(Primitive):
     """Split two loops and put their parts in order: all outer parts first, then all inner ones.
 
@@ -354,6 +352,3 @@ class Tile(Primitive):
 
     def _splits(self) -> tuple[Split, Split]:
         return Split(self.first, self.factors), Split(self.second, self.others)
-
-
-__all__ = ["Split", "Tile"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, cast, get_args
 
 from workbench.ir.func import Align, Buffer, Func, Scope
@@ -21,7 +21,6 @@ from workbench.schedule.refusal import refuse
         "set_scope.shared": "iterations that run at once share the temporary",
     },
 )
-@dataclass(frozen=True, slots=True)
 class SetScope(Primitive):
     """Say which memory a temporary lives in.
 
@@ -66,7 +65,6 @@ class SetScope(Primitive):
         "storage_align.factor": "the factor is not positive, or the offset is not below it",
     },
 )
-@dataclass(frozen=True, slots=True)
 class StorageAlign(Primitive):
     """Pad the rows of a temporary, so that their distance suits vectors or spreads over the sets of a cache.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 from workbench.intrinsics import Mismatch, computes, match, registry
@@ -33,7 +33,6 @@ from workbench.target import Target
         "tensorize.stride": "an operand lies in memory in another way",
     },
 )
-@dataclass(frozen=True, slots=True)
 class Tensorize(Primitive):
     """Compute a loop and all in it with an intrinsic: one instruction, or a few.
 

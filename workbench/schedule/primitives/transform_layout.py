@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, TypeVar
 
 from workbench.ir.affine import Affine
@@ -33,7 +33,6 @@ _UNPACKED = "pack along a dimension that one loop moves, and split that loop by 
         "transform_layout.access": "an access does not fall apart into blocks and a place inside the block",
     },
 )
-@dataclass(frozen=True, slots=True)
 class TransformLayout(Primitive):
     """Pack a constant or a temporary: ``a[..., j, ...]`` becomes ``a[j // block, ..., j % block]``.
 

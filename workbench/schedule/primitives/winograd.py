@@ -43,7 +43,6 @@ class TileSize(Number):
         "winograd.dtype": "the element type is not float32 or float64",
     },
 )
-@dataclass(frozen=True, slots=True)
 class Winograd(Primitive):
     """Replace a 3x3 convolution by Winograd's algorithm F(m x m, 3 x 3), with fewer multiplications.
 
