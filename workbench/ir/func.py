@@ -267,9 +267,11 @@ def map_layout(layout: Layout, dims: Callable[[Dim], Dim]) -> Layout:
 
 def subst_holes(func: Func, env: Mapping[str, Dim]) -> Func:
     """Substitute holes everywhere in the nest, the buffers and the constraints (not in holes and relations)."""
+    return map_dims(func, lambda d: substitute(d, env))
 
-    def g(d: Dim) -> Dim:
-        return substitute(d, env)
+
+def map_dims(func: Func, g: Callable[[Dim], Dim]) -> Func:
+    """Apply `g` to every dim of the nest, the buffers, the constraints and the aliases."""
 
     def form(a: Affine) -> Affine:
         return a.map_dims(g)

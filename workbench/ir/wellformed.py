@@ -11,7 +11,7 @@ from typing import get_args
 import numpy as np
 
 from workbench.errors import InputError, ScheduleError
-from workbench.ir.affine import FREE, Affine
+from workbench.ir.affine import FREE
 from workbench.ir.compact import shared_by
 from workbench.ir.dtypes import element_type, is_float
 from workbench.ir.expr import (
@@ -31,7 +31,7 @@ from workbench.ir.expr import (
     walk,
 )
 from workbench.ir.expr_dtypes import dtype_of
-from workbench.ir.func import Buffer, Func, LayoutStep, PadStep, Role, Scope
+from workbench.ir.func import Buffer, Func, LayoutStep, PadStep, Role, Scope, map_dims
 from workbench.ir.poly import Dim, equal, holes_of, nonneg
 from workbench.ir.size_limits import DEEPEST_EXPRESSION, EXTENT_LIMIT, MOST_LOOPS, MOST_NODES
 from workbench.ir.stmt import BOUND_KINDS, Block, For, LoopKind, Note, blocks, loops
@@ -80,26 +80,19 @@ def _holes(func: Func) -> None:
                 "verify.relation", f"The relation {rel} names an unknown hole, shares one, or is not positive.", rel.lhs
             )
         leading |= set(rel.lhs)
-    dims: list[Dim] = [d for b in func.buffers for d in b.shape]
-    dims += [s.block for b in func.buffers for s in b.layout if isinstance(s, LayoutStep)]
-    dims += (
-        [lp.extent for lp, _ in loops(func.body)] + [c.expr for c in func.constraints] + [d for _, d in func.aliases]
-    )
-    for b, _ in blocks(func.body):
-        dims += [it.extent for it in b.iters] + [p.extent for ld in b.loads() for p in ld.at]
-        for form in _forms(b):
-            dims += [form.const, *(x for d, c in form.terms for x in (c, d.lower, d.extent) if x is not None)]
-    unknown = {h for d in dims for h in holes_of(d)} - set(known)
+    used: set[str] = set()
+
+    def look(dim: Dim) -> Dim:
+        used.update(holes_of(dim))
+        return dim
+
+    map_dims(func, look)
+    unknown = used - set(known)
     if unknown:
         raise InputError("verify.hole", "The nest uses holes that the function does not declare.", sorted(unknown))
     retired = {n for n, _ in func.aliases} & set(known)
     if retired:
         raise InputError("verify.hole", "A hole that was replaced is still open.", sorted(retired))
-
-
-def _forms(b: Block) -> list[Affine]:
-    inside = (form for e in b.exprs for form in all_index_forms(e))
-    return [*b.binds, *b.index, *(g.form for g in b.guard), *inside]
 
 
 def _names(func: Func) -> None:

@@ -6,8 +6,9 @@ the line with a caret, and say what was expected.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 from workbench.arguments import is_a
 from workbench.errors import ParseError, did_you_mean
@@ -75,36 +76,27 @@ class _FuncParser(ExprParser):
         name = self.name("the name of the function")
         params = self.listed("()", self.param)
         self.open_body()
-        temps, holes, relations, constraints, aliases = self.declarations()
+        said = self.declarations()
         body = self.statements()
         if self.token.kind != "end":
             self.fail(f"Expected the end of the text, found {describe(self.token)}.")
-        return Func(name, (*params, *temps), body, tuple(holes), tuple(relations), tuple(constraints), tuple(aliases))
+        temps, *others = map(tuple, said.values())
+        return Func(name, (*params, *temps), body, *others)
 
-    def declarations(
-        self,
-    ) -> tuple[list[Buffer], list[HoleInfo], list[Relation], list[Constraint], list[tuple[str, Dim]]]:
-        temps: list[Buffer] = []
-        holes: list[HoleInfo] = []
-        relations: list[Relation] = []
-        constraints: list[Constraint] = []
-        aliases: list[tuple[str, Dim]] = []
-        while self.sees("temp", "hole", "relation", "require", "alias"):
-            match self.next().text:
-                case "temp":
-                    temps.append(self.buffer("temp"))
-                case "hole":
-                    holes.append(self.hole_info())
-                case "relation":
-                    relations.append(self.relation())
-                case "require":
-                    constraints.append(self.constraint())
-                case _:
-                    old = self.hole_name()
-                    self.expect("=")
-                    aliases.append((old, self.dim()))
+    def declarations(self) -> dict[str, list[Any]]:
+        """What is declared before the statements, by the word that it begins with, in the order of `Func`."""
+        rules: dict[str, Callable[[], Any]] = {
+            "temp": self.temp,
+            "hole": self.hole_info,
+            "relation": self.relation,
+            "require": self.constraint,
+            "alias": self.alias,
+        }
+        out: dict[str, list[Any]] = {word: [] for word in rules}
+        while (word := self.accept(*rules)) is not None:
+            out[word].append(rules[word]())
             self.end_line()
-        return temps, holes, relations, constraints, aliases
+        return out
 
     def _declared(self, at: int) -> str:
         t = self.tokens[at + 2]
@@ -120,10 +112,10 @@ class _FuncParser(ExprParser):
             )
         return self.typed(name, cast(Role, role))
 
-    def buffer(self, role: Role) -> Buffer:
+    def temp(self) -> Buffer:
         name = self.name("the name of a buffer")
         self.expect(":")
-        return self.typed(name, role)
+        return self.typed(name, "temp")
 
     def typed(self, name: str, role: Role) -> Buffer:
         dtype = self.dtype()
@@ -187,6 +179,11 @@ class _FuncParser(ExprParser):
             names.append(self.hole_name())
         self.expect("=")
         return Relation(tuple(names), self.integer())
+
+    def alias(self) -> tuple[str, Dim]:
+        old = self.hole_name()
+        self.expect("=")
+        return old, self.dim()
 
     def constraint(self) -> Constraint:
         label = unescape(self.expect_kind("string", "a label in quotes").text)
