@@ -12,7 +12,7 @@ import numpy as np
 from workbench.codegen.c.identifiers import Names
 from workbench.codegen.c.support_functions import VALUE_TYPE, Helpers, compute_dtype, math_name
 from workbench.errors import BuildError
-from workbench.ir.affine import FREE, Affine, Digit, digit_extent
+from workbench.ir.affine import FREE, Affine, Digit, split_base, width
 from workbench.ir.dtypes import is_float
 from workbench.ir.expr import (
     COMPARE_OPS,
@@ -123,11 +123,8 @@ class ExprPrinter:
 
     def range(self, form: Affine) -> tuple[int, int]:
         """Smallest and largest value over the whole nest."""
-        lo = hi = concrete(form.const)
-        for d, c in form.terms:
-            span = concrete(c) * (concrete(digit_extent(d, self._extents)) - 1)
-            lo, hi = lo + min(0, span), hi + max(0, span)
-        return lo, hi
+        lowest = concrete(split_base(form, self._extents).const)
+        return lowest, lowest + concrete(width(form, self._extents)) - 1
 
     def bounds(self, conds: Sequence[Bound]) -> Text | bool:
         """Conjunction of bounds; True or False where it is known."""

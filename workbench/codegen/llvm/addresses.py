@@ -118,6 +118,11 @@ class Places:
     _version: dict[str, int] = field(default_factory=dict)
     _conds: list[Cond] = field(default_factory=list)
 
+    @property
+    def vector(self) -> Lanes | None:
+        """Variable of the vector loop that is open."""
+        return next((v for v in self.env.values() if isinstance(v, Lanes)), None)
+
     # ---- addresses -------------------------------------------------------------------------------------------------
 
     def flat(self, buffer: str, idx: tuple[Affine, ...]) -> Affine:
@@ -233,7 +238,7 @@ class Places:
     def _lane_bound(self, b: Bound, step: int, lo: int, hi: int) -> Guard | None:
         assert isinstance(b.lo, int)
         assert isinstance(b.hi, int)
-        lanes, active = self.lanes, self._active()
+        lanes, active = self.lanes, self.vector.active if self.vector else 1
         if b.hi - b.lo < abs(step):
             return None  # there might be no lane although the first and the last one say so
         x = self.form(b.form)
@@ -272,9 +277,6 @@ class Places:
             out = got if out is None else self.both(out, got)
         assert out is not None
         return out
-
-    def _active(self) -> int:
-        return next((v.active for v in self.env.values() if isinstance(v, Lanes)), 1)
 
     def fixed_mask(self, bits: list[bool]) -> Value:
         """A mask that is known."""

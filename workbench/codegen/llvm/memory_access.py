@@ -74,7 +74,9 @@ class Accesses(Places):
 
     def _lane_by_lane(self, ld: Load, picks: list[Value]) -> list[Value]:
         """Elements for the lanes of the open vector loop, which lie anywhere; for lanes that do not run, any number."""
-        var, wide = next((n, v) for n, v in self.env.items() if isinstance(v, Lanes))
+        wide = self.vector
+        assert wide is not None
+        var = next(n for n, v in self.env.items() if v is wide)
         lanes, mask = self.lanes, self.mask
         parts: list[Value] = []
         self.lanes, self.mask = 1, None
@@ -119,7 +121,7 @@ class Accesses(Places):
         b = self.buffers[buffer]
         if self.mask is None or not b.align or len(b.shape) < 2:
             return False
-        wide = next((v for v in self.env.values() if isinstance(v, Lanes)), None)
+        wide = self.vector
         lo, hi = self.range(idx[-1])
         size, room = b.shape[-1], b.strides()[-2]
         assert isinstance(size, int)
@@ -168,19 +170,19 @@ class Accesses(Places):
             text = self._masked_load(vec, pointer, self.mask, other, self.itemsize(buffer))
         else:
             text = f"load {vec.type}, {pointer.typed}, align {self.itemsize(buffer)}"
-        if self.buffers[buffer].role in ("input", "const"):
-            # Not before the condition of a block: where that fails, the address may lie outside.
-            got = self.fb.pure(text, dtype, lanes, operands, self.fb.guarded)
-        else:
-            got = self.fb.here(text, dtype, lanes, key=f"{text} v{self._version.get(buffer, 0)}")
+        got = self._emitted(buffer, text, dtype, lanes, operands)
         return self._truth(got) if self.buffers[buffer].dtype == "bool" else got
 
     def raw(self, buffer: str, pointer: Value, dtype: str, lanes: int) -> Value:
         """Load bytes of a buffer as a vector of another dtype."""
-        vec = Value("", dtype, lanes)
-        text = f"load {vec.type}, {pointer.typed}, align {self.itemsize(buffer)}"
+        text = f"load {Value('', dtype, lanes).type}, {pointer.typed}, align {self.itemsize(buffer)}"
+        return self._emitted(buffer, text, dtype, lanes, (pointer,))
+
+    def _emitted(self, buffer: str, text: str, dtype: str, lanes: int, operands: tuple[Value, ...]) -> Value:
+        """A load, once for as long as the buffer does not change."""
         if self.buffers[buffer].role in ("input", "const"):
-            return self.fb.pure(text, dtype, lanes, (pointer,), self.fb.guarded)
+            # Not before the condition of a block: where that fails, the address may lie outside.
+            return self.fb.pure(text, dtype, lanes, operands, self.fb.guarded)
         return self.fb.here(text, dtype, lanes, key=f"{text} v{self._version.get(buffer, 0)}")
 
     def _masks(self, buffer: str) -> bool:

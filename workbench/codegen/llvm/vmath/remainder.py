@@ -31,10 +31,7 @@ def modulo(m: Ops, a: Value, b: Value) -> Value:
     else:
         r = _remainder(m, a, b, _FUSED if m.fuses else _SPLIT)
     zero = m.c(0.0, a)
-    differ = m.fb.pure(
-        f"xor {(below := m.compare('olt', r, zero)).typed}, {(other := m.compare('olt', b, zero)).text}",
-        "bool", a.lanes, (below, other),
-    )  # fmt: skip
+    differ = m.integer("xor", m.compare("olt", r, zero), m.compare("olt", b, zero))
     moved = m.select(differ, m.exact("fadd", r, b), r)
     return m.select(m.compare("oeq", r, zero), m.call("copysign", zero, b), moved)
 
