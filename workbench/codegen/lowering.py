@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from workbench.codegen.constants import Tasks
@@ -13,7 +13,7 @@ from workbench.ir.compact import compact
 from workbench.ir.expr import Bound
 from workbench.ir.func import Func
 from workbench.ir.poly import concrete
-from workbench.ir.stmt import Block, For, Stmt
+from workbench.ir.stmt import Block, For, Stmt, blocks
 from workbench.ir.unit_loops import drop_unit_loops
 
 
@@ -81,6 +81,11 @@ def lowered(func: Func) -> Func:
 def reducing_loops(b: Block) -> frozenset[str]:
     """Names of the loops over which a block of a lowered function reduces."""
     return frozenset(it.name for it in b.iters if it.kind == "R")
+
+
+def reduced_at(lp: For) -> Iterator[tuple[Block, tuple[For, ...]]]:
+    """Blocks that reduce over a loop, each with the loops from that one on."""
+    return ((b, path) for b, path in blocks((lp,)) if b.init is not None and lp.name in reducing_loops(b))
 
 
 def init_nest(b: Block, path: tuple[For, ...], name: str) -> Stmt:

@@ -11,7 +11,7 @@ from workbench.codegen.c.identifiers import Names
 from workbench.codegen.c.support_functions import MEMORY_TYPE, VALUE_TYPE
 from workbench.codegen.code_line import Line, RowNotes
 from workbench.codegen.constants import CText
-from workbench.codegen.lowering import init_nest, reducing_loops
+from workbench.codegen.lowering import init_nest, reduced_at, reducing_loops
 from workbench.codegen.temporary_storage import Placed
 from workbench.ir.affine import Affine, Digit
 from workbench.ir.dtypes import itemsize
@@ -74,14 +74,13 @@ class NestPrinter:
 
     def _loop(self, lp: For, depth: int) -> None:
         kept: list[_Accumulators] = []
-        for b, path in blocks((lp,)):
-            if b.init is not None and lp.name in reducing_loops(b):
-                first = not reducing_loops(b) & set(self._reducing)
-                if self._may_keep(b, path):
-                    kept.append(self._accumulators(b, path, first))
-                elif first and b.init != b.own_load():
-                    with self.notes.at(f"init:{b.name}", pinned=True):
-                        self._init_nest(b, path, depth)
+        for b, path in reduced_at(lp):
+            first = not reducing_loops(b) & set(self._reducing)
+            if self._may_keep(b, path):
+                kept.append(self._accumulators(b, path, first))
+            elif first and not b.resumes:
+                with self.notes.at(f"init:{b.name}", pinned=True):
+                    self._init_nest(b, path, depth)
         for acc in kept:
             with self.notes.at(f"{'init' if acc.from_init else 'stmt'}:{acc.block.name}"):
                 self._fill(acc, depth)

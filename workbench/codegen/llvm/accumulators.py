@@ -88,16 +88,14 @@ class Accumulators:
                     return False
         return count <= Registers.ACCUMULATORS
 
-    def promotes_inside(self, lp: For, b: Block) -> bool:
-        """Whether the block is promoted at the loop or at one inside of it."""
-        path = next(path for other, path in blocks((lp,)) if other.name == b.name)
+    def promotes_inside(self, path: Sequence[For], b: Block) -> bool:
+        """Whether the block is promoted at one of the loops."""
         reduce = reducing_loops(b)
         return any(x.name in reduce and self.may_promote(x, b) for x in path)
 
-    def begin(self, lp: For, b: Block, around: Sequence[str]) -> Promotion:
-        """Promote a block at a loop; `around` are the loops around it that reduce anything."""
+    def begin(self, path: Sequence[For], b: Block, around: Sequence[str]) -> Promotion:
+        """Promote a block at the first loop of `path`; `around` are the loops around it that reduce anything."""
         reduce = reducing_loops(b)
-        path = next(path for other, path in blocks((lp,)) if other.name == b.name)
         inside = math.prod(x.extent for x in path if x.name in reduce and isinstance(x.extent, int))
         starts = False if b.resumes else self._first([n for n in around if n in reduce])
         names = tuple(sorted(set[str]().union(*(f.vars for f in b.index))))

@@ -7,7 +7,7 @@ guard runs without it, and the last iteration follows. A vector that its loop's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from workbench.codegen.constants import Unrolling
 from workbench.codegen.llvm.accumulators import Accumulators, Promotion
@@ -18,7 +18,7 @@ from workbench.codegen.llvm.intrinsic_loops import TensorEmitter, by_intrinsic
 from workbench.codegen.llvm.lane_reduction import across_lanes, conditions, reduced_vectors
 from workbench.codegen.llvm.panel_prefetch import Streams
 from workbench.codegen.llvm.vector_pieces import Pieces
-from workbench.codegen.lowering import init_nest, reducing_loops
+from workbench.codegen.lowering import init_nest, reduced_at, reducing_loops
 from workbench.errors import BuildError
 from workbench.ir.expr import Bound, Const, Expr, Select, index_forms, walk
 from workbench.ir.stmt import Block, For, Stmt, accesses, blocks, loops
@@ -57,12 +57,12 @@ class NestEmitter:
         if self._tensor.takes(lp, self._reducing):
             self._tensor.emit(lp)
             return
-        reduced = list(self._reduced_here(lp))
-        for b in reduced:
+        reduced = list(reduced_at(lp))
+        for b, path in reduced:
             begun = any(n in self._reducing for n in reducing_loops(b))
-            if not (begun or b.resumes or by_intrinsic(lp, b) or self._acc.promotes_inside(lp, b)):
-                self._init_nest(lp, b)
-        promotions = [self._acc.begin(lp, b, self._reducing) for b in reduced if self._acc.may_promote(lp, b)]
+            if not (begun or b.resumes or by_intrinsic(lp, b) or self._acc.promotes_inside(path, b)):
+                self._init_nest(b, path)
+        promotions = [self._acc.begin(path, b, self._reducing) for b, path in reduced if self._acc.may_promote(lp, b)]
         self._reducing.append(lp.name)
         self._iterate(lp)
         self._reducing.pop()
@@ -335,14 +335,8 @@ class NestEmitter:
 
     # ---- reductions ------------------------------------------------------------------------------------------------
 
-    def _reduced_here(self, lp: For) -> Iterator[Block]:
-        for b, _ in blocks((lp,)):
-            if b.init is not None and any(it.name == lp.name and it.kind == "R" for it in b.iters):
-                yield b
-
-    def _init_nest(self, lp: For, b: Block) -> None:
+    def _init_nest(self, b: Block, path: tuple[For, ...]) -> None:
         """Write the init of every element that the loop will accumulate onto."""
-        path = next(path for other, path in blocks((lp,)) if other.name == b.name)
         with self.fb.at(f"init:{b.name}", pinned=True):
             self.body((init_nest(b, path, f"{b.name}.init"),))
 
