@@ -51,7 +51,7 @@ def instead(view: Schedule, move: Move, target: Target | None = None, peak: floa
     if move.legal:
         return ()
     machine = target or view.target or Target.host()
-    trial = _Instead(view, move.step, machine, peak)
+    trial = _AlternativeTrial(view, move.step, machine, peak)
     case = Case(view, machine, step=move.step)
     found = trial.fastest(proposals(case, move.code, move.primitive))
     if len(found) < MOST:
@@ -61,7 +61,7 @@ def instead(view: Schedule, move: Move, target: Target | None = None, peak: floa
     return tuple(found[:MOST])
 
 
-class _Instead(Trial):
+class _AlternativeTrial(Trial):
     """Takes what may stand in the place of a refused step."""
 
     def __init__(self, view: Schedule, refused: Primitive, target: Target, peak: float | None) -> None:

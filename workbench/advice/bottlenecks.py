@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from workbench.advice.offer import Offer
-from workbench.advice.speedup_trial import Cures
+from workbench.advice.speedup_trial import SpeedupTrial
 from workbench.analysis.loop_nest.memory_accesses import AccessRow, accesses
 from workbench.analysis.loop_nest.schedule_estimate import evaluated, whole_cycles
 from workbench.ir.stmt import blocks
@@ -173,7 +173,7 @@ def why(schedule: Schedule, target: Target | None = None, *, cures: bool = True)
     given.sort(key=lambda one: -one.part)
     name = found[k][0].plan.name
     if cures and given:
-        trials = Cures(schedule, name, target)
+        trials = SpeedupTrial(schedule, name, target)
         given = [replace(one, cure=trials.of(one.code, one.row)) for one in given]
     return Why(name, share, tuple(given))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from workbench.advice.bottlenecks import why
 from workbench.advice.offer import Offer, replayed
-from workbench.advice.speedup_trial import LEAST, Cures
+from workbench.advice.speedup_trial import LEAST, SpeedupTrial
 from workbench.advice.step_text import gain_text, named
 from workbench.analysis.loop_nest.schedule_estimate import cycles_of
 from workbench.errors import WorkbenchError
@@ -92,7 +92,7 @@ def two_steps(schedule: Schedule, target: Target) -> Offer | None:
     found, before = why(schedule, target, cures=False), cycles_of(schedule, Machine.of(target))
     if found is None:
         return None
-    trials = Cures(schedule, found.block, target)
+    trials = SpeedupTrial(schedule, found.block, target)
     for one in found.reasons:
         trials.of(one.code, one.row)
     both = []

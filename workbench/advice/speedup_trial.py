@@ -28,7 +28,7 @@ SIMPLER = 1.25
 
 
 def beside(schedule: Schedule, first: Offer | None, other: Offer | None, target: Target) -> bool:
-    """Whether a cure is legal after another one, and still gains: the two do not pull apart."""
+    """Whether an offer is legal after another one, and still gains: the two do not pull apart."""
     if first is None or other is None or other.without:
         return False
     machine = Machine.of(target)
@@ -39,8 +39,8 @@ def beside(schedule: Schedule, first: Offer | None, other: Offer | None, target:
         return False
 
 
-class Cures(Trial):
-    """Looks for cures of one statement.
+class SpeedupTrial(Trial):
+    """Looks for steps that make one statement faster.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Cures(Trial):
         self._longest = max(MAX_BODY, self._body(schedule))
 
     def of(self, code: str, row: str) -> Offer | None:
-        """Return the best cure for a reason, a short one rather than one that is little faster; None without any."""
+        """Return the best offer against a reason, a short one before one that is little faster; None without any."""
         case = Case(self.schedule, self.target, row, self._block)
         # Another thread is offered whenever it is legal and no loss: the number says why it may not be worth it yet.
         least = 1.0 if code == "serial" else LEAST

@@ -115,8 +115,18 @@ class Attempt:
         """Return one solution, to read; its ``apply()`` carries it out here."""
         done = self._fresh()
         self.exercise.solve(done)
-        answers = {p.name: p.answer(self.target) for p in self.exercise.predictions}
-        return Solution(self, answers, done)
+        found = [(p, p.answer(self.target)) for p in self.exercise.predictions]
+        lines = tuple(f"{p.name} = {_text(value, p.unit)}" for p, value in found)
+        steps = "\n".join(step.to_python("s") for step in done.trace)
+        return Solution(
+            f"A solution of '{self.exercise.title}'",
+            said(self.exercise.why, self.target),
+            (("Answers", lines),),
+            f"s = lab.{self.exercise.name}.schedule\n{steps}",
+            attempt=self,
+            answers={p.name: value for p, value in found},
+            schedule=done,
+        )
 
     def check(self, schedule: Schedule | None = None) -> Verdict:
         """Say what is right and what is still missing.
@@ -157,32 +167,13 @@ class Attempt:
         return good, told + ("is right." if good else f"{word} {p.wrong(value, self.target)}".rstrip())
 
 
-@dataclass(frozen=True)
-class Solution:
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Solution(Shown):
     """One solution of an exercise: the answers, the steps and the reason."""
 
     attempt: Attempt
     answers: dict[str, Answer]
     schedule: Schedule
-
-    def _shown(self) -> Shown:
-        target = self.attempt.target
-        units = {p.name: p.unit for p in self.attempt.exercise.predictions}
-        lines = tuple(f"{name} = {_text(value, units[name])}" for name, value in self.answers.items())
-        steps = "\n".join(step.to_python("s") for step in self.schedule.trace)
-        name = self.attempt.exercise.name
-        return Shown(
-            f"A solution of '{self.attempt.exercise.title}'",
-            said(self.attempt.exercise.why, target),
-            (("Answers", lines),),
-            f"s = lab.{name}.schedule\n{steps}",
-        )
-
-    def __repr__(self) -> str:
-        return repr(self._shown())
-
-    def _repr_html_(self) -> str:
-        return self._shown()._repr_html_()
 
     def apply(self) -> Attempt:
         """Take over answers and steps, as if you had given them; what you did on the nest is taken back first."""

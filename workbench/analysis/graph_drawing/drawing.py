@@ -157,7 +157,12 @@ class Drawing:
         The first point of a line is where it is, each other one how far it is from the one before. `folds` are the
         frames, column by column as well.
         """
-        words = _Words()
+        known: dict[str, int] = {}
+
+        def words(text: str) -> int:
+            """The number of a text."""
+            return known.setdefault(text, len(known))
+
         n, frames = self.nodes, self.frames
         at = {p.leaf.id: k for k, p in enumerate(n)} | {p.frame.id: len(n) + k for k, p in enumerate(frames)}
         return {
@@ -178,7 +183,7 @@ class Drawing:
                 {"node": k, "mark": p.leaf.mark, "reason": p.leaf.reason} for k, p in enumerate(n) if p.leaf.mark
             ],
             "likes": {str(at[id]): " ".join(ids) for id, ids in self.likes.items() if id in at},
-            "words": words.all,
+            "words": list(known),
         }  # fmt: skip
 
 
@@ -202,20 +207,6 @@ def _steps(edge: Edge) -> list[int]:
     points = [(round(x), round(y)) for x, y in edge.points]
     steps = [(bx - ax, by - ay) for (ax, ay), (bx, by) in pairwise(points)]
     return [v for point in (*points[:1], *steps) for v in point]
-
-
-class _Words:
-    """Texts by number."""
-
-    def __init__(self) -> None:
-        self.all: list[str] = []
-        self._known: dict[str, int] = {}
-
-    def __call__(self, text: str) -> int:
-        k = self._known.setdefault(text, len(self.all))
-        if k == len(self.all):
-            self.all.append(text)
-        return k
 
 
 def drawn(root: Frame, likes: Mapping[str, tuple[str, ...]], key: str = "") -> Drawing:

@@ -50,8 +50,8 @@ def guarded(r: Rule, draft: Draft, machine: Machine, tell: Tell) -> Iterator[Dra
     said = ""
     for new in islice(_asked(r, mine, machine), MOST + 1):
         said = _wrong(new, mine, seen) if len(seen) < MOST else f"makes more than {MOST} sketches of one"
-        if said and isinstance(new, _Failed) and new.refused and not seen:
-            said = new.reason  # a primitive that is not legal: nothing is wrong with the rule
+        if isinstance(new, ScheduleError) and not seen:
+            said = new.message  # a primitive that is not legal: nothing is wrong with the rule
         elif said:
             tell(Trouble(r.name, said))
         else:
@@ -61,16 +61,8 @@ def guarded(r: Rule, draft: Draft, machine: Machine, tell: Tell) -> Iterator[Dra
         yield draft.skip(r.name, said or "it gave back no draft")
 
 
-@dataclass(frozen=True, slots=True)
-class _Failed:
-    """An exception; `refused` where a primitive has raised it."""
-
-    reason: str
-    refused: bool
-
-
 def _asked(r: Rule, draft: Draft, machine: Machine) -> Iterator[Any]:
-    """Whatever the rule gives back; what it raises comes last."""
+    """Whatever the rule gives back; the exception that it raises comes last."""
     try:
         said = True if r.applies is None else r.applies(draft, machine)
         if isinstance(said, str) or not said:
@@ -78,16 +70,14 @@ def _asked(r: Rule, draft: Draft, machine: Machine) -> Iterator[Any]:
             return
         made = r.function(draft, machine)
         yield from made if isinstance(made, Iterable) else (made,)
-    except ScheduleError as e:
-        yield _Failed(e.message, refused=True)
     except Exception as e:
-        yield _Failed(f"fails: {type(e).__name__}: {e}", refused=False)
+        yield e
 
 
 def _wrong(new: Any, draft: Draft, seen: set[str]) -> str:
     """What is wrong with something that a rule gave back; empty where it is a new sketch."""
-    if isinstance(new, _Failed):
-        return f"fails: {new.reason}" if new.refused else new.reason
+    if isinstance(new, Exception):
+        return f"fails: {new.message if isinstance(new, ScheduleError) else f'{type(new).__name__}: {new}'}"
     if not isinstance(new, Draft):
         return f"gives back {type(new).__name__} and no draft"
     said = unusable(new, draft)

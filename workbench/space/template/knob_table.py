@@ -12,7 +12,7 @@ from workbench.errors import TemplateError, did_you_mean
 from workbench.ir.poly import concrete, substitute
 from workbench.legible import legible_line
 from workbench.space.template.knobs import Knob
-from workbench.space.template.variant_expansion import Expansion, Leaf
+from workbench.space.template.variant_expansion import Expansion, TemplateVariant
 
 #: Candidates of a knob that the table shows. Chosen by eye.
 _SHOWN = 6
@@ -68,7 +68,7 @@ class Knobs:
     template: str
     rows: tuple[KnobRow, ...]
     left_out: tuple[tuple[Mapping[str, Any], str], ...]
-    _leaves: tuple[Leaf, ...]
+    _leaves: tuple[TemplateVariant, ...]
     #: Number of the first of its variants in the space.
     first: int = 0
 

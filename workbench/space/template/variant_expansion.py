@@ -26,7 +26,7 @@ MOST_VARIANTS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class TemplateVariant:
     """One variant: what the function made of the values that this run had."""
 
     draft: Draft
@@ -37,7 +37,7 @@ class Leaf:
 class Expansion:
     """All variants of a template for one computation, and combinations that are none, with the reason."""
 
-    leaves: list[Leaf] = field(default_factory=list)
+    leaves: list[TemplateVariant] = field(default_factory=list)
     left_out: list[tuple[dict[str, Any], str]] = field(default_factory=list)
 
     @property
@@ -136,7 +136,7 @@ class Expander:
         except ScheduleError as e:
             self._leave_out(config.values, e.message, e)
         else:
-            self.out.leaves.append(Leaf(draft, config))
+            self.out.leaves.append(TemplateVariant(draft, config))
         if len(self.out.leaves) + len(self.out.left_out) > MOST_VARIANTS:
             raise self._too_many(", ".join(config.values), len(self.out.leaves))
 
