@@ -127,20 +127,27 @@ def make_profile(
                 **against,
             }
         )
-    frame.attrs |= {
+    frame.attrs |= _totals(plan, spent, whole_ms, threads, limit)
+    return frame
+
+
+def _totals(
+    plan: ExecutablePlan, spent: Array, whole_ms: Sequence[float], threads: int, limit: Roofs | None
+) -> dict[str, Any]:
+    """What is known of the whole network; `spent` are milliseconds, a row for each run and a column for each call."""
+    return {
         "network": plan.name,
         "threads": threads,
-        "runs": len(stamps),
-        "calls_ms": float(median.sum()),
+        "runs": len(spent),
+        "calls_ms": float(np.median(spent, axis=0).sum()),
         "timed_ms": float(np.median(spent.sum(axis=1))),
         "whole_ms": float(np.median(whole_ms)),
-        "flops": int(flops.sum()),
-        "bytes": int(moved.sum()),
+        "flops": sum(c.flops for c in plan.calls),
+        "bytes": sum(map(call_bytes, plan.calls)),
         "peak_gflops": limit.gflops if limit else None,
         "memory_gbytes": limit.gbytes if limit else None,
         "working_set": working_set(plan),
     }
-    return frame
 
 
 def _against(limit: Roofs | None, flops: Array, moved: Array, ms: Array) -> dict[str, Any]:

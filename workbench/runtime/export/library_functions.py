@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
+import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from workbench.errors import ExportError
 from workbench.locks import ForkLock
-from workbench.runtime.export.file import problem_of
 from workbench.runtime.export.library_tables import MARK, PREFIX_LENGTH
 from workbench.runtime.export.native_calls import PUBLIC
 from workbench.runtime.export.native_contexts import ABI
@@ -76,7 +77,7 @@ def open_library(file: Path) -> Functions:
     try:
         found = file.stat()
         with file.open("rb") as stream:
-            problem = problem_of(stream, found.st_size)
+            problem = _problem_of(stream, found.st_size)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", error)
         raise ExportError("export.missing", f"There is no such library: {why}", [str(file)], "check the path") from None
@@ -87,6 +88,27 @@ def open_library(file: Path) -> Functions:
         if key not in _opened:
             _opened[key] = _link(file)
         return _opened[key]
+
+
+def _problem_of(stream: BinaryIO, size: int) -> str:
+    """Say why a file is no exported network; "" when it may be one.
+
+    This is looked at before the system opens it: half a library ends the process, and a whole one runs code of its own.
+    """
+    head = stream.read(64)
+    if head[:6] != b"\x7fELF\x02\x01" or len(head) < 64:
+        return "is no library of this system"
+    at, each, count = struct.unpack_from("<32xQ14xHH", head)
+    stream.seek(at)
+    rows = stream.read(each * count)
+    if each < 40 or len(rows) < each * count:
+        return "is cut off"
+    for row in range(0, len(rows), each):
+        (offset,), (length,) = struct.unpack_from("<8xQ", rows, row), struct.unpack_from("<32xQ", rows, row)
+        if offset + length > size:
+            return "is cut off"
+    with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return "" if content.find(MARK.encode() + b"\0") >= 0 else "is no exported network"
 
 
 def _link(file: Path) -> Functions:

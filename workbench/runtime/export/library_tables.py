@@ -64,12 +64,6 @@ def tables_text(plan: ExecutablePlan, calls: Sequence[CallPlan], symbols: Sequen
     looked_for = checks(about.features)
     spaces = sorted({(c.code.shared_bytes, c.code.per_thread_bytes) for c in calls})
     numbers = {
-        "call_count": len(calls),
-        "arg_count": len(args),
-        "input_count": len(plan.inputs),
-        "output_count": len(plan.outputs),
-        "space_count": len(spaces),
-        "check_count": len(looked_for),
         "asks_tiles": int(about.tiles),
         "context_bytes": CONTEXT.offset("places") + 8 * (places + len(args)),
         "constant_bytes": constant_bytes,
@@ -126,9 +120,11 @@ def _array(name: str, kind: str, values: Iterable[str | int]) -> str:
 
 
 def _table(name: str, row: Struct, values: Iterable[tuple[str | int, ...]]) -> str:
+    """Rows of a structure, and how many they are."""
     types = [kind for _, kind in row.fields.values()]
-    cells = (", ".join(f"{kind} {v}" for kind, v in zip(types, each, strict=True)) for each in values)
-    return _array(name, row.type, (f"{{ {cell} }}" for cell in cells))
+    cells = [", ".join(f"{kind} {v}" for kind, v in zip(types, each, strict=True)) for each in values]
+    count = f"@{name.removesuffix('s')}_count = internal constant i64 {len(cells)}"
+    return f"{count}\n{_array(name, row.type, (f'{{ {cell} }}' for cell in cells))}"
 
 
 def _string(data: bytes) -> str:

@@ -134,6 +134,18 @@ _OPERANDS = Struct.of(threads="ptr", rounds="ptr", part_bytes="ptr", data="ptr",
 Operands = Annotated[Value, Pointer(_OPERANDS)]
 
 
+def _number(bufs: Value, name: str) -> Value:
+    return bufs[name].load().as_("i64").load()
+
+
+def _part(bufs: Value, task: Value) -> Value:
+    return bufs["data"].load().offset(_number(bufs, "part_bytes") * task)
+
+
+def _launch(f: Emitter, bufs: Value, rt: Value, task: Native) -> None:
+    rt["launch"].load()(rt["pool"].load(), f.address(task), bufs, _number(bufs, "threads"))
+
+
 def roof_kernels(lanes: int, chains: int, fused: bool, clock: int) -> tuple[Native, Native]:
     """Two kernels that work on the parts of an array, one task per thread.
 
@@ -152,20 +164,11 @@ def roof_kernels(lanes: int, chains: int, fused: bool, clock: int) -> tuple[Nati
     vector, width = f"<{lanes} x float>", 4 * lanes
     peak = peak_kernel(lanes, chains, fused)
 
-    def number(bufs: Value, name: str) -> Value:
-        return bufs[name].load().as_("i64").load()
-
-    def part(bufs: Value, task: Value) -> Value:
-        return bufs["data"].load().offset(number(bufs, "part_bytes") * task)
-
-    def launch(f: Emitter, bufs: Value, rt: Value, task: Native) -> None:
-        rt["launch"].load()(rt["pool"].load(), f.address(task), bufs, number(bufs, "threads"))
-
     @native
     def peak_part(f: Emitter, bufs: Operands, task: I64, tid: I64) -> None:
         args = f.room("[2 x ptr]", "ptr")
         args.store(bufs["rounds"].load())
-        args[1].store(part(bufs, task))
+        args[1].store(_part(bufs, task))
         start = now(f, clock)
         peak(f, args, f.null(), f.null())
         spent = now(f, clock) - start
@@ -173,8 +176,8 @@ def roof_kernels(lanes: int, chains: int, fused: bool, clock: int) -> tuple[Nati
 
     @native
     def read_part(f: Emitter, bufs: Operands, task: I64, tid: I64) -> None:
-        rounds, size = number(bufs, "rounds"), number(bufs, "part_bytes")
-        data, out = part(bufs, task), bufs["room"].load().as_(vector)[task]
+        rounds, size = _number(bufs, "rounds"), _number(bufs, "part_bytes")
+        data, out = _part(bufs, task), bufs["room"].load().as_(vector)[task]
         with f.range(rounds, once=True):
             sums = [f.local(0, vector) for _ in range(_STREAMS)]
             with f.range(size, step=_STREAMS * width, once=True) as at:
@@ -188,11 +191,11 @@ def roof_kernels(lanes: int, chains: int, fused: bool, clock: int) -> tuple[Nati
 
     @exported
     def wb_peak_all(f: Emitter, bufs: Operands, ws: Ptr, rt: Runtime) -> None:
-        launch(f, bufs, rt, peak_part)
+        _launch(f, bufs, rt, peak_part)
 
     @exported
     def wb_read_all(f: Emitter, bufs: Operands, ws: Ptr, rt: Runtime) -> None:
-        launch(f, bufs, rt, read_part)
+        _launch(f, bufs, rt, read_part)
 
     return wb_peak_all, wb_read_all
 
