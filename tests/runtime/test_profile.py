@@ -14,7 +14,7 @@ from workbench.codegen.llvm import llvm_bind
 from workbench.errors import InputError, UsageError
 from workbench.ir.bytes_moved import least_traffic, vector_reads
 from workbench.runtime.execution.executable import Executable
-from workbench.runtime.execution.profile import Profile, call_bytes, make_profile, working_set
+from workbench.runtime.execution.profile import Profile, call_bytes, make_profile
 from workbench.runtime.execution.timeline import events, record
 from workbench.runtime.machine import measured_roofline as module
 from workbench.runtime.machine.measured_roofline import Roofs, measure, roofs, size_class
@@ -129,7 +129,7 @@ def test_traffic_of_a_compiled_network_counts_weights(tmp_path):
         assert call.traffic == sum(int(np.prod(p.shape)) * np.dtype(p.dtype).itemsize for p in operands.values())
         assert any(slot.kind == "const" for slot in operands)
         assert call_bytes(call) == call.traffic
-    assert working_set(executable.plan) >= sum(a.nbytes for a in executable.plan.constants)
+    assert executable.plan.working_set >= sum(a.nbytes for a in executable.plan.constants)
 
 
 def test_roofs_of_this_machine_are_kept(monkeypatch, tmp_path):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench import markup as m
+from workbench.codegen.backend import Backend, backend_for
 from workbench.errors import BuildError
 from workbench.ir.func import Buffer, Func, pack
 from workbench.ir.text.printer import to_text
@@ -27,7 +28,6 @@ from workbench.schedule import upper_services
 from workbench.schedule.html import interface, machine, nest_table, operations
 
 if TYPE_CHECKING:
-    from workbench.codegen.backend import Backend
     from workbench.codegen.lowering import ObjectCode
     from workbench.target import Target
 
@@ -152,8 +152,6 @@ class Kernel:
 
     @property
     def _backend(self) -> Backend:
-        from workbench.codegen.backend import backend_for
-
         return backend_for(self.target)
 
     @property

@@ -16,15 +16,16 @@ from workbench.runtime.buffers import Array
 from workbench.runtime.execution.run_context import LoadedNetwork, RunContext
 from workbench.runtime.export.write_library import Export, export_library
 from workbench.runtime.free_list import FreeList
+from workbench.runtime.machine.measured_roofline import Roofs, roofs
 from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, Slot
 from workbench.runtime.networks.network import Network, TimedRuns
 from workbench.runtime.networks.plan_check import check_plan
 from workbench.runtime.thread_pool.pool import ThreadPool, shared_pool
 from workbench.runtime.thread_pool.processor_share import Loan, give_back, lend
+from workbench.target import Target
 
 if TYPE_CHECKING:
     from workbench.runtime.execution.profile import Profile
-    from workbench.runtime.machine.measured_roofline import Roofs
 
 #: Rows of a table that are shown: a screen.
 _ROWS = 30
@@ -239,12 +240,8 @@ class Executable(Network):
 
     def _roofs(self, threads: int) -> Roofs:
         """What this machine can do with so many threads on a working set of this size; measured once."""
-        from workbench.runtime.execution.profile import working_set
-        from workbench.runtime.machine.measured_roofline import roofs
-        from workbench.target import Target
-
         target = Target(self.plan.target) if self.plan.target else Target.host()
-        return roofs(target, threads, working_set(self.plan))
+        return roofs(target, threads, self.plan.working_set)
 
     def poison(self) -> None:
         """Fill outputs, intermediate results and workspace with NaN, so that a read before a write shows in the next

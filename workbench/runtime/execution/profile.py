@@ -79,11 +79,6 @@ def call_bytes(call: CallPlan | HostCall) -> int:
     return sum(dict(zip(call.args, sizes, strict=True)).values())
 
 
-def working_set(plan: ExecutablePlan) -> int:
-    """Bytes that one run touches: constants, arena, inputs and outputs."""
-    return plan.arena_bytes + sum(a.nbytes for a in plan.constants) + sum(s.nbytes for s in plan.inputs + plan.outputs)
-
-
 def make_profile(
     plan: ExecutablePlan, stamps: Array, whole_ms: Sequence[float], threads: int, limit: Roofs | None
 ) -> Profile:
@@ -146,7 +141,7 @@ def _totals(
         "bytes": sum(map(call_bytes, plan.calls)),
         "peak_gflops": limit.gflops if limit else None,
         "memory_gbytes": limit.gbytes if limit else None,
-        "working_set": working_set(plan),
+        "working_set": plan.working_set,
     }
 
 

@@ -184,3 +184,9 @@ class ExecutablePlan:
     least_bytes: int = 0
     borrowed: tuple[tuple[str, str], ...] = ()
     lines: tuple[int, ...] = ()
+
+    @property
+    def working_set(self) -> int:
+        """Bytes that one run touches: constants, arena, inputs and outputs."""
+        held = sum(array.nbytes for array in self.constants)
+        return self.arena_bytes + held + sum(spec.nbytes for spec in self.inputs + self.outputs)

@@ -108,7 +108,7 @@ def _build_handler() -> Callable[[Any], Any]:
 
 
 def _run_handler(tell: Callable[[Any], None]) -> Callable[[Any], Any]:
-    from workbench.runtime.execution import alternating_runs as network_time
+    from workbench.runtime.execution.alternating_runs import NetworkJob, time_in_turns
     from workbench.runtime.measuring.candidate_run import TrialRunner
     from workbench.runtime.measuring.contest_run import run_contest
     from workbench.runtime.native import timing_loop
@@ -118,14 +118,14 @@ def _run_handler(tell: Callable[[Any], None]) -> Callable[[Any], Any]:
     pool.serial_launch_address()
     runner = TrialRunner()
 
-    def handle(job: SetupJob | TrialJob | ContestJob | network_time.NetworkJob) -> Any:
+    def handle(job: SetupJob | TrialJob | ContestJob | NetworkJob) -> Any:
         begin = time.perf_counter()
         try:
             if isinstance(job, SetupJob):
                 runner.setup(job)
                 return Reply("ready")
-            if isinstance(job, network_time.NetworkJob):
-                return network_time.time_in_turns(job)
+            if isinstance(job, NetworkJob):
+                return time_in_turns(job)
             if isinstance(job, ContestJob):
                 return run_contest(runner, job, lambda index: tell(Turn(index)))
             return runner.run(job)
