@@ -61,7 +61,7 @@ CODE: tuple[Mutation, ...] = (
         "reorder",
         _G + "llvm.loops",
         "what is accumulated in memory starts from what is there",
-        "self._init_nest(lp, b)",
+        "self._init_nest(b, path)",
         "pass",
     ),
     _m(
