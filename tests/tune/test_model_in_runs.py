@@ -62,7 +62,7 @@ def test_a_model_is_made_once_however_many_ask_for_it(monkeypatch):
         made.append(AnalyticModel(seed, machine))
         return made[-1]
 
-    monkeypatch.setattr(cost_model, "make_model", make)
+    monkeypatch.setattr("workbench.tune.plan.tune_context.make_model", make)
     context = TuneContext(TARGET, TuneOptions(model="analytic"))
     threads = [threading.Thread(target=context.prepare) for _ in range(4)]
     for t in threads:
