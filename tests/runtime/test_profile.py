@@ -34,7 +34,7 @@ def plain_roofs(monkeypatch):
         asked.append((threads, nbytes))
         return Roofs(threads, 100.0, 10.0, size_class(nbytes))
 
-    monkeypatch.setattr(module, "roofs", found)
+    monkeypatch.setattr("workbench.runtime.execution.executable.roofs", found)
     return asked
 
 
