@@ -234,28 +234,29 @@ class Session:
 
     def _do(self, cmd: str | Callable[..., object], args: Any, id: str) -> None:
         self.source = "widget" if id else "python"
-        try:
-            registry.run(self, cmd, args)
-            error: BaseException | None = None
-        except Exception as caught:
-            error = caught
-            _report(caught)
+        error = self._attempt(cmd, args)
+        if error is not None:
+            _report(error)
         if id:
             self._publisher.settle(id, error)
-        self._publisher.changed()
 
     def _call(self, call: Call, cmd: str | Callable[..., object], args: Any) -> None:
         self.source = "python"
-        try:
-            registry.run(self, cmd, args)
-            error: BaseException | None = None
-        except Exception as caught:
-            error = caught
-        self._publisher.changed()
+        error = self._attempt(cmd, args)
         self._publisher.renew()
         with self._lock:
             self._calls.remove(call)
         call.end(error)
+
+    def _attempt(self, cmd: str | Callable[..., object], args: Any) -> Exception | None:
+        """Run a command; return what went wrong."""
+        try:
+            registry.run(self, cmd, args)
+        except Exception as error:
+            return error
+        finally:
+            self._publisher.changed()
+        return None
 
     def request(self, view: View) -> None:
         """Measure a state; for the commands."""

@@ -12,6 +12,8 @@ from workbench.session.core.protocol import VERSION, error_json
 from workbench.session.registry import QUESTIONS, RECORDED, SLICES, Host, SliceContext, answer, slice_cache
 from workbench.session.schedule_view.nest import known, nest_slice
 
+Asked = tuple[str, Mapping[str, Any], Callable[[], Any] | dict[str, Any]]
+
 MOST_ROWS = 60
 """Rows of the nest for which is recorded what depends on the selection."""
 
@@ -24,20 +26,20 @@ class Recording:
     ----------
     selections : callable
         Returns the slices that depend on the selection, by what is selected.
-    questions : list of (name, arguments, work)
-        Questions and the functions that return their answers.
+    questions : list of (name, arguments, answer)
+        Questions with their answers, or with the functions that work them out.
     """
 
     slices: Mapping[str, Any]
     selections: Callable[[], Mapping[str, Mapping[str, Any]]]
-    questions: list[tuple[str, Mapping[str, Any], Callable[[], Any]]]
+    questions: list[Asked]
 
     def to_json(self) -> dict[str, Any]:
         """Return the recording as plain values: ``{v, slices, selections, answers}``."""
         answers: dict[str, Any] = {}
         for q, args, work in self.questions:
             if _is_there(answers, q, args):
-                answers[key_of(q, args)] = _answer(work)
+                answers[key_of(q, args)] = _answer(work) if callable(work) else work
         return {"v": VERSION, "slices": self.slices, "selections": self.selections(), "answers": answers}
 
 
@@ -82,7 +84,7 @@ def _selections(host: Host) -> Callable[[], dict[str, dict[str, Any]]]:
     return work
 
 
-def _questions(host: Host) -> Iterator[tuple[str, Mapping[str, Any], Callable[[], Any]]]:
+def _questions(host: Host) -> Iterator[Asked]:
     """Ask what is on show when a panel is opened; a question that cannot even be asked is answered with the reason."""
     slices = host.shown()
     for q, args in (one for ask in RECORDED for one in ask(slices)):
@@ -91,9 +93,9 @@ def _questions(host: Host) -> Iterator[tuple[str, Mapping[str, Any], Callable[[]
         try:
             value, lane = answer(host, q, args)
         except Exception as error:
-            yield q, args, _raising(error)
+            yield q, args, {"ok": False, "error": error_json(error)}
             continue
-        yield q, args, value if lane else _constant(value)
+        yield q, args, value if lane else {"ok": True, "value": value}
 
 
 def _answer(work: Callable[[], Any]) -> dict[str, Any]:
@@ -101,14 +103,3 @@ def _answer(work: Callable[[], Any]) -> dict[str, Any]:
         return {"ok": True, "value": work()}
     except Exception as error:
         return {"ok": False, "error": error_json(error)}
-
-
-def _raising(error: Exception) -> Callable[[], Any]:
-    def work() -> Any:
-        raise error
-
-    return work
-
-
-def _constant(value: Any) -> Callable[[], Any]:
-    return lambda: value

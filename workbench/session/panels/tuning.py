@@ -112,28 +112,20 @@ def _watch(host: Host) -> tuning.TuningWatch:
     return host.state.watch
 
 
-@declare.command
-def pause(host: Host) -> None:
-    """Hold tuning after the trial in flight."""
-    _watch(host).move("pause", host.source)
+def _declare_move(name: str, doc: str) -> None:
+    """Declare a command that is one of the run's moves."""
+
+    def move(host: Host) -> None:
+        _watch(host).move(name, host.source)
+
+    move.__name__, move.__doc__ = name, doc
+    declare.command(move)
 
 
-@declare.command
-def resume(host: Host) -> None:
-    """Go on with tuning."""
-    _watch(host).move("resume", host.source)
-
-
-@declare.command
-def stop(host: Host) -> None:
-    """End tuning after the trial in flight."""
-    _watch(host).move("stop", host.source)
-
-
-@declare.command
-def cancel(host: Host) -> None:
-    """End tuning now; the trial in flight is thrown away."""
-    _watch(host).move("cancel", host.source)
+_declare_move("pause", "Hold tuning after the trial in flight.")
+_declare_move("resume", "Go on with tuning.")
+_declare_move("stop", "End tuning after the trial in flight.")
+_declare_move("cancel", "End tuning now; the trial in flight is thrown away.")
 
 
 # ----- what steers it
