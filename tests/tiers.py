@@ -7,6 +7,7 @@ and ``bench`` are for nights and for quiet machines. CONTRIBUTING says which com
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ def first(cases: Iterable[Any], count: int = 1) -> list[Any]:
     return [case if k < count else pytest.param(case, marks=pytest.mark.checks) for k, case in enumerate(cases)]
 
 
+@cache  # asked for each of 12,000 tests, answered for each file
 def quick(path: Path) -> bool:
     """Whether a test file belongs to the inner loop."""
     place = path.relative_to(TESTS) if path.is_relative_to(TESTS) else path
