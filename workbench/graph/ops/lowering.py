@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -109,6 +111,11 @@ def operand(c: Call, i: int, args: Sequence[te.Tensor | None]) -> Callable[[Sequ
     return lambda idx: at(t, idx)
 
 
+def where_all(conditions: Sequence[Any], value: te.Value, other: te.Value) -> te.Value:
+    """`value` where all conditions hold, `other` elsewhere; `value` where there are none."""
+    return te.select(functools.reduce(operator.and_, conditions), value, other) if conditions else value
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """Sliding window over the spatial dimensions: sizes of input, kernel and output, steps and padding."""
@@ -183,14 +190,9 @@ def pad_stage(c: Call, x: te.Tensor, win: Window, layout: str, value: float | te
 
     def body(*idx: te.Axis) -> te.Value:
         b, pos, k = unplace(layout, idx)
-        cond = None
-        for d in range(r):
-            if full[d] == win.size[d] and not win.begin[d]:
-                continue
-            one = (pos[d] >= win.begin[d]) & (pos[d] < win.begin[d] + win.size[d])
-            cond = one if cond is None else cond & one
-        value_at = x[place(layout, b, [p - win.begin[d] for d, p in enumerate(pos)], k)]
-        return value_at if cond is None else te.select(cond, value_at, fill)
+        moved = [d for d in range(r) if full[d] != win.size[d] or win.begin[d]]
+        inside = [(pos[d] >= win.begin[d]) & (pos[d] < win.begin[d] + win.size[d]) for d in moved]
+        return where_all(inside, x[place(layout, b, [p - win.begin[d] for d, p in enumerate(pos)], k)], fill)
 
     return compute(place(layout, n, full, ch), body, c.name("pad"), spatial_names(layout, r))
 

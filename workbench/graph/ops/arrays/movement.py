@@ -11,7 +11,7 @@ from workbench.graph.graph import Array, AttrValue, Node, TensorType
 from workbench.graph.opdef import OpDef, Places, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import Permuted, dims, inverse
-from workbench.graph.ops.lowering import compute, ints
+from workbench.graph.ops.lowering import compute, ints, where_all
 
 DTYPES = {
     1: "float32",
@@ -269,12 +269,7 @@ class Pad(OpDef):
             return compute(self.shape(c), around, c.name("pad"))
 
         def body(*i: te.Axis) -> te.Value:
-            cond = None
-            for d, (b, a) in enumerate(pads):
-                if b or a:
-                    one = (i[d] >= b) & (i[d] < b + x.shape[d])
-                    cond = one if cond is None else cond & one
-            v = x[tuple(i[d] - b for d, (b, _) in enumerate(pads))]
-            return v if cond is None else te.select(cond, v, fill)
+            inside = [(i[d] >= b) & (i[d] < b + x.shape[d]) for d, (b, a) in enumerate(pads) if b or a]
+            return where_all(inside, x[tuple(i[d] - b for d, (b, _) in enumerate(pads))], fill)
 
         return compute(self.shape(c), body, c.name("pad"))

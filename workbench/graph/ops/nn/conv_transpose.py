@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from dataclasses import dataclass
 from math import prod
-from operator import and_ as operator_and
 from typing import Any
 
 import numpy as np
@@ -25,6 +23,7 @@ from workbench.graph.ops.lowering import (
     stride_words,
     to_nchw,
     unplace,
+    where_all,
 )
 from workbench.graph.ops.nn.conv import check_bias, kernel_of, with_bias
 from workbench.te.conv_transpose import Phases
@@ -187,7 +186,7 @@ def _spread(c: Call, s: TransposedShape, x: te.Tensor) -> te.Tensor:
         n, pos, ch = unplace(s.layout, idx)
         hits = [p % t < 1 for p, t in zip(pos, steps, strict=True) if t > 1]
         value = x[place(s.layout, n, [p // t if t > 1 else p for p, t in zip(pos, steps, strict=True)], ch)]
-        return te.select(functools.reduce(operator_and, hits), value, te.const(0.0, x.dtype))
+        return where_all(hits, value, te.const(0.0, x.dtype))
 
     shape = place(s.layout, s.batch, [s.phases(d).size for d in range(r)], s.ci)
     return compute(shape, body, c.name("spread"), spatial_names(s.layout, r))
@@ -206,7 +205,7 @@ def _framed(c: Call, s: TransposedShape, x: te.Tensor) -> te.Tensor:
         at = [p - a.before for p, a in zip(pos, along, strict=True)]
         inside = [(pos[d] >= along[d].before) & (pos[d] < along[d].before + along[d].size) for d in moved]
         value = x[place(s.layout, n, at, ch)]
-        return te.select(functools.reduce(operator_and, inside), value, te.const(0.0, x.dtype))
+        return where_all(inside, value, te.const(0.0, x.dtype))
 
     shape = place(s.layout, s.batch, [p.before + p.size + p.behind for p in along], s.ci)
     return compute(shape, body, c.name("pad"), spatial_names(s.layout, r))
@@ -228,9 +227,7 @@ def _gather(c: Call, s: TransposedShape, x: te.Tensor, w: te.Tensor) -> te.Tenso
         kernel = (*taps, ch, mine) if s.layout == "NHWC" else (ch, mine, *taps)
         term = x[place(s.layout, n, at, ch)] * w[kernel]
         there = [t < p.kernel for t, p in zip(taps, along, strict=True) if p.ragged]
-        if there:
-            term = te.select(functools.reduce(operator_and, there), term, te.const(0.0, x.dtype))
-        return te.sum(term, axis=[*ks, *(() if rc is None else (rc,))])
+        return te.sum(where_all(there, term, te.const(0.0, x.dtype)), axis=[*ks, *(() if rc is None else (rc,))])
 
     shape = place(s.layout, s.batch, [p.frame for p in along], s.co)
     return compute(shape, body, c.name("conv"), spatial_names(s.layout, r, "c" if rc is None else "o"))

@@ -26,6 +26,7 @@ from workbench.graph.ops.lowering import (
     stride_words,
     to_nchw,
     unplace,
+    where_all,
     window,
 )
 
@@ -215,13 +216,9 @@ class AveragePool(_Average):
         limits = _count_limits(c, win)
 
         def counted(*pos: te.Axis) -> te.Reduction:
-            cond = None
-            for d, (lo, hi) in enumerate(limits):
-                p = win.position(d, pos[d], ks[d])
-                one = (p >= lo) & (p < hi)
-                cond = one if cond is None else cond & one
-            assert cond is not None
-            return te.sum(te.select(cond, te.const(1.0), te.const(0.0)), axis=ks)
+            at = [win.position(d, pos[d], ks[d]) for d in range(len(limits))]
+            inside = [(p >= lo) & (p < hi) for p, (lo, hi) in zip(at, limits, strict=True)]
+            return te.sum(where_all(inside, te.const(1.0), te.const(0.0)), axis=ks)
 
         count = compute(win.out, counted, c.name("count"), over)
         return compute(total.shape, lambda *i: total[i] / count[unplace(layout, i)[1]], c.name("avg_pool"), names)

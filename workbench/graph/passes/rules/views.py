@@ -16,6 +16,8 @@ from workbench.graph.passes.rules.rewriting import Found, Rule, Site, declare
 VIEWS: dict[str, Rule] = {}
 MOVES: dict[str, Rule] = {}
 
+#: Operators that only give their input another shape.
+_RESHAPES = tuple(operators(lambda op: op.view and not op.elementwise))
 #: Largest tensor that is tried out to see whether indices only count through it.
 _COUNTED = 1 << 20
 
@@ -31,7 +33,7 @@ def permutation(s: Site, node: Node) -> tuple[int, ...]:
     return opdef(node).perm(s.call(node))
 
 
-@declare(VIEWS, "Reshape", "Flatten", "Squeeze", "Unsqueeze")
+@declare(VIEWS, *_RESHAPES)
 def _double_reshape(s: Site, node: Node) -> Found:
     """A reshape of a reshape is one reshape."""
     before = s.maker(node.inputs[0])
@@ -132,7 +134,7 @@ def _slice_of_concat(s: Site, node: Node) -> Found:
     return None
 
 
-@declare(VIEWS, "Reshape", "Flatten", "Squeeze", "Unsqueeze")
+@declare(VIEWS, *_RESHAPES)
 def _reshape_of_slice(s: Site, node: Node) -> Found:
     """A reshape that divides the last dimension of a slice along it is a slice of such a reshape, which is a view."""
     cut = s.maker(node.inputs[0], "Slice")
