@@ -18,7 +18,7 @@ from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import DATA, FACTOR, ZERO
 from workbench.graph.ops.lowering import compute
 from workbench.graph.ops.pointwise import Pointwise, pointwise
-from workbench.graph.ops.quantized.quantize_linear import np_saturated, number, rounded
+from workbench.graph.ops.quantized.quantize_linear import np_quantised, np_saturated, number, rounded
 
 #: Domain of the operators that only our own passes write.
 OWN = "workbench"
@@ -44,26 +44,16 @@ def _step(name: str, doc: str, numpy: Any, scalar: Any, **facts: Any) -> None:
     pointwise(name, doc, numpy, scalar, _Step, OWN, scalars=True, **facts)
 
 
-def _np_quantize(x: Array, scale: Array, zero: Array) -> Array:
-    y = np.rint(x / scale).astype(np.float64)
-    return np_saturated(y + zero, zero.dtype.name)
-
-
-def _np_requantize(x: Array, factor: Array, zero: Array) -> Array:
-    y = np.rint(x.astype(np.float32) * factor).astype(np.float64)
-    return np_saturated(y + zero, zero.dtype.name)
-
-
 _step(
     "Quantize",
     "round(x / scale) + zero point.",
-    _np_quantize,
+    lambda x, scale, zero: np_quantised(x / scale, zero, zero.dtype.name),
     lambda x, scale, zero: te.cast(rounded(x / scale) + number(zero, "float32"), zero.dtype),
 )
 _step(
     "Requantize",
     "round(x * factor) + zero point, of sums in int32.",
-    _np_requantize,
+    lambda x, factor, zero: np_quantised(x.astype(np.float32) * factor, zero, zero.dtype.name),
     lambda x, factor, zero: te.cast(rounded(number(x, "float32") * factor) + number(zero, "float32"), zero.dtype),
     inputs=(DATA, FACTOR, ZERO),
 )

@@ -17,7 +17,7 @@ from workbench.graph.operator_call import Call
 from workbench.graph.ops.lowering import Idx, broadcast_shape, compute, operand
 from workbench.graph.ops.math.linear import gemm_sizes
 from workbench.graph.ops.pointwise import Pointwise
-from workbench.graph.ops.quantized.quantize_linear import np_saturated, number, rounded
+from workbench.graph.ops.quantized.quantize_linear import np_number, np_quantised, number, rounded
 
 DOMAIN = "com.microsoft"
 
@@ -28,8 +28,7 @@ def _real(q: Array, scale: Array, zero: Array | None) -> Array:
 
 
 def _bytes(x: Array, scale: Array, zero: Array | None, dtype: str) -> Array:
-    y = np.rint((x / scale.reshape(())).astype(np.float32)).astype(np.float64)
-    return np_saturated(y if zero is None else y + zero.reshape(()).astype(np.float64), dtype)
+    return np_quantised((x / scale.reshape(())).astype(np.float32), np_number(zero), dtype)
 
 
 class _Contrib(OpDef):
@@ -146,8 +145,7 @@ class QLinearGlobalAveragePool(_Contrib):
     def reference(self, c: Call, x: Array, sx: Array, zx: Array | None, sy: Array, zy: Array | None = None) -> Array:
         plain = x.astype(np.int32) - (0 if zx is None else zx.reshape(()).astype(np.int32))
         acc = plain.sum(self.axes(c), keepdims=True).astype(np.float32) * self.factor(c, sx, sy)
-        y = np.rint(acc).astype(np.float64)
-        return np_saturated(y if zy is None else y + zy.reshape(()).astype(np.float64), c.type(0).dtype)
+        return np_quantised(acc, np_number(zy), c.type(0).dtype)
 
 
 @operator("QLinearConcat", "opaque", domain=DOMAIN, typed_by=1)
@@ -197,7 +195,4 @@ class QGemm(_Contrib):
         acc = np.matmul(left, right).astype(np.int64)
         acc = acc if bias is None else acc + bias
         y = acc.astype(np.int32).astype(np.float32) * self.factor(c, sa, sb, sy)
-        if sy is None:
-            return np.asarray(y)
-        whole = np.rint(y).astype(np.float64)
-        return np_saturated(whole if zy is None else whole + zy.reshape(()).astype(np.float64), self.dtype(c))
+        return np.asarray(y) if sy is None else np_quantised(y, np_number(zy), self.dtype(c))

@@ -19,7 +19,7 @@ from workbench.graph.operator_facts import BIAS, DATA, QUANTISATION, WEIGHT, ZER
 from workbench.graph.ops.lowering import Idx, at, compute, from_nchw, operand, pad_stage, to_nchw, unplace
 from workbench.graph.ops.math.linear import product_shape, product_stage
 from workbench.graph.ops.nn.conv import ConvShape, check_bias, conv_shape, conv_stage, conv_words, np_conv, with_bias
-from workbench.graph.ops.quantized.quantize_linear import foreign_of, np_saturated, number, rounded
+from workbench.graph.ops.quantized.quantize_linear import foreign_of, np_number, np_quantised, number, rounded
 
 BYTES = ("uint8", "int8")
 #: Data, weights and result with their scales and zero points.
@@ -167,8 +167,7 @@ class QLinearMatMul(OpDef):
             return foreign_of(c, self.obstacle(c)).reference(c, *args)
         a, sa, za, b, sb, zb, sy, zy = (np.asarray(v) for v in args)
         sa, sy, zy = (v.reshape(-1, 1) if v.size > 1 else v.reshape(()) for v in (sa, sy, zy))
-        y = np.rint(_np_product(a, b, za, zb).astype(np.float32) * np_factor(sa, sb, sy))
-        return np_saturated(y + zy.astype(np.float64), c.type(7).dtype)
+        return np_quantised(_np_product(a, b, za, zb).astype(np.float32) * np_factor(sa, sb, sy), zy, self.dtype(c))
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         factor = _factor(c, 1, 4, 6, args)
@@ -267,8 +266,8 @@ class QLinearConv(OpDef):
         acc = _np_conv(c, s, x, w, zx, zw)
         if len(args) > 8 and args[8] is not None:
             acc = acc + args[8].reshape(along)
-        y = np.rint(acc.astype(np.float32) * np_factor(sx.reshape(()), sw.reshape(along), sy.reshape(())))
-        return from_nchw(np_saturated(y + zy.reshape(()).astype(np.float64), c.type(7).dtype), s.layout)
+        y = acc.astype(np.float32) * np_factor(sx.reshape(()), sw.reshape(along), sy.reshape(()))
+        return from_nchw(np_quantised(y, np_number(zy), self.dtype(c)), s.layout)
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         s = conv_shape(c, 3)

@@ -35,6 +35,17 @@ def np_saturated(v: Array, dtype: str) -> Array:
     return np.clip(np.nan_to_num(np.asarray(v, np.float64), nan=0.0), info.min, info.max).astype(dtype)
 
 
+def np_quantised(real: Array, zero: Array | None, dtype: str) -> Array:
+    """Nearest whole numbers, moved by a zero point where there is one and cut to the range of a type."""
+    whole = np.rint(real).astype(np.float64)
+    return np_saturated(whole if zero is None else whole + zero.astype(np.float64), dtype)
+
+
+def np_number(x: Array | None) -> Array | None:
+    """A scale or zero point of one element without dimensions."""
+    return None if x is None else x.reshape(())
+
+
 def number(v: te.Value, dtype: str) -> te.Value:
     """`v` in another type, as a literal where it is one."""
     if isinstance(v.expr, Const):
@@ -156,8 +167,8 @@ class QuantizeLinear(_Linear):
 
     def values(self, c: Call, x: Array, scale: Array, zero: Array | None = None) -> Array:
         with np.errstate(all="ignore"):
-            y = np.rint(x / _np_spread(c, 1, scale)).astype(np.float64)
-        return np_saturated(y if zero is None else y + _np_spread(c, 2, zero), self.dtype(c))
+            real = x / _np_spread(c, 1, scale)
+        return np_quantised(real, None if zero is None else _np_spread(c, 2, zero), self.dtype(c))
 
     def lower(self, c: Call, x: te.Tensor, *spread: te.Tensor | None) -> te.Tensor:
         scale, dtype = _reader(c, 1, (x, *spread)), self.dtype(c)
