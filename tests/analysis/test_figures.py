@@ -26,7 +26,7 @@ from workbench.analysis.figures import label_placement as room
 from workbench.analysis.figures import roofline
 from workbench.analysis.figures.best_so_far import thinned
 from workbench.analysis.figures.style import colours, log_ticks
-from workbench.analysis.trials.trial_reader import Lines, Trial
+from workbench.analysis.trials.trial_reader import RunHistory, Trial
 from workbench.errors import UsageError
 from workbench.log.lines import Comparison
 from workbench.log.reader import Header, write_log
@@ -336,7 +336,7 @@ def test_a_theme_has_to_exist(run):
 
 
 def test_a_timeline_of_very_many_tasks_ends():
-    lines = Lines(
+    lines = RunHistory(
         [Trial(n, f"k{n % 50}", "t", "ok", 1.0, 1, "", 1, n // 50) for n in range(200)], [f"k{n}" for n in range(50)]
     )
     found = turns(lines, most=20)

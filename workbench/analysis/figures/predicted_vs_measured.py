@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from workbench.analysis.figures.style import Colours, Theme, axis, colours
 from workbench.analysis.figures.subplot import IN_PLOT, Part, Trace, alone, note, trace
-from workbench.analysis.trials.trial_reader import Lines, Trial, read
+from workbench.analysis.trials.trial_reader import RunHistory, Trial, read
 from workbench.cost_model.prediction_quality import ranks, spearman
 from workbench.machine_model.machine_parameters import Machine
 from workbench.target import Target
@@ -55,7 +55,7 @@ def clock(target: Target | None, peak_gflops: float | None = None) -> float | No
 
 
 def prediction_part(
-    lines: Lines, c: Colours, task: str | None = None, ghz: float | None = None, most: int | None = None
+    lines: RunHistory, c: Colours, task: str | None = None, ghz: float | None = None, most: int | None = None
 ) -> Part:
     """Return the plot; `most` is how many earlier trials are drawn at most."""
     mine = [t for t in lines.trials if t.ok and t.predicted is not None and t.flops]
@@ -108,7 +108,7 @@ def _diagonal(x: NDArray[np.float64], y: NDArray[np.float64], c: Colours) -> Tra
     return trace("right", end, end, mode="lines", line={"width": 1, "dash": "dot", "color": c.faint})
 
 
-def _judged(lines: Lines, mine: Sequence[Trial]) -> float | None:
+def _judged(lines: RunHistory, mine: Sequence[Trial]) -> float | None:
     """The rank correlation that the rounds of a task tell, as the panel says it; None for several tasks, or no round.
 
     It is within rounds: between them the model has learned, so one number over all points would tell of another thing.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.analysis.figures.style import Colours, Theme, axis, colours, shade
 from workbench.analysis.figures.subplot import Part, Trace, alone, escaped, in_middle, trace
 from workbench.analysis.trials.task_rounds import Turn, turns
-from workbench.analysis.trials.trial_reader import Lines, read
+from workbench.analysis.trials.trial_reader import RunHistory, read
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -50,7 +50,7 @@ def timeline_figure(source: Source, tasks: Iterable[str] | None = None, *, theme
 
 
 def timeline_part(
-    lines: Lines, c: Colours, tasks: Iterable[str] | None = None, most: int = TURNS, current: str | None = None
+    lines: RunHistory, c: Colours, tasks: Iterable[str] | None = None, most: int = TURNS, current: str | None = None
 ) -> Part:
     """Return the plot; `current` is the key of the task whose name is bold."""
     keys = list(lines.keys if tasks is None else tasks)

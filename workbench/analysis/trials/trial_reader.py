@@ -18,7 +18,7 @@ from workbench.tune.run.session import TuningSession
 if TYPE_CHECKING:
     import pandas
 
-    Source: TypeAlias = "pandas.DataFrame | TuningSession | Iterable[AnyLine] | str | os.PathLike[str] | Lines"
+    Source: TypeAlias = "pandas.DataFrame | TuningSession | Iterable[AnyLine] | str | os.PathLike[str] | RunHistory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class RunHistory:
     """Trials in order, keys of the tasks that belong together, the rounds, and measurements of the whole network."""
 
     trials: Sequence[Trial]
@@ -58,7 +58,7 @@ class Lines:
     network: Sequence[Measured] = ()
 
 
-def read(source: Any) -> Lines:
+def read(source: Any) -> RunHistory:
     """Read a source once, for several charts; what was read already is returned as it is.
 
     Raises
@@ -68,7 +68,7 @@ def read(source: Any) -> Lines:
     InputError
         "curve.columns" for a table without what is needed; `LogError` for what is wrong with a log.
     """
-    if isinstance(source, Lines):
+    if isinstance(source, RunHistory):
         return source
     if isinstance(source, str | os.PathLike):
         log = load_log(source)
@@ -80,13 +80,13 @@ def read(source: Any) -> Lines:
         return of_lines([*source.lines, *source.rounds], keys, names)
     if hasattr(source, "columns"):
         trials = _of_frame(source)
-        return Lines(trials, _keys(trials))
+        return RunHistory(trials, _keys(trials))
     return _of_iterable(source)
 
 
 def of_lines(
     lines: Iterable[AnyLine], keys: Sequence[str] | None = None, names: Mapping[str, str] | None = None
-) -> Lines:
+) -> RunHistory:
     """Take lines of a log together, in its order; the tasks are those that occur, unless `keys` names them. A task is
     called what `names` says by its key, else as in its first trial: later ones may have another name.
     """
@@ -105,7 +105,7 @@ def of_ledger(
     rounds: Iterable[Round] = (),
     keys: Sequence[str] | None = None,
     names: Mapping[str, str] | None = None,
-) -> Lines:
+) -> RunHistory:
     """Do what `of_lines` does, where the lines were taken in already; `records` are those that were news."""
     called = {key: task.name for key, task in ledger.tasks.items()} | dict(names or {})
     course = {key: iter(task.after()) for key, task in ledger.tasks.items()}
@@ -117,10 +117,10 @@ def of_ledger(
                   r.predicted, told.ms if told else None, best.ms if best else None, best.why if best else "",
                   told is None or told.sure != "disturbed")
         )  # fmt: skip
-    return Lines(trials, _keys(trials) if keys is None else list(keys), tuple(rounds), ledger.whole.course)
+    return RunHistory(trials, _keys(trials) if keys is None else list(keys), tuple(rounds), ledger.whole.course)
 
 
-def _of_iterable(source: Any) -> Lines:
+def _of_iterable(source: Any) -> RunHistory:
     given = list(source) if isinstance(source, Iterable) else None
     if given is None or not all(isinstance(line, tuple(KINDS.values())) for line in given):
         message = f"There is no curve of a {type(source).__name__}"
