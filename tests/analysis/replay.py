@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from workbench.ir import Binary, Cast, Const, For, Load, Select, Unary
 from workbench.ir.compact import compact
-from workbench.ir.expr import Binary, Cast, Const, Load, Select, Unary, all_index_forms
-from workbench.ir.stmt import For
+from workbench.ir.expr import all_index_forms
 
 
 def value(form, env):

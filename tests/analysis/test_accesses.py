@@ -13,9 +13,9 @@ import workbench as wb
 from workbench import workloads
 from workbench.analysis import AccessRow, accesses, nest_rows
 from workbench.errors import InputError
+from workbench.ir import blocks, loops
 from workbench.ir.compact import compact
 from workbench.ir.expr import loads
-from workbench.ir.stmt import blocks, loops
 
 
 def says(func, loop, target=TARGET):

@@ -19,7 +19,7 @@ from workbench.advice.lookahead import default_of, step_back, two_steps
 from workbench.advice.offer import Offer
 from workbench.analysis import estimate
 from workbench.analysis.loop_nest.schedule_estimate import evaluated
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.machine_model.machine_parameters import Machine
 from workbench.runtime.results.options import MeasureOptions
 from workbench.runtime.workers.batch import MeasureInput

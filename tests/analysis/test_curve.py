@@ -7,9 +7,8 @@ from tune.random_logs import ranked
 
 import workbench as wb
 from workbench.analysis import best_so_far, best_so_far_figure, failures
-from workbench.log.lines import Comparison
-from workbench.log.reader import Header, to_frame, write_log
-from workbench.log.record import Record
+from workbench.log import Comparison, Header, Record
+from workbench.log.reader import to_frame, write_log
 
 
 def record(trial, key, latency=None, status="ok", weight=1, error=""):

@@ -28,9 +28,8 @@ from workbench.analysis.figures.best_so_far import thinned
 from workbench.analysis.figures.style import colours, log_ticks
 from workbench.analysis.trials.trial_reader import RunHistory, Trial
 from workbench.errors import UsageError
-from workbench.log.lines import Comparison
-from workbench.log.reader import Header, write_log
-from workbench.log.record import Record
+from workbench.log import Comparison, Header, Record
+from workbench.log.reader import write_log
 from workbench.markup import milliseconds
 from workbench.runtime.machine import measured_roofline
 from workbench.runtime.machine.above_roofline import why_above

@@ -8,9 +8,9 @@ from analysis.replay import Replay
 import workbench as wb
 from workbench import te, workloads
 from workbench.analysis import nest_rows
+from workbench.ir import For
 from workbench.ir.flops import count_flops
 from workbench.ir.interpreter.interp import random_inputs, trace_run
-from workbench.ir.stmt import For
 from workbench.ir.text.parser import parse
 
 TARGET = wb.Target("llvm -mcpu=skylake-avx512 -l1=32K -l2=1M -l3=16M -threads=4")

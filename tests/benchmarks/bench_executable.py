@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 
 import workbench as wb
-from workbench.log.reader import Header, write_log
-from workbench.log.record import Record
+from workbench.log import Header, Record
+from workbench.log.reader import write_log
 from workbench.runtime.execution.executable import Executable
 from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, Slot
 from workbench.space.default_schedule import default_schedule

@@ -141,7 +141,7 @@ def rate(options: argparse.Namespace) -> bool:
     with busy(options.busy), wb.tune(tasks, trials=options.count, log=log, target=target) as session:
         session.wait(3600)
     whole = time.perf_counter() - loaded
-    from workbench.log.reader import load_log
+    from workbench.log import load_log
 
     lines = load_log(log)
     brief = sum(c.reason != PLAY_OFF for c in lines.comparisons)

@@ -288,8 +288,7 @@ def tuned_log(name: str, model: str, shapes: dict[str, Any], args: argparse.Name
 
 def promised(args: argparse.Namespace) -> dict[str, Any]:
     """What a run says the network takes, against what fresh processes take."""
-    from workbench.log.lines import NetworkTime
-    from workbench.log.reader import load_log
+    from workbench.log import NetworkTime, load_log
 
     out: dict[str, Any] = {}
     for name in args.networks:

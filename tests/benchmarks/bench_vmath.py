@@ -18,9 +18,9 @@ import torch
 
 from workbench import te
 from workbench.codegen.backend import build_func
+from workbench.ir import For, Func
 from workbench.ir.expr import BINARY_OPS
-from workbench.ir.func import Func
-from workbench.ir.stmt import For, rewrite
+from workbench.ir.stmt import rewrite
 from workbench.runtime.kernel import Kernel
 from workbench.space.default_schedule import default_schedule
 from workbench.target import Target

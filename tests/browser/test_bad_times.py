@@ -15,7 +15,7 @@ from tiers import first
 
 from browser.driver import Notebook, lab, new_notebook, tiny_model
 from browser.view import LONG, MORE_TRIALS, View
-from workbench.log.reader import load_log
+from workbench.log import load_log
 
 MATMUL = "import workbench as wb\nw = wb.Workbench(wb.workloads.matmul(64, 64, 64))\nw"
 NETWORK = "import workbench as wb\nw = wb.Workbench('tiny.onnx', log={0!r})\nw"

@@ -13,7 +13,7 @@ import pytest
 from browser.driver import tiny_model
 from workbench import Schedule, Session, Target, workloads
 from workbench.errors import UsageError
-from workbench.log.record import Record
+from workbench.log import Record
 from workbench.session.state.results import Result
 from workbench.widgets import page as pages
 from workbench.widgets.export import made

@@ -9,7 +9,7 @@ from typing import Any
 
 from browser.driver import Notebook, new_notebook
 from browser.view import LONG, View
-from workbench.log.reader import load_log
+from workbench.log import load_log
 
 MAKE = """
 import workbench as wb

@@ -11,7 +11,8 @@ import numpy as np
 
 from workbench.codegen.backend import build_func
 from workbench.codegen.llvm import llvm_bind
-from workbench.ir.func import Func, pack
+from workbench.ir import Func
+from workbench.ir.func import pack
 from workbench.runtime.buffers import RuntimeStruct, aligned_empty, concrete_shape, pointer_table
 from workbench.runtime.native.timing_loop import clock_for, time_calls
 from workbench.runtime.thread_pool.pool import serial_launch_address

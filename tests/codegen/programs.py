@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from workbench import te
-from workbench.ir.func import Func
+from workbench.ir import Func
 
 EXTENTS = (1, 1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 24, 33, 40, 70)
 DTYPES = ("float32", "float32", "float32", "float64", "int32", "int64", "int8", "uint8", "bool")

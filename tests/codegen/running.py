@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from workbench.codegen.backend import build_func
-from workbench.ir.func import Func
+from workbench.ir import For, Func
 from workbench.ir.interpreter import interp
-from workbench.ir.stmt import For, rewrite
+from workbench.ir.stmt import rewrite
 from workbench.runtime.kernel import Kernel
 from workbench.target import Target
 

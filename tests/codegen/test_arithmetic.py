@@ -9,9 +9,9 @@ import pytest
 from codegen.running import check, compiled, marked
 
 from workbench import Schedule, Target, te, workloads
+from workbench.ir import For
 from workbench.ir.interpreter import interp
 from workbench.ir.numpy_reference import evaluate
-from workbench.ir.stmt import For
 
 # ---- integers --------------------------------------------------------------------------------------------------------
 

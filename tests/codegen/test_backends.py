@@ -20,10 +20,9 @@ from workbench.codegen.backend import (
     require_runnable,
 )
 from workbench.errors import BuildError, ScheduleError, TargetError
-from workbench.ir.affine import Affine
-from workbench.ir.func import Func, HoleInfo
+from workbench.ir import Affine, For, Func, HoleInfo, Stmt
 from workbench.ir.interpreter import interp
-from workbench.ir.stmt import For, Stmt, rewrite, subst_loops
+from workbench.ir.stmt import rewrite, subst_loops
 from workbench.runtime.kernel import Kernel
 from workbench.schedule import Schedule
 from workbench.target import Target

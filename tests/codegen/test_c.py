@@ -19,11 +19,10 @@ from workbench import te, workloads
 from workbench.codegen.backend import build_func, generate_func
 from workbench.codegen.c import compiler
 from workbench.errors import BuildError
-from workbench.ir.affine import Affine
-from workbench.ir.expr import Binary, Bound, Const, Load, Select, map_loads
-from workbench.ir.func import Align, Buffer, Func
+from workbench.ir import Affine, Align, Binary, Block, Bound, Buffer, Const, For, Func, Iter, Load, Select
+from workbench.ir.expr import map_loads
 from workbench.ir.numpy_reference.evaluate import evaluate
-from workbench.ir.stmt import Block, For, Iter, rewrite
+from workbench.ir.stmt import rewrite
 from workbench.runtime.buffers import pointer_table
 from workbench.runtime.kernel import Kernel
 from workbench.schedule import Schedule

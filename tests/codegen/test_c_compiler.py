@@ -17,9 +17,9 @@ from workbench import te, workloads
 from workbench.codegen.backend import build_func, generate_func
 from workbench.codegen.c import compiler
 from workbench.errors import BuildError
-from workbench.ir.expr import Binary, Load
+from workbench.ir import Binary, For, Load
 from workbench.ir.interpreter import interp
-from workbench.ir.stmt import For, rewrite
+from workbench.ir.stmt import rewrite
 from workbench.runtime.kernel import Kernel
 from workbench.runtime.results.options import MeasureOptions
 from workbench.runtime.workers.batch import MeasureInput

@@ -13,11 +13,8 @@ from codegen.running import TARGET, check, compiled, marked
 from workbench import te
 from workbench.codegen.backend import build_func
 from workbench.errors import BuildError
-from workbench.ir.affine import Affine
-from workbench.ir.expr import Binary, Bound, Const, Load
-from workbench.ir.func import Buffer, Func
+from workbench.ir import Affine, Binary, Block, Bound, Buffer, Const, For, Func, Iter, Load
 from workbench.ir.interpreter import interp
-from workbench.ir.stmt import Block, For, Iter
 from workbench.runtime.kernel import Kernel
 from workbench.schedule import Schedule
 

@@ -17,7 +17,7 @@ from workbench.codegen.backend import backend_for, backends
 from workbench.codegen.c.compiler import problem
 from workbench.codegen.lowering import lowered
 from workbench.errors import WorkbenchError
-from workbench.ir.stmt import For, blocks, loops
+from workbench.ir import For, blocks, loops
 from workbench.space.default_schedule import default_schedule
 
 HERE = Target.host(threads=2)

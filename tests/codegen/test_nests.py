@@ -12,9 +12,9 @@ from workbench import te
 from workbench.codegen.backend import build_func
 from workbench.codegen.llvm.module import emit_module
 from workbench.errors import BuildError
-from workbench.ir.func import Func, HoleInfo
+from workbench.ir import For, Func, HoleInfo
 from workbench.ir.interpreter import interp
-from workbench.ir.stmt import For, rewrite
+from workbench.ir.stmt import rewrite
 from workbench.runtime.kernel import Kernel
 from workbench.schedule import Schedule
 from workbench.target import Target
@@ -172,7 +172,7 @@ def test_register_tile_has_no_memory_traffic_inside():
     a, b, k = te.placeholder((64, 64), name="A"), te.placeholder((64, 32), name="B"), te.reduce_axis(64, "k")
     f = te.func(te.compute((64, 32), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C"))
     block, _ = f.block("C")
-    from workbench.ir.affine import Affine
+    from workbench.ir import Affine
 
     v = Affine.var
     block = replace(block, binds=(v("i0") * 8 + v("i1"), v("j"), v("k")))

@@ -10,7 +10,7 @@ from workbench import te
 from workbench.codegen.llvm.module import emit_module
 from workbench.codegen.lowering import lowered
 from workbench.codegen.row_padding import with_slack
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.ir.interpreter import interp
 from workbench.schedule import Schedule
 from workbench.target import Target

@@ -13,7 +13,7 @@ import pytest
 from codegen.guarded import AVX2, HOST, PLAIN, run_guarded
 
 from workbench import te, workloads
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.ir.interpreter import interp
 from workbench.schedule import Schedule
 from workbench.target import Target

@@ -14,10 +14,9 @@ from workbench.codegen.backend import build_func
 from workbench.codegen.llvm import llvm_bind
 from workbench.errors import BuildError, ScheduleError, TargetError
 from workbench.intrinsics import registry
-from workbench.ir.func import Func
+from workbench.ir import Func, loops
 from workbench.ir.interpreter import interp
 from workbench.ir.numpy_reference import evaluate
-from workbench.ir.stmt import loops
 from workbench.runtime.measuring import operands
 from workbench.schedule import Schedule
 from workbench.target import Target

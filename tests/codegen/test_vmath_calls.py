@@ -9,8 +9,8 @@ from codegen.running import marked
 
 from workbench import te
 from workbench.codegen.backend import backend_for
+from workbench.ir import Func
 from workbench.ir.expr import BINARY_OPS, UNARY_OPS
-from workbench.ir.func import Func
 from workbench.target import Target
 from workbench.te.value import binary, unary
 

@@ -10,9 +10,7 @@ import sys
 import pytest
 
 from workbench.cli import main
-from workbench.log.reader import Header
-from workbench.log.record import Record
-from workbench.log.writer import LogWriter
+from workbench.log import Header, LogWriter, Record
 
 
 def invoke(capfd, *arguments):

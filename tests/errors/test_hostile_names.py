@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import workbench as wb
 from workbench import te
 from workbench.codegen.backend import generate_func
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
 from workbench.legible import escaped, legible, legible_line, python_literal

@@ -16,7 +16,7 @@ import pytest
 from errors import models
 from waiting import until
 
-from workbench.log.reader import load_log
+from workbench.log import load_log
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc")
 

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.errors import ScheduleError
-from workbench.ir.affine import Affine, Digit, bijective, digit_of, split_base, width
-from workbench.ir.expr import Bound
+from workbench.ir import Affine, Bound, Digit, Relation
+from workbench.ir.affine import bijective, digit_of, split_base, width
 from workbench.ir.interval import interval, overlaps
-from workbench.ir.poly import Relation, hole
+from workbench.ir.poly import hole
 
 EXTENTS = {"i": 4, "j": 6, "f": 24}
 digits = st.sampled_from(

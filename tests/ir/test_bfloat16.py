@@ -9,9 +9,7 @@ from codegen.running import compiled
 
 from workbench import te
 from workbench.errors import ExpressionError
-from workbench.ir import dtypes
-from workbench.ir.expr import Const
-from workbench.ir.func import Func
+from workbench.ir import Const, Func, dtypes
 from workbench.ir.interpreter import interp
 from workbench.ir.numpy_reference import evaluate
 from workbench.ir.text.parser import parse

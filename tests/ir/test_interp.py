@@ -7,11 +7,9 @@ import pytest
 
 from workbench import te, workloads
 from workbench.errors import InputError, RunError, ShapeError
-from workbench.ir.affine import Affine, Digit
-from workbench.ir.expr import Bound, Const, Load
-from workbench.ir.func import Buffer, Func, HoleInfo, LayoutStep
+from workbench.ir import Affine, Block, Bound, Buffer, Const, Digit, For, Func, HoleInfo, Iter, LayoutStep, Load
 from workbench.ir.interpreter import interp
-from workbench.ir.stmt import UNORDERED_KINDS, Block, For, Iter
+from workbench.ir.stmt import UNORDERED_KINDS
 
 
 def var(name):

@@ -12,12 +12,11 @@ from workbench import te
 from workbench.codegen.backend import build_func
 from workbench.errors import ExpressionError, ScheduleError
 from workbench.graph.structural_key import structural_key
-from workbench.ir.affine import Affine, Digit
-from workbench.ir.expr import Bound, Cast, Const, Load, Pick, Select, free_digit, tidy
-from workbench.ir.func import Func
+from workbench.ir import Affine, Block, Bound, Cast, Const, Digit, Func, Load, Pick, Select
+from workbench.ir.expr import free_digit, tidy
 from workbench.ir.interpreter import interp
 from workbench.ir.numpy_reference.evaluate import evaluate
-from workbench.ir.stmt import Block, rewrite
+from workbench.ir.stmt import rewrite
 from workbench.ir.text.parser import parse
 from workbench.ir.verify import verify
 from workbench.runtime.kernel import Kernel

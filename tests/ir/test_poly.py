@@ -6,20 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.ir.poly import (
-    Poly,
-    Relation,
-    divide,
-    equal,
-    evaluate,
-    hole,
-    holes_of,
-    nonneg,
-    normal,
-    product,
-    single_hole,
-    substitute,
-)
+from workbench.ir import Poly, Relation
+from workbench.ir.poly import divide, equal, evaluate, hole, holes_of, nonneg, normal, product, single_hole, substitute
 
 A, B, C, D = (hole(n) for n in "abcd")
 RELATIONS = (Relation(("a", "b"), 12), Relation(("c", "d"), 8))

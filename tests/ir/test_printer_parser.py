@@ -8,24 +8,34 @@ from hypothesis import strategies as st
 
 from workbench import workloads
 from workbench.errors import ParseError
-from workbench.ir.affine import Affine, Digit
-from workbench.ir.expr import (
-    BINARY_OPS,
-    UNARY_OPS,
+from workbench.ir import (
+    Affine,
+    Align,
     Binary,
+    Block,
     Bound,
+    Buffer,
     Cast,
     Const,
+    Constraint,
+    Digit,
+    For,
+    Func,
+    HoleInfo,
     Index,
+    Iter,
+    LayoutStep,
     Load,
+    LoopKind,
+    Relation,
     Select,
     Unary,
     Where,
 )
-from workbench.ir.func import Align, Buffer, Constraint, Func, HoleInfo, LayoutStep, Scope
-from workbench.ir.poly import Relation, hole
+from workbench.ir.expr import BINARY_OPS, UNARY_OPS
+from workbench.ir.func import Scope
+from workbench.ir.poly import hole
 from workbench.ir.size_limits import EXTENT_LIMIT
-from workbench.ir.stmt import Block, For, Iter, LoopKind
 from workbench.ir.text.parser import parse, read
 from workbench.ir.text.printer import to_text
 from workbench.ir.winograd_weights import WinogradStep

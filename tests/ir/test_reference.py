@@ -14,15 +14,12 @@ from references import REFERENCES
 
 from workbench import te, workloads
 from workbench.errors import InputError, RunError, ShapeError
-from workbench.ir.affine import Affine
-from workbench.ir.expr import Load
-from workbench.ir.func import Buffer, Func
+from workbench.ir import Affine, Block, Buffer, For, Func, Iter, Load
 from workbench.ir.interpreter import interp
 from workbench.ir.numpy_reference import evaluate as reference
 from workbench.ir.numpy_reference.evaluate import evaluate, split_digits
 from workbench.ir.numpy_reference.math import erf
 from workbench.ir.numpy_reference.values import Evaluator
-from workbench.ir.stmt import Block, For, Iter
 
 
 def only(result):

@@ -3,7 +3,8 @@ from __future__ import annotations
 import gc
 
 from workbench import Schedule, workloads
-from workbench.ir.stmt import Block, accesses, blocks, map_block, walk
+from workbench.ir import Block, accesses, blocks
+from workbench.ir.stmt import map_block, walk
 from workbench.memoize import remembered, remembered_by_value, tables, trial
 
 

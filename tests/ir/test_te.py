@@ -5,7 +5,7 @@ import pytest
 
 from workbench import te
 from workbench.errors import ExpressionError
-from workbench.ir.expr import Binary, Load, Select
+from workbench.ir import Binary, Load, Select
 from workbench.ir.interpreter import interp
 from workbench.ir.verify import verify
 

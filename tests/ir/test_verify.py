@@ -7,9 +7,9 @@ import pytest
 from workbench import workloads
 from workbench.errors import WorkbenchError
 from workbench.intrinsics import registry
-from workbench.ir.affine import Affine
-from workbench.ir.func import HoleInfo, subst_holes
-from workbench.ir.poly import Relation, hole
+from workbench.ir import Affine, HoleInfo, Relation
+from workbench.ir.func import subst_holes
+from workbench.ir.poly import hole
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
 from workbench.ir.verify import verify

@@ -11,9 +11,8 @@ from typing import Any
 from browser.driver import Notebook
 from tune.random_logs import ranked
 
-from workbench.log.lines import Command, Comparison, Round
-from workbench.log.reader import Header, write_log
-from workbench.log.record import Record
+from workbench.log import Command, Comparison, Header, Record, Round
+from workbench.log.reader import write_log
 from workbench.markup import milliseconds
 
 from .conftest import ROOT, open_lab

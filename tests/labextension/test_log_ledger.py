@@ -13,10 +13,8 @@ import pytest
 from tune.random_logs import against, random_log, trial, write
 
 from workbench.analysis import best_so_far
+from workbench.log import Ledger, Record, load_log
 from workbench.log.conditions import mixed
-from workbench.log.ledger import Ledger
-from workbench.log.reader import load_log
-from workbench.log.record import Record
 
 SOURCES = Path(__file__).parents[2] / "extensions"
 

@@ -14,10 +14,10 @@ from property.nests import EXPECTED, NESTS
 from property.randoms import Made
 from workbench.errors import WorkbenchError
 from workbench.intrinsics import registry
+from workbench.ir import For, Func, accesses, blocks, loops
 from workbench.ir.compact import compact
-from workbench.ir.func import Func
 from workbench.ir.interpreter import interp
-from workbench.ir.stmt import For, accesses, blocks, loops, walk
+from workbench.ir.stmt import walk
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
 from workbench.ir.verify import verify

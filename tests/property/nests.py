@@ -9,7 +9,7 @@ from references import REFERENCES, conv
 
 from property import tensors
 from workbench import te, workloads
-from workbench.ir.func import Func
+from workbench.ir import Func
 
 
 def relu_conv() -> Func:

@@ -13,7 +13,7 @@ from references import REFERENCES, conv, conv_transposed
 
 from property import nests
 from workbench import workloads
-from workbench.ir.stmt import blocks
+from workbench.ir import blocks
 
 Arrays: TypeAlias = Mapping[str, np.ndarray]
 Reference: TypeAlias = Callable[[dict[str, np.ndarray]], np.ndarray]

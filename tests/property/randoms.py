@@ -12,8 +12,7 @@ from property import tensors
 from property.nests import NESTS
 from property.programs import SMALL, program
 from workbench.errors import ScheduleError
-from workbench.ir.func import Func
-from workbench.ir.stmt import For, blocks, loops
+from workbench.ir import For, Func, blocks, loops
 from workbench.schedule import Hole, Schedule, registry
 from workbench.schedule.primitive import Primitive
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 from property.randoms import Made
 from workbench.intrinsics import registry as intrinsics
-from workbench.ir.func import Func
-from workbench.ir.stmt import blocks, loops
+from workbench.ir import Func, blocks, loops
 from workbench.schedule import Schedule
 from workbench.schedule import registry as primitives
 from workbench.schedule.primitive import Primitive

@@ -10,10 +10,8 @@ import numpy as np
 
 from workbench import workloads
 from workbench.intrinsics import registry
-from workbench.ir.affine import Affine
-from workbench.ir.expr import Load, loads
-from workbench.ir.func import Func
-from workbench.ir.stmt import Block, For, Stmt
+from workbench.ir import Affine, Block, For, Func, Load, Stmt
+from workbench.ir.expr import loads
 from workbench.schedule import Hole, Schedule
 
 

@@ -7,12 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
-from workbench.ir.affine import Affine
-from workbench.ir.expr import COMPARE_OPS, UNARY_OPS, Binary, Load, Unary
-from workbench.ir.func import Buffer, Func
+from workbench.ir import Affine, Binary, Block, Buffer, For, Func, Iter, Load, Unary
+from workbench.ir.expr import COMPARE_OPS, UNARY_OPS
 from workbench.ir.interpreter import interp
 from workbench.ir.numpy_reference.evaluate import evaluate
-from workbench.ir.stmt import Block, For, Iter
 
 ARITHMETIC = ("add", "sub", "mul", "div", "max", "min", "mod")
 HARD = (-7.5, -2.0, -0.0, 0.0, 1.5, 3.0, np.nan, np.inf, -np.inf)

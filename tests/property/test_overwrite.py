@@ -17,7 +17,7 @@ from property.nests import EXPECTED, NESTS
 from property.randoms import _attempt
 from workbench import te
 from workbench.codegen.backend import build_func
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.ir.in_place import overwritable
 from workbench.ir.interpreter import interp
 from workbench.runtime.buffers import aligned_empty, pointer_table

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from workbench import Schedule, Session, Target, Task, te, workloads
 from workbench.graph.structural_key import structural_key
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.session.registry import SLICES
 from workbench.session.state.history import Tree
 

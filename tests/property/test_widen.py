@@ -17,9 +17,8 @@ from property.randoms import Made, _attempt, random_schedule
 from workbench.codegen.backend import build_func
 from workbench.codegen.c import compiler
 from workbench.intrinsics import registry
-from workbench.ir.func import Buffer, Func
+from workbench.ir import Buffer, Func, loops
 from workbench.ir.interpreter import interp
-from workbench.ir.stmt import loops
 from workbench.ir.strided_view import widen
 from workbench.runtime.buffers import aligned_empty, pointer_table
 from workbench.runtime.kernel import Kernel

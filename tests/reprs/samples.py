@@ -14,8 +14,8 @@ from tune.fakes import FakeContext, FakeMeasurer, FakeTask
 import workbench as wb
 from workbench.graph import Graph, Node, TensorType, explain, extract_tasks
 from workbench.ir.text.parser import parse
+from workbench.log import Record
 from workbench.log.reader import to_frame
-from workbench.log.record import Record
 from workbench.runtime.execution.profile import Profile, make_profile
 from workbench.runtime.machine.measured_roofline import Roofs
 from workbench.runtime.networks.benchmark import BenchmarkResult

@@ -8,8 +8,8 @@ import pandas
 import pytest
 from reprs.sanitizer import bars, sanitize
 
+from workbench.log import Record
 from workbench.log.reader import COLUMNS, to_frame
-from workbench.log.record import Record
 
 HOSTILE = '<img src=x onerror="alert(1)"></td></table>'
 

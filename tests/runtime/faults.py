@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from workbench import te
-from workbench.ir.func import Func
+from workbench.ir import Func
 
 #: Names -> (right, wrong).
 FAULTS: dict[str, tuple[Func, Func]] = {}

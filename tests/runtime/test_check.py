@@ -6,7 +6,7 @@ import pytest
 from runtime.faults import FAULTS
 
 from workbench.codegen.backend import build_func
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.runtime.measuring.candidate_run import TrialRunner
 from workbench.runtime.measuring.jobs import SetupJob, TrialJob
 from workbench.runtime.results.measurement import Measurement

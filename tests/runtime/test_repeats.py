@@ -17,7 +17,8 @@ import pytest
 from runtime.llvm_kernels import ADD, code
 
 from workbench import te
-from workbench.ir.func import Buffer, LayoutStep, pack
+from workbench.ir import Buffer, LayoutStep
+from workbench.ir.func import pack
 from workbench.ir.winograd_weights import WinogradStep
 from workbench.runtime.machine.interference import FEWEST, Interference, StolenTime
 from workbench.runtime.measuring import adaptive_repeats as repeats

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from workbench import te, workloads
 from workbench.intrinsics import registry
+from workbench.ir import Func
 from workbench.ir.compact import compact
-from workbench.ir.func import Func
 from workbench.ir.interpreter import interp
 from workbench.ir.verify import verify
 from workbench.schedule import Schedule, drop_unit_loops

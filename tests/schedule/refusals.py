@@ -9,9 +9,7 @@ import primitives
 from schedule import nests
 
 from workbench import te, workloads
-from workbench.ir.affine import Affine
-from workbench.ir.expr import Bound
-from workbench.ir.func import Func
+from workbench.ir import Affine, Bound, Func
 from workbench.ir.text.parser import parse
 from workbench.schedule import Hole, Schedule
 from workbench.schedule.nest_rewrites import replace_block

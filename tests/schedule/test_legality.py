@@ -6,8 +6,7 @@ import pytest
 
 from workbench import workloads
 from workbench.errors import ScheduleError
-from workbench.ir.affine import Affine
-from workbench.ir.stmt import blocks
+from workbench.ir import Affine, blocks
 from workbench.schedule import Hole, Schedule, legality
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench import Schedule, Target, workloads
-from workbench.ir.stmt import loops
+from workbench.ir import loops
 from workbench.schedule.legal_moves import judge
 from workbench.schedule.legality import loop_kinds
 from workbench.schedule.primitive import registry

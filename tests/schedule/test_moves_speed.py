@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from workbench import Schedule, Target, workloads
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.session.schedule_view.preview import preview
 from workbench.space.default_schedule import default_schedule
 

@@ -8,7 +8,8 @@ from schedule import nests
 
 from workbench import te, workloads
 from workbench.errors import ScheduleError
-from workbench.ir.expr import Select, walk
+from workbench.ir import Select
+from workbench.ir.expr import walk
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
 from workbench.schedule import Hole, Schedule

@@ -12,11 +12,11 @@ from references import conv
 from workbench import te, workloads
 from workbench.codegen.backend import build_func
 from workbench.errors import ScheduleError, UsageError
+from workbench.ir import Buffer, blocks
 from workbench.ir.compact import compact
 from workbench.ir.flops import count_flops, expr_flops
-from workbench.ir.func import Buffer, pack
+from workbench.ir.func import pack
 from workbench.ir.interpreter import interp
-from workbench.ir.stmt import blocks
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
 from workbench.ir.verify import verify

@@ -21,10 +21,9 @@ from schedule.refusals import REFUSALS
 
 from workbench import Schedule, Target, workloads
 from workbench.errors import WorkbenchError
-from workbench.ir.expr import Load, Select, children
-from workbench.ir.func import Func
+from workbench.ir import Block, For, Func, Load, Select
+from workbench.ir.expr import children
 from workbench.ir.interpreter import interp
-from workbench.ir.stmt import Block, For
 from workbench.schedule import Hole, legality
 from workbench.schedule.legality import data_flow, independence, loop_kinds
 from workbench.schedule.legality.affine_forms import evaluate_form

@@ -11,8 +11,8 @@ from typing import Any
 
 from workbench import Schedule
 from workbench.errors import TuneError
-from workbench.log.lines import Command, Comparison, NetworkTime, Round
-from workbench.log.record import Record, speed
+from workbench.log import Command, Comparison, NetworkTime, Record, Round
+from workbench.log.record import speed
 from workbench.log.weighted_latency import total
 from workbench.schedule.primitive import from_json
 from workbench.tune.plan.task_selection import position

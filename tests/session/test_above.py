@@ -6,7 +6,7 @@ import pytest
 from waiting import until
 
 from workbench import Schedule, Target, workloads
-from workbench.log.record import Record
+from workbench.log import Record
 from workbench.runtime.machine import measured_roofline
 from workbench.session.measurement import measurements as bench
 from workbench.session.state.results import Result

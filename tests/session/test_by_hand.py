@@ -11,9 +11,7 @@ from session.fakes import FakeTuning
 from waiting import until
 
 from workbench import Target, Task, compile, read_log, workloads
-from workbench.log.database import Database
-from workbench.log.reader import Header
-from workbench.log.writer import LogWriter
+from workbench.log import Database, Header, LogWriter
 from workbench.runtime.results.measurement import Measurement
 from workbench.session.state.results import Result
 from workbench.space.default_schedule import default_schedule

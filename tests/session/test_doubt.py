@@ -9,7 +9,8 @@ from session.conftest import matmul, split
 from waiting import until
 
 from workbench.legible import python_literal
-from workbench.log.record import Record, outcome
+from workbench.log import Record
+from workbench.log.record import outcome
 from workbench.log.replay import measurement_of
 from workbench.markup import row_time
 from workbench.runtime.results.measurement import Measurement

@@ -12,7 +12,7 @@ from session.conftest import matmul, split
 from waiting import until
 
 from workbench.errors import UsageError
-from workbench.log.record import Record
+from workbench.log import Record
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measurement import Measurement
 from workbench.session.export.exporters import prepare

@@ -16,8 +16,7 @@ from workbench import compile as compile_network
 from workbench.errors import UsageError
 from workbench.graph.graph import Source
 from workbench.labs import example_model
-from workbench.log.lines import Comparison
-from workbench.log.record import Record
+from workbench.log import Comparison, Record
 from workbench.runtime.export import linker
 from workbench.session.export import network as networks
 from workbench.session.export.exporters import kept

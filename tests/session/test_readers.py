@@ -18,11 +18,9 @@ from workbench.analysis import best_so_far
 from workbench.analysis.trials.task_rounds import turns
 from workbench.cli import main
 from workbench.graph.tasks import Task
-from workbench.log.database import Database
-from workbench.log.ledger import Ledger
+from workbench.log import Database, Ledger, load_log
 from workbench.log.log_frame import task_rows
 from workbench.log.merge import merge_logs
-from workbench.log.reader import load_log
 from workbench.session import Session
 from workbench.session.state.session_input import timed
 from workbench.session.state.statistics import rounded

@@ -15,9 +15,7 @@ from waiting import until
 from workbench import tune
 from workbench.errors import TuneError, UsageError, WorkbenchError
 from workbench.forms import Flag, Whole
-from workbench.log.lines import Comparison
-from workbench.log.reader import load_log
-from workbench.log.record import Record
+from workbench.log import Comparison, Record, load_log
 from workbench.session.state.statistics import Statistics
 from workbench.session.tuning_run.steering_forms import _best, forms
 from workbench.tune.state.events import TaskRow

@@ -15,9 +15,9 @@ from waiting import until
 
 from workbench import Target, tune
 from workbench.errors import UsageError
+from workbench.log import Header, Record
 from workbench.log.conditions import mixed
-from workbench.log.reader import Header, write_log
-from workbench.log.record import Record
+from workbench.log.reader import write_log
 from workbench.session.state.results import Result
 from workbench.session.state.statistics import Statistics, delta, spark
 from workbench.session.state.trial_origin import BY

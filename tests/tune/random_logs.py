@@ -8,10 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from workbench.log.ledger import Best, TaskLedger
-from workbench.log.lines import INSIDE, Comparison, Round
-from workbench.log.reader import Header, write_log
-from workbench.log.record import Record
+from workbench.log import Best, Comparison, Header, Record, Round, TaskLedger
+from workbench.log.lines import INSIDE
+from workbench.log.reader import write_log
 
 Line = Record | Comparison | Round
 MS = [0.9, 0.92, 1.0, 1.02, 1.04, 1.2, 1.5, 2.0, 3.0]

@@ -10,11 +10,8 @@ from tune.fakes import FakeContext, FakeMeasurer, tasks
 from tune.random_logs import ranked
 
 from workbench.analysis import best_so_far
-from workbench.log.database import Database
-from workbench.log.ledger import TaskLedger
-from workbench.log.lines import Comparison
-from workbench.log.reader import load_log, read_log
-from workbench.log.record import Record
+from workbench.log import Comparison, Database, Record, TaskLedger, load_log
+from workbench.log.reader import read_log
 from workbench.tune.constants import Comparisons
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession

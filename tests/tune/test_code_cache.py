@@ -13,7 +13,7 @@ from waiting import until
 
 import workbench as wb
 from workbench.codegen.backend import build_func
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.network import code_cache, kernel_builder
 from workbench.network.code_cache import CodeCache
 from workbench.network.kernel_builder import build_kernels

@@ -6,7 +6,7 @@ import dataclasses
 
 from tune.fakes import FakeContext, FakeMeasurer, tasks
 
-from workbench.log.reader import load_log
+from workbench.log import load_log
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession
 

@@ -13,8 +13,9 @@ from errors.test_cli_errors import invoke
 import workbench as wb
 from workbench.errors import LogError
 from workbench.graph import load_onnx, run_reference
-from workbench.ir.func import Func
-from workbench.log.reader import load_log, write_log
+from workbench.ir import Func
+from workbench.log import load_log
+from workbench.log.reader import write_log
 from workbench.network.compile import compile, execute
 from workbench.network.kernel_builder import KernelBuilder, build_kernels
 from workbench.target import Target

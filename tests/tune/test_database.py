@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tune.random_logs import ranked
 
-from workbench.log.database import Database
-from workbench.log.lines import Comparison
-from workbench.log.reader import Header, to_frame, write_log
-from workbench.log.record import Record
+from workbench.log import Comparison, Database, Header, Record
+from workbench.log.reader import to_frame, write_log
 from workbench.log.similar_tasks import differences, shape_of
 
 HERE = "llvm -mcpu=a -mattr=+avx2,+fma -l2=1M -threads=2"

@@ -17,7 +17,7 @@ from workbench import Target, tune, workloads
 from workbench.errors import RunError, UsageError, WorkbenchError
 from workbench.graph.tasks import Task
 from workbench.host import usable_threads
-from workbench.log.reader import load_log
+from workbench.log import load_log
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measurement import Measurement
 from workbench.runtime.workers.batch import MeasureInput

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from workbench import workloads
+from workbench.ir import accesses, blocks
 from workbench.ir.compact import compact
 from workbench.ir.flops import count_flops
-from workbench.ir.stmt import accesses, blocks
 from workbench.ir.unit_loops import drop_unit_loops
 from workbench.machine_model.batched_values import Telling, Values, column
 from workbench.machine_model.block_counts import BlockFacts, block_facts, vector_pieces

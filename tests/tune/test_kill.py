@@ -14,9 +14,7 @@ import pytest
 from tune.fakes import FakeContext, FakeMeasurer, tasks
 from tune.states import digest
 
-from workbench.log.lines import Comparison
-from workbench.log.reader import load_log
-from workbench.log.record import Record
+from workbench.log import Comparison, Record, load_log
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession

@@ -11,9 +11,9 @@ import pytest
 from tiers import first
 from tune.random_logs import Line, against, random_log, trial
 
-from workbench.log.ledger import Ledger, TaskLedger
-from workbench.log.lines import INSIDE, Comparison, NetworkTime
-from workbench.log.record import CONDITIONS, Record
+from workbench.log import Comparison, Ledger, NetworkTime, Record, TaskLedger
+from workbench.log.lines import INSIDE
+from workbench.log.record import CONDITIONS
 
 # ---- the meaning, written down once more: from the whole log, without a thought for speed ----
 

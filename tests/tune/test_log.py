@@ -11,10 +11,9 @@ from dataclasses import replace
 import pytest
 
 from workbench.errors import LogError
-from workbench.log.database import Database, compatible
-from workbench.log.reader import COLUMNS, Header, iter_log, load_log, read_log, to_frame, write_log
-from workbench.log.record import Record
-from workbench.log.writer import LogWriter
+from workbench.log import Database, Header, LogWriter, Record, load_log
+from workbench.log.database import compatible
+from workbench.log.reader import COLUMNS, iter_log, read_log, to_frame, write_log
 
 HEADER = Header(tasks=(("k0", "conv"), ("k1", "dense")), target="llvm -mcpu=host -threads=2", model="a.onnx")
 

@@ -7,9 +7,9 @@ import json
 import re
 from pathlib import Path
 
+from workbench.log import Header, load_log
 from workbench.log.docs import documentation
 from workbench.log.lines import KINDS
-from workbench.log.reader import Header, load_log
 
 FILE = Path(__file__).parents[2] / "docs" / "log-format.md"
 

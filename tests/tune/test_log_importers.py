@@ -6,8 +6,8 @@ import pytest
 
 import workbench as wb
 from workbench.errors import LogError
+from workbench.log import load_log
 from workbench.log.importer import IMPORTERS, SECONDS, LogImporter, importer_of
-from workbench.log.reader import load_log
 from workbench.registry import summary
 
 

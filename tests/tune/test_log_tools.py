@@ -17,12 +17,12 @@ from tune.test_log import HEADER, filled, record
 
 from workbench.cli import main
 from workbench.errors import LogError, UsageError, WorkbenchError
+from workbench.log import Command, Comparison, LogWriter, NetworkTime, Record, Round, load_log
 from workbench.log.docs import _EXAMPLES
-from workbench.log.lines import KINDS, Command, Comparison, NetworkTime, Round, Unknown
+from workbench.log.lines import KINDS, Unknown
 from workbench.log.merge import merge_logs
-from workbench.log.reader import load_log, read_log, write_log
-from workbench.log.record import Record
-from workbench.log.writer import LogWriter, check_writable, is_open
+from workbench.log.reader import read_log, write_log
+from workbench.log.writer import check_writable, is_open
 from workbench.tune.state.task_scheduler import GradientScheduler
 
 COMPARISON = Comparison(

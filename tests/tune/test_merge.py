@@ -13,10 +13,10 @@ from tune.test_log import HEADER, code_of, record
 
 import workbench
 from workbench.errors import UsageError
-from workbench.log.database import Database
-from workbench.log.lines import Command, Comparison, Round, Unknown
+from workbench.log import Command, Comparison, Database, Header, Log, Round, load_log
+from workbench.log.lines import Unknown
 from workbench.log.merge import merge, merge_logs
-from workbench.log.reader import Header, Log, load_log, write_log
+from workbench.log.reader import write_log
 
 
 def comparison(winner, *losers, at=0.0, **kwargs):

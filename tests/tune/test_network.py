@@ -14,9 +14,7 @@ from onnx import TensorProto
 
 import workbench as wb
 from workbench.errors import RunError
-from workbench.log.ledger import Ledger
-from workbench.log.lines import NetworkTime
-from workbench.log.reader import load_log
+from workbench.log import Ledger, NetworkTime, load_log
 from workbench.runtime.execution.alternating_runs import PlanTime
 from workbench.session import Session
 from workbench.tune.constants import Comparisons, NetworkRuns

@@ -10,9 +10,7 @@ import pytest
 
 from workbench import Target, workloads
 from workbench.graph.tasks import Task
-from workbench.log.lines import Comparison
-from workbench.log.reader import Log, load_log
-from workbench.log.record import Record
+from workbench.log import Comparison, Log, Record, load_log
 from workbench.log.replay import ReplayMeasurer, measurement_of
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measurement import Measurement

@@ -9,9 +9,8 @@ from tune.fakes import FakeContext, FakeMeasurer, FakeSchedule, tasks
 from tune.states import state_of
 
 from workbench.errors import RunError, UsageError
-from workbench.log.lines import Command
-from workbench.log.reader import Header, load_log, write_log
-from workbench.log.writer import LogWriter
+from workbench.log import Command, Header, LogWriter, load_log
+from workbench.log.reader import write_log
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession

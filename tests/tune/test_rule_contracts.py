@@ -67,7 +67,7 @@ def test_a_rule_says_what_it_does_and_fires(rule):
 
 
 def _blocks(func):
-    from workbench.ir.stmt import blocks
+    from workbench.ir import blocks
 
     return [b for b, _ in blocks(func.body)]
 

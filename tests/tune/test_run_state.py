@@ -10,9 +10,7 @@ from tune.fakes import FakeContext, FakeMeasurer, latency, tasks
 from tune.states import state_of
 
 from workbench.errors import UsageError
-from workbench.log.lines import Command, Comparison
-from workbench.log.reader import load_log
-from workbench.log.record import Record
+from workbench.log import Command, Comparison, Record, load_log
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession

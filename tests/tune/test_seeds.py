@@ -12,9 +12,9 @@ import pytest
 from workbench import workloads
 from workbench.cost_model import AnalyticModel
 from workbench.errors import UsageError
-from workbench.ir.func import Constraint
+from workbench.ir import Constraint
 from workbench.ir.poly import hole
-from workbench.log.record import Record
+from workbench.log import Record
 from workbench.schedule import Hole, Schedule
 from workbench.search import SEARCHES, SearchOptions, make_search
 from workbench.search.seeds import adapt

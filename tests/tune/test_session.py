@@ -12,7 +12,8 @@ from tune.fakes import Clock, FakeContext, FakeMeasurer, measurement, tasks
 from waiting import until
 
 from workbench.errors import LogError, TuneError, UsageError
-from workbench.log.reader import load_log, read_log
+from workbench.log import load_log
+from workbench.log.reader import read_log
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan, default_batch
 from workbench.tune.run.session import TuningSession

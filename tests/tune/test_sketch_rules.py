@@ -8,8 +8,8 @@ import pytest
 from workbench import te, workloads
 from workbench.codegen.llvm.module import emit_module
 from workbench.graph.tasks import Task
+from workbench.ir import blocks
 from workbench.ir.expr import measure
-from workbench.ir.stmt import blocks
 from workbench.machine_model.features import INDEX
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule.primitives.compute_inline import ComputeInline

@@ -17,8 +17,8 @@ from workbench import workloads
 from workbench.cost_model import RandomModel
 from workbench.errors import ScheduleError, UsageError
 from workbench.graph.tasks import Task
+from workbench.ir import blocks
 from workbench.ir.poly import hole
-from workbench.ir.stmt import blocks
 from workbench.ir.text.printer import to_text
 from workbench.ir.verify import verify
 from workbench.machine_model.machine_parameters import Machine

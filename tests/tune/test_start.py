@@ -14,7 +14,7 @@ import workbench as wb
 from workbench import Target, workloads
 from workbench.errors import UsageError, WorkbenchError
 from workbench.graph.tasks import Task
-from workbench.log.reader import load_log
+from workbench.log import load_log
 from workbench.log.replay import schedule_of
 from workbench.space.default_schedule import default_schedule
 from workbench.space.space import make_space

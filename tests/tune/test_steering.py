@@ -12,7 +12,7 @@ from tune.fakes import FakeContext, FakeMeasurer, FakeSchedule, tasks
 from waiting import until
 
 from workbench.errors import TuneError, UsageError, WorkbenchError
-from workbench.log.reader import load_log
+from workbench.log import load_log
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.session import TuningSession

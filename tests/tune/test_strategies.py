@@ -12,7 +12,7 @@ import pytest
 from workbench import workloads
 from workbench.cost_model import AnalyticModel, XGBoostModel
 from workbench.errors import UsageError
-from workbench.ir.func import Constraint
+from workbench.ir import Constraint
 from workbench.registry import summary
 from workbench.schedule import Hole, Schedule
 from workbench.search import SEARCHES, Search, SearchOptions, make_search, strategy

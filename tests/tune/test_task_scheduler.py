@@ -8,8 +8,7 @@ import pytest
 from tune.fakes import FakeTask
 
 from workbench.errors import UsageError
-from workbench.log.lines import Comparison, Round
-from workbench.log.record import Record
+from workbench.log import Comparison, Record, Round
 from workbench.tune.constants import Comparisons
 from workbench.tune.state.task_scheduler import SCHEDULERS, GradientScheduler, RoundRobin, kind_of
 from workbench.tune.state.task_state import PLAY_OFF

@@ -12,13 +12,13 @@ from workbench import workloads
 from workbench.codegen.backend import build_func
 from workbench.errors import TemplateError
 from workbench.graph.tasks import Task
+from workbench.ir import loops
 from workbench.ir.interpreter import interp
 from workbench.ir.numpy_reference.evaluate import evaluate
-from workbench.ir.stmt import loops
 from workbench.ir.text.printer import to_text
 from workbench.ir.unit_loops import drop_unit_loops
 from workbench.ir.verify import verify
-from workbench.log.reader import load_log
+from workbench.log import load_log
 from workbench.runtime.kernel import Kernel
 from workbench.schedule import Schedule
 from workbench.space.space import join_spaces, make_space

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from workbench import workloads
+from workbench.ir import loops
 from workbench.ir.numpy_reference.evaluate import evaluate
 from workbench.ir.poly import holes_of
-from workbench.ir.stmt import loops
 from workbench.ir.verify import verify
 from workbench.runtime.measuring.random_inputs import draw
 from workbench.space.space import make_space

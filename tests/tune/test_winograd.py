@@ -19,8 +19,7 @@ from workbench.ir.numpy_reference.evaluate import evaluate
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
 from workbench.ir.verify import verify
-from workbench.log.database import Database
-from workbench.log.record import Record
+from workbench.log import Database, Record
 from workbench.machine_model.features import INDEX
 from workbench.network.compile import compile
 from workbench.runtime.results.options import MeasureOptions

@@ -14,7 +14,7 @@ import pytest
 
 from workbench import Hole, Schedule, Session, Target, Task, Workbench, workloads
 from workbench.errors import UsageError
-from workbench.log.record import Record
+from workbench.log import Record
 from workbench.session.export.drawings import draw
 from workbench.session.export.exporters import slug
 from workbench.widgets.export import made
@@ -203,7 +203,7 @@ def test_what_cannot_be_exported_says_why(session):
 
 
 def test_of_a_log_there_are_tables_but_no_script(tmp_path):
-    from workbench.log.reader import Header
+    from workbench.log import Header
 
     path = tmp_path / "x.jsonl"
     path.write_text(json.dumps(Header(tasks=(("k", "a task"),)).to_json()) + "\n")

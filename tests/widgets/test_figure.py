@@ -13,7 +13,7 @@ from waiting import until
 
 from workbench import Target
 from workbench.analysis import best_so_far, estimate
-from workbench.log.record import Record
+from workbench.log import Record
 from workbench.log.replay import schedule_of
 from workbench.session.state import results as measuring
 from workbench.session.state import roofline_points as trials

@@ -11,7 +11,7 @@ import pytest
 
 import workbench as wb
 from workbench import Session, Target, Workbench, analysis
-from workbench.log.record import Record
+from workbench.log import Record
 from workbench.session import readable
 
 TARGET = Target("llvm", cpu="x86-64-v3", triple="x86_64-unknown-linux-gnu", threads=2)

@@ -12,9 +12,9 @@ from workbench.advice.proposals import ELSE, Case, Proposal, proposals
 from workbench.advice.step_text import named, say
 from workbench.analysis import Estimate
 from workbench.analysis.loop_nest.schedule_estimate import estimated
+from workbench.ir import Func
 from workbench.ir.compact import compact
 from workbench.ir.dtypes import itemsize
-from workbench.ir.func import Func
 from workbench.schedule import Schedule
 from workbench.schedule.legal_moves import Move
 from workbench.schedule.nest_rewrites import fresh_names

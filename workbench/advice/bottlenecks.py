@@ -18,7 +18,7 @@ from workbench.advice.offer import Offer
 from workbench.advice.speedup_trial import SpeedupTrial
 from workbench.analysis.loop_nest.memory_accesses import AccessRow, accesses
 from workbench.analysis.loop_nest.schedule_estimate import evaluated, whole_cycles
-from workbench.ir.stmt import blocks
+from workbench.ir import blocks
 from workbench.legible import shown_legibly
 from workbench.machine_model.block_counts import STRAIGHT, BlockFacts
 from workbench.machine_model.cache_traffic import LEVELS

@@ -10,8 +10,7 @@ from workbench.advice.step_verdict import at_hand
 from workbench.analysis.loop_nest.nest_rows import name_of
 from workbench.arguments import is_a, shown
 from workbench.errors import InputError, did_you_mean
-from workbench.ir.func import Func
-from workbench.ir.stmt import Block, For, blocks, loops
+from workbench.ir import Block, For, Func, blocks, loops
 from workbench.ir.stmt import touched as buffers_of
 from workbench.schedule import Schedule
 from workbench.schedule.legal_moves import Move, judge

@@ -8,8 +8,7 @@ from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 from workbench.errors import WorkbenchError
-from workbench.ir.func import Func
-from workbench.ir.stmt import Block, For, blocks
+from workbench.ir import Block, For, Func, blocks
 from workbench.schedule import Schedule
 from workbench.schedule.legality import reduction_loops, spatial_loops
 from workbench.schedule.primitive import Primitive, registry

@@ -11,8 +11,7 @@ from workbench.advice.proposals import Case, Place, Proposal, Recipe, Way, propo
 from workbench.advice.register_tiles import tile, tile_longer
 from workbench.advice.row_reductions import partial_sums, together
 from workbench.advice.stage_placement import recipes
-from workbench.ir.func import Func
-from workbench.ir.stmt import Block, For
+from workbench.ir import Block, For, Func
 from workbench.schedule.nest_rewrites import fresh_names
 from workbench.schedule.primitive import registry
 from workbench.target import Target

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from workbench.advice.proposals import ELSE, Case, Way, proposer, step_of
 from workbench.advice.reason_proposers import halves, innermost
-from workbench.ir.stmt import blocks
+from workbench.ir import blocks
 from workbench.schedule.holes import divisors
 from workbench.schedule.legality import spatial_loops
 from workbench.schedule.primitive import registry

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from workbench.advice.proposals import Place
 from workbench.errors import ScheduleError
-from workbench.ir.func import Constraint
-from workbench.ir.stmt import For
+from workbench.ir import Constraint, For
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.schedule.holes import Hole

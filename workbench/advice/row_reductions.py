@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.advice.proposals import Place
 from workbench.advice.stage_placement import BODY, vectors
 from workbench.errors import ScheduleError
-from workbench.ir.stmt import Block
+from workbench.ir import Block
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.schedule.holes import divisors

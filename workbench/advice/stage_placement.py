@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from workbench.advice.proposals import Place, Recipe, step_of
-from workbench.ir.stmt import Block
+from workbench.ir import Block
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.shared_steps.block_queries import consumers, contiguous_loop, is_pointwise, producers, role, suited

@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.cli.output import Output, columns, network_fields, number
+from workbench.log import Ledger, Log, NetworkTime, Record, TaskLedger, load_log
 from workbench.log.conditions import mixed
-from workbench.log.ledger import Ledger, TaskLedger
-from workbench.log.lines import NetworkTime
-from workbench.log.reader import Log, load_log
-from workbench.log.record import Record, speed
+from workbench.log.record import speed
 from workbench.log.weighted_latency import shares, total
 from workbench.tune.display.terminal_table import latency_text, network_line
 

@@ -15,7 +15,7 @@ from workbench.forms import plain
 from workbench.legible import escaped, legible, legible_line
 
 if TYPE_CHECKING:
-    from workbench.log.lines import NetworkTime
+    from workbench.log import NetworkTime
 
 
 class Output:

@@ -26,7 +26,7 @@ from workbench.codegen.assembly_listing import instructions
 from workbench.codegen.code_line import Named
 from workbench.codegen.lowering import ObjectCode, params_of
 from workbench.errors import BuildError, TargetError, WorkbenchError
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.registry import Declarations, summary
 from workbench.target import Target
 

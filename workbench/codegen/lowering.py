@@ -8,12 +8,9 @@ from dataclasses import dataclass, replace
 
 from workbench.codegen.constants import Tasks
 from workbench.errors import BuildError
-from workbench.ir.affine import Affine, Digit
+from workbench.ir import Affine, Block, Bound, Digit, For, Func, Stmt, blocks
 from workbench.ir.compact import compact
-from workbench.ir.expr import Bound
-from workbench.ir.func import Func
 from workbench.ir.poly import concrete
-from workbench.ir.stmt import Block, For, Stmt, blocks
 from workbench.ir.unit_loops import drop_unit_loops
 
 

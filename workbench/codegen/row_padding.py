@@ -11,9 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from workbench.codegen.temporary_storage import place
-from workbench.ir.func import Align, Buffer, Func
+from workbench.ir import Align, Buffer, Func, accesses, blocks
 from workbench.ir.poly import concrete
-from workbench.ir.stmt import accesses, blocks
 
 
 def with_slack(func: Func, vector_bytes: int) -> Func:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from workbench.codegen.constants import Storage
+from workbench.ir import Buffer, Func
 from workbench.ir.compact import scopes
-from workbench.ir.func import Buffer, Func
 
 Place: TypeAlias = Literal["stack", "shared", "thread"]
 

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 
 from workbench.graph.graph import Node
-from workbench.ir.func import Func
+from workbench.ir import Func
 
 
 @dataclass(frozen=True, slots=True)

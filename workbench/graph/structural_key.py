@@ -6,10 +6,23 @@ import hashlib
 from collections.abc import Iterator
 from typing import assert_never
 
-from workbench.ir.affine import Affine
-from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
-from workbench.ir.func import Func
-from workbench.ir.stmt import Block, For, Stmt
+from workbench.ir import (
+    Affine,
+    Binary,
+    Block,
+    Bound,
+    Cast,
+    Const,
+    Expr,
+    For,
+    Func,
+    Index,
+    Load,
+    Select,
+    Stmt,
+    Unary,
+    Where,
+)
 from workbench.ir.text.printer import notes_text
 
 

@@ -21,8 +21,8 @@ from workbench.graph.passes import run_pass
 from workbench.graph.passes.fuse import is_view, why_not_compiled
 from workbench.graph.structural_key import structural_key
 from workbench.graph.type_inference import make_call
+from workbench.ir import Func
 from workbench.ir.flops import count_flops
-from workbench.ir.func import Func
 from workbench.legible import shown_legibly
 from workbench.markup import Drawn
 

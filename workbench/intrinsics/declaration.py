@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from workbench.errors import BuildError, ScheduleError
-from workbench.ir.func import Func
-from workbench.ir.stmt import Block, For, Stmt, blocks, loops
+from workbench.ir import Block, For, Func, Stmt, blocks, loops
 from workbench.registry import Declarations
 
 if TYPE_CHECKING:

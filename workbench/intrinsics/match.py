@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from workbench.intrinsics.declaration import Intrinsic
-from workbench.ir.affine import Affine, flat_index
-from workbench.ir.expr import Binary, Cast, Const, Expr, Load, loads
-from workbench.ir.func import Buffer, Func
-from workbench.ir.poly import Dim
-from workbench.ir.stmt import Block, For, as_marked
+from workbench.ir import Affine, Binary, Block, Buffer, Cast, Const, Dim, Expr, For, Func, Load
+from workbench.ir.affine import flat_index
+from workbench.ir.expr import loads
+from workbench.ir.stmt import as_marked
 
 
 class Mismatch(Exception):

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from workbench import te
 from workbench.host import TILE_CONFIG
 from workbench.intrinsics.declaration import Emitter, Intrinsic, Place, registry
-from workbench.ir.func import Func
+from workbench.ir import Func
 
 TILES = 8
 ROWS, ROW_BYTES = 16, 64

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from workbench.ir.func import Func
+    from workbench.ir import Func
     from workbench.schedule import Schedule
     from workbench.target import Target
 

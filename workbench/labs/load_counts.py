@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
-from workbench.ir.affine import Affine, Digit
+from workbench.ir import Affine, Block, Digit, For, Func, blocks
 from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import all_index_forms, loads
-from workbench.ir.func import Func
 from workbench.ir.poly import concrete
-from workbench.ir.stmt import Block, For, blocks
 from workbench.space.shared_steps.block_queries import axis_of
 
 

@@ -10,7 +10,7 @@ from workbench.labs.load_counts import count
 from workbench.workloads import matmul
 
 if TYPE_CHECKING:
-    from workbench.ir.func import Func
+    from workbench.ir import Func
     from workbench.schedule import Schedule
     from workbench.target import Target
 

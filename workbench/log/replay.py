@@ -17,7 +17,7 @@ from workbench.schedule import Schedule
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
-    from workbench.ir.func import Func
+    from workbench.ir import Func
     from workbench.log.lines import Comparison
     from workbench.log.record import Record
     from workbench.runtime.results.options import ContestRules

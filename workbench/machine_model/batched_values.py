@@ -14,7 +14,8 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.ir.poly import Dim, evaluate
+from workbench.ir import Dim
+from workbench.ir.poly import evaluate
 
 Array: TypeAlias = NDArray[np.float32]
 Levels: TypeAlias = NDArray[np.intp]

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from workbench.ir.poly import Dim
+from workbench.ir import Dim
 from workbench.machine_model.batched_values import Array, column
 from workbench.machine_model.constants import Caches
 from workbench.machine_model.nest_summary import AccessPlan

@@ -13,23 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from workbench.intrinsics import Intrinsic, registry
-from workbench.ir.affine import Affine, Digit, digit_extent
+from workbench.ir import Affine, Binary, Block, Const, Digit, Dim, Expr, For, Func, Index, Load, Select, Unary, blocks
+from workbench.ir.affine import digit_extent
 from workbench.ir.compact import compact
-from workbench.ir.expr import (
-    Binary,
-    Const,
-    Expr,
-    Index,
-    Load,
-    Select,
-    Unary,
-    all_index_forms,
-    children,
-    free_number,
-)
-from workbench.ir.func import Func
-from workbench.ir.poly import Dim, holes_of
-from workbench.ir.stmt import Block, For, blocks
+from workbench.ir.expr import all_index_forms, children, free_number
+from workbench.ir.poly import holes_of
 from workbench.machine_model.constants import OP_COST
 
 

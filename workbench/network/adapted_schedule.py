@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.log.database import Database
+from workbench.log import Database
 from workbench.machine_model.features import INDEX
 from workbench.search.seeds import adapt
 from workbench.space.space import make_space

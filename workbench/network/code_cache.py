@@ -25,7 +25,7 @@ import workbench
 from workbench import host
 from workbench.codegen.backend import backend_for
 from workbench.codegen.lowering import ObjectCode, ParamInfo
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.ir.text.printer import to_text
 from workbench.locks import once
 from workbench.runtime.buffers import concrete_shape

@@ -21,12 +21,13 @@ from workbench.graph.passes import optimized
 from workbench.graph.size_limits import check_memory, check_total
 from workbench.graph.tasks import partition
 from workbench.graph.type_inference import make_call
+from workbench.ir import Buffer, Func
 from workbench.ir.bytes_moved import least_traffic, vector_reads
-from workbench.ir.func import Buffer, Func, pack
+from workbench.ir.func import pack
 from workbench.ir.in_place import overwritable
 from workbench.ir.strided_view import widen
-from workbench.log.database import Database
-from workbench.log.reader import check_model, load_log
+from workbench.log import Database, load_log
+from workbench.log.reader import check_model
 from workbench.log.replay import schedule_of
 from workbench.log.similar_tasks import differences
 from workbench.network.adapted_schedule import borrow

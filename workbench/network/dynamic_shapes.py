@@ -14,7 +14,7 @@ from workbench.errors import ShapeError, UsageError, did_you_mean
 from workbench.graph.dynamic_stages import Stage, next_stage, stage_key
 from workbench.graph.model import Declared, Program
 from workbench.graph.reference import interpret
-from workbench.log.database import Database
+from workbench.log import Database
 from workbench.network.compile import compile as compile_graph
 from workbench.runtime.buffers import Array
 from workbench.runtime.execution.executable import Executable

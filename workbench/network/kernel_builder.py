@@ -16,7 +16,7 @@ from workbench.codegen.backend import build_func
 from workbench.codegen.lowering import ObjectCode
 from workbench.errors import BuildError
 from workbench.host import usable_threads
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.network.code_cache import CodeCache
 from workbench.runtime.measuring.jobs import BuildJob, Built
 from workbench.runtime.workers.pipe import HELLO

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from workbench import markup as m
 from workbench.codegen.backend import Backend, backend_for
 from workbench.errors import BuildError
-from workbench.ir.func import Buffer, Func, pack
+from workbench.ir import Buffer, Func
+from workbench.ir.func import pack
 from workbench.ir.text.printer import to_text
 from workbench.legible import shown_legibly
 from workbench.locks import ForkLock

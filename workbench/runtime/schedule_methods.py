@@ -11,8 +11,8 @@ from typing import Any
 from workbench.arguments import known_options
 from workbench.codegen.backend import backend_for, build_func, generate_func, require_runnable
 from workbench.errors import UsageError
+from workbench.ir import Func
 from workbench.ir.flops import count_flops
-from workbench.ir.func import Func
 from workbench.runtime.kernel import Kernel
 from workbench.runtime.results import reproduction
 from workbench.runtime.results.contest import Contest

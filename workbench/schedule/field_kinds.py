@@ -12,9 +12,8 @@ import numpy as np
 from workbench.arguments import shown
 from workbench.errors import ScheduleError
 from workbench.forms import Json, Kind, Text, as_sequence
-from workbench.ir.func import Func
+from workbench.ir import Func, blocks, loops
 from workbench.ir.size_limits import EXTENT_LIMIT
-from workbench.ir.stmt import blocks, loops
 from workbench.schedule.holes import Hole, divisors
 from workbench.schedule.size_limits import NUMBER_LIMIT
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from workbench.arguments import whole
 from workbench.errors import ScheduleError
-from workbench.ir.func import Constraint, Func
+from workbench.ir import Constraint, Func
 from workbench.ir.poly import evaluate
 from workbench.ir.size_limits import EXTENT_LIMIT
 from workbench.memoize import remembered_by_value

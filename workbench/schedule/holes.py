@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from workbench.arguments import elements, is_a, shown
 from workbench.errors import ScheduleError, did_you_mean
-from workbench.ir.func import Func, subst_holes
-from workbench.ir.poly import Dim, hole, holes_of, substitute
+from workbench.ir import Block, Dim, Func
+from workbench.ir.func import subst_holes
+from workbench.ir.poly import hole, holes_of, substitute
 from workbench.ir.size_limits import EXTENT_LIMIT
-from workbench.ir.stmt import Block, walk
+from workbench.ir.stmt import walk
 from workbench.memoize import remembered, remembered_by_value
 from workbench.schedule.size_limits import NUMBER_LIMIT
 

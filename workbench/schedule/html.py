@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench import markup as m
+from workbench.ir import Buffer, Func
 from workbench.ir.flops import count_flops
-from workbench.ir.func import Buffer, Func
 from workbench.ir.text.printer import dim_text, to_text
 from workbench.schedule import upper_services
 from workbench.schedule.legal_moves import Moves

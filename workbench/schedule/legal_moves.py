@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from workbench.errors import WorkbenchError
-from workbench.ir.func import Func
-from workbench.ir.stmt import Block, walk
+from workbench.ir import Block, Func
+from workbench.ir.stmt import walk
 from workbench.legible import shown_legibly
 from workbench.markup import Drawn
 from workbench.memoize import trial

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn
 
-from workbench.ir.expr import Binary, Const, Expr, Load, all_index_forms
-from workbench.ir.func import Func
-from workbench.ir.stmt import Block
+from workbench.ir import Binary, Block, Const, Expr, Func, Load
+from workbench.ir.expr import all_index_forms
 from workbench.schedule import legality
 from workbench.schedule.refusal import refuse
 

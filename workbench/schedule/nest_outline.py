@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from workbench.ir.stmt import BOUND_KINDS, Block, For, Stmt, cut_axes
+from workbench.ir import Block, For, Stmt
+from workbench.ir.stmt import BOUND_KINDS, cut_axes
 from workbench.memoize import remembered
 
 

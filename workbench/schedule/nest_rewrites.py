@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from workbench.ir.affine import Affine, Digit, radix_boundaries
-from workbench.ir.func import Func
-from workbench.ir.poly import Dim, equal, normal
-from workbench.ir.stmt import Block, For, Iter, LoopKind, Stmt, blocks, cut_axes, loops, map_block, rewrite
+from workbench.ir import Affine, Block, Digit, Dim, For, Func, Iter, LoopKind, Stmt, blocks, loops
+from workbench.ir.affine import radix_boundaries
+from workbench.ir.poly import equal, normal
+from workbench.ir.stmt import cut_axes, map_block, rewrite
 
 
 def replace_loop(body: tuple[Stmt, ...], name: str, fn: Callable[[For], tuple[Stmt, ...]]) -> tuple[Stmt, ...]:

@@ -29,7 +29,7 @@ from workbench import forms
 from workbench.arguments import shown
 from workbench.errors import ScheduleError, UsageError
 from workbench.forms import Choice, Flag, Form, Json, Kind
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.registry import Declarations
 from workbench.schedule import legality, size_limits
 from workbench.schedule.field_kinds import (

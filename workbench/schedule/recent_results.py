@@ -7,7 +7,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 
-from workbench.ir.func import Func, Same
+from workbench.ir import Func
+from workbench.ir.func import Same
 from workbench.schedule.primitive import Applied, Primitive
 
 #: Results of steps; chosen: more than a person tries before taking one.

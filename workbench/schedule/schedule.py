@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import is_a, shown
 from workbench.errors import ScheduleError, UsageError, WorkbenchError, did_you_mean
-from workbench.ir.func import Buffer, Func, HoleInfo
-from workbench.ir.stmt import Block, For, blocks, loops
+from workbench.ir import Block, Buffer, For, Func, HoleInfo, blocks, loops
 from workbench.markup import Drawn
 from workbench.schedule import primitives, upper_services
 from workbench.schedule.hole_domain import Domain

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from workbench.ir.func import Func
-from workbench.ir.stmt import For, blocks, cut_axes
+from workbench.ir import For, Func, blocks
+from workbench.ir.stmt import cut_axes
 from workbench.memoize import remembered
 from workbench.schedule import legality, size_limits, split_tails
 from workbench.schedule.holes import Hole

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from workbench.ir.expr import Expr, measure
-from workbench.ir.func import Buffer, Func
+from workbench.ir import Block, Buffer, Expr, Func
+from workbench.ir.expr import measure
 from workbench.ir.size_limits import DEEPEST_EXPRESSION, MOST_NODES
-from workbench.ir.stmt import Block
 from workbench.memoize import remembered
 from workbench.schedule.nest_outline import Outline
 from workbench.schedule.refusal import refuse

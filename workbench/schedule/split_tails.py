@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.errors import WorkbenchError
-from workbench.ir.affine import Affine
-from workbench.ir.expr import Bound, Load
-from workbench.ir.func import Buffer, Func
-from workbench.ir.poly import Dim, equal, nonneg
-from workbench.ir.stmt import Block, For, Iter, Note, Stmt, blocks, loops, map_block, map_block_loads, rewrite
+from workbench.ir import Affine, Block, Bound, Buffer, Dim, For, Func, Iter, Load, Note, Stmt, blocks, loops
+from workbench.ir.poly import equal, nonneg
+from workbench.ir.stmt import map_block, map_block_loads, rewrite
 from workbench.schedule import legality
 from workbench.schedule.nest_rewrites import fresh_names, replace_loop, split_loop
 from workbench.schedule.refusal import refuse

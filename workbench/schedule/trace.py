@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from workbench.errors import ScheduleError, WorkbenchError
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.ir.text.printer import to_text
 from workbench.legible import legible_line, python_literal
 from workbench.schedule.primitive import Json, Primitive, from_json

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from workbench.arguments import is_a, shown, whole
 from workbench.errors import ScheduleError, UsageError
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.schedule.holes import fill
 from workbench.schedule.primitive import Primitive
 from workbench.schedule.recent_results import Lately

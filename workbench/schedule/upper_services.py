@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from workbench.ir.func import Func
+from workbench.ir import Func
 
 _PROVIDER = "workbench.runtime.schedule_methods"
 _ANALYSIS = "workbench.analysis"

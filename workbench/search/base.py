@@ -27,7 +27,7 @@ from workbench.space.program_keys import Keys
 from workbench.space.sampling import Picks
 
 if TYPE_CHECKING:
-    from workbench.log.record import Record
+    from workbench.log import Record
     from workbench.schedule import Schedule
     from workbench.search.seeds import Seed
     from workbench.space.space import Space

@@ -16,7 +16,7 @@ from workbench.search.seeds import applied, features_of
 from workbench.space.program_keys import program_key
 
 if TYPE_CHECKING:
-    from workbench.log.record import Record
+    from workbench.log import Record
     from workbench.space.space import Space
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from workbench.errors import UsageError, WorkbenchError
 from workbench.ir.flops import count_flops
 from workbench.ir.poly import evaluate
-from workbench.log.record import Record
+from workbench.log import Record
 from workbench.machine_model import features as feature_columns
 from workbench.machine_model import nest_summary
 from workbench.machine_model.features import INDEX
@@ -29,7 +29,7 @@ from workbench.space.sampling import Picks, Sampler
 from workbench.space.trace_alignment import Step, alike, wanted
 
 if TYPE_CHECKING:
-    from workbench.ir.func import Func
+    from workbench.ir import Func
     from workbench.space.space import Space
     from workbench.space.variant import Variant
 

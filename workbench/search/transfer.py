@@ -19,7 +19,7 @@ from workbench.search.history import log_speed
 from workbench.space.trace_alignment import unify
 
 if TYPE_CHECKING:
-    from workbench.log.record import Record
+    from workbench.log import Record
     from workbench.space.space import Space
     from workbench.space.variant import Variant
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 from workbench.analysis.graph_drawing.svg_canvas import Canvas
 from workbench.errors import UsageError
-from workbench.log.record import Record
+from workbench.log import Record
 from workbench.markup import Html
 from workbench.registry import Registry
 from workbench.session.core.cache import IdentityCache

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.machine_model.features import INDEX
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule

@@ -17,12 +17,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.ir.affine import Affine, Digit
+from workbench.ir import Affine, Block, Buffer, Digit, Dim, For, Func, LayoutStep, Stmt
 from workbench.ir.compact import loop_axes
 from workbench.ir.expr import loads
-from workbench.ir.func import Buffer, Func, LayoutStep
-from workbench.ir.poly import Dim, evaluate
-from workbench.ir.stmt import Block, For, Stmt
+from workbench.ir.poly import evaluate
 
 Keys: TypeAlias = NDArray[np.uint64]
 _MASK = 0xFFFFFFFFFFFFFFFF

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from workbench.ir.stmt import blocks
+from workbench.ir import blocks
 from workbench.space.variant import Variant
 
 

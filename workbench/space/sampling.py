@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.ir.poly import evaluate, holes_of
 from workbench.schedule.hole_domain import Domain, Group
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from workbench.arguments import is_a
 from workbench.errors import ScheduleError, TuneError, UsageError
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.legible import legible, legible_line
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule

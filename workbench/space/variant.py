@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.ir import Constraint
 from workbench.ir.flops import count_flops
-from workbench.ir.func import Constraint
 from workbench.legible import legible_line
 from workbench.machine_model import features as feature_columns
 from workbench.machine_model import nest_summary

@@ -12,13 +12,11 @@ from typing import cast as cast_to
 
 from workbench.arguments import is_a, shown
 from workbench.errors import ExpressionError
-from workbench.ir.affine import Affine
+from workbench.ir import Affine, Binary, Block, Buffer, Cast, Expr, For, Func, Iter, Load, Select, Stmt, Where
 from workbench.ir.dtypes import element_type
-from workbench.ir.expr import Binary, Cast, Expr, Load, Select, Where, measure
+from workbench.ir.expr import measure
 from workbench.ir.expr_dtypes import neutral
-from workbench.ir.func import Buffer, Func
 from workbench.ir.size_limits import DEEPEST_EXPRESSION, EXTENT_LIMIT, MOST_DIMENSIONS, MOST_NODES
-from workbench.ir.stmt import Block, For, Iter, Stmt
 from workbench.te.index import Axis, Cond
 from workbench.te.math import maximum, minimum
 from workbench.te.value import (

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from workbench.errors import ExpressionError
-from workbench.ir.affine import Affine, Digit
-from workbench.ir.expr import Bound
+from workbench.ir import Affine, Bound, Digit
 from workbench.ir.poly import concrete
 from workbench.ir.size_limits import EXTENT_LIMIT
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 
 from workbench.errors import ExpressionError
+from workbench.ir import Cast, Where
 from workbench.ir.dtypes import is_float
-from workbench.ir.expr import Cast, Where
 from workbench.te.value import Scalar, Value, binary, coerce, join, strong, unary
 
 #: Largest error of the activations in float32 where their result is a number, relative to the larger of 1 and ``|x|``;

@@ -11,9 +11,9 @@ import numpy as np
 
 from workbench.arguments import shown
 from workbench.errors import ExpressionError
-from workbench.ir.affine import Affine
+from workbench.ir import Affine, Binary, Cast, Const, Expr, Index, Load, Pick, Unary
 from workbench.ir.dtypes import is_float
-from workbench.ir.expr import Binary, Cast, Const, Expr, Index, Load, Pick, Unary, free_digit, tidy
+from workbench.ir.expr import free_digit, tidy
 from workbench.te.index import Axis, merge_extents, merge_names
 
 

@@ -14,7 +14,7 @@ from workbench.arguments import is_a
 from workbench.arguments import path as as_path
 from workbench.errors import RunError, UsageError
 from workbench.graph.tasks import Task
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.runtime.results.contest import Contest
 from workbench.session import Session
 from workbench.session.schedule_view import edit_step as changing

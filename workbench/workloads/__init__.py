@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.workloads.images import (
     conv2d_nhwc,
     conv2d_transpose_nhwc,

@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench import te
 from workbench.errors import ExpressionError
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.workloads.stages import checked, relu_of
 
 

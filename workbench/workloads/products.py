@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench import te
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.te import Tensor
 from workbench.workloads.stages import checked, epilogue
 

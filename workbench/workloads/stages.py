@@ -10,7 +10,7 @@ from typing import ParamSpec
 from workbench import te
 from workbench.arguments import whole
 from workbench.errors import ExpressionError
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.te import Tensor
 
 P = ParamSpec("P")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from workbench import workloads
-from workbench.ir.func import Func
+from workbench.ir import Func
 
 KERNELS: dict[str, Callable[[], Func]] = {
     "matmul_512": lambda: workloads.matmul(512, 512, 512),

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import workbench as wb
 from race.kernels import kernel
-from workbench.log.reader import load_log
+from workbench.log import load_log
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from workbench import workloads
+from workbench.ir import Func
 from workbench.ir.flops import count_flops
-from workbench.ir.func import Func
 from workbench.runtime.buffers import aligned_empty
 
 

@@ -56,7 +56,7 @@ def ours(case: Case, arrays: dict[str, np.ndarray], log: str, target: str) -> di
     """The best schedule of a log, compiled."""
     import workbench as wb
     from workbench.graph.tasks import Task
-    from workbench.log.database import Database
+    from workbench.log import Database
     from workbench.log.replay import schedule_of
 
     chosen = wb.Target(target)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, log_ticks
 from workbench.analysis.figures.subplot import Part, Trace, alone, escaped, in_middle, note, trace
 from workbench.analysis.trials.latency_curve import Curve, best_so_far
-from workbench.log.lines import NetworkTime
+from workbench.log import NetworkTime
 from workbench.markup import milliseconds
 
 if TYPE_CHECKING:

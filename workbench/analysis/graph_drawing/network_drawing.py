@@ -20,10 +20,8 @@ from workbench.graph.operator_facts import dims
 from workbench.graph.passes.explain import Change, Report
 from workbench.graph.passes.fuse import is_view, why_not_compiled
 from workbench.graph.tasks import Task
+from workbench.ir import Buffer, Dim, Func, accesses, blocks
 from workbench.ir.bytes_moved import least_traffic
-from workbench.ir.func import Buffer, Func
-from workbench.ir.poly import Dim
-from workbench.ir.stmt import accesses, blocks
 from workbench.ir.text.printer import dim_text
 from workbench.markup import shortened
 from workbench.turns import pause

@@ -14,8 +14,7 @@ from workbench import markup as m
 from workbench.analysis.loop_nest.code_listing import CodeKind, Line, Listing, listing
 from workbench.analysis.loop_nest.schedule_estimate import Estimate, estimate
 from workbench.arguments import is_a, whole
-from workbench.ir.func import Func
-from workbench.ir.stmt import blocks, loops
+from workbench.ir import Func, blocks, loops
 from workbench.schedule import Schedule
 from workbench.target import Target
 

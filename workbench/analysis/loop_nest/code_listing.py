@@ -10,7 +10,7 @@ from workbench import markup as m
 from workbench.arguments import is_a, shown
 from workbench.codegen.backend import backend_for, backends
 from workbench.errors import InputError, did_you_mean
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.ir.text.printer import listing_of
 from workbench.schedule import Schedule
 from workbench.target import Target

@@ -12,14 +12,12 @@ from workbench.analysis.loop_nest.statement_text import element, shrunk_dims
 from workbench.analysis.loop_nest.working_set import patch_of, touched
 from workbench.arguments import is_a
 from workbench.errors import InputError, did_you_mean
-from workbench.ir.affine import Digit, digit_extent
+from workbench.ir import Access, Block, Buffer, Digit, Dim, For, Func, Load, blocks
+from workbench.ir import accesses as accesses_of
+from workbench.ir.affine import digit_extent
 from workbench.ir.compact import compact, scopes
 from workbench.ir.dtypes import itemsize
-from workbench.ir.expr import Load, loads
-from workbench.ir.func import Buffer, Func
-from workbench.ir.poly import Dim
-from workbench.ir.stmt import Access, Block, For, blocks
-from workbench.ir.stmt import accesses as accesses_of
+from workbench.ir.expr import loads
 from workbench.target import Target
 
 AccessKind = Literal["read", "write", "read, write"]

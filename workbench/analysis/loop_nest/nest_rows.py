@@ -11,12 +11,12 @@ from workbench.analysis.loop_nest.statement_text import init_text, shrunk_dims, 
 from workbench.analysis.loop_nest.working_set import Patch, Touched, patches, starts, times, touched
 from workbench.arguments import is_a, whole
 from workbench.errors import InputError
+from workbench.ir import Block, Buffer, Dim, For, Func, Stmt, accesses, blocks, loops
 from workbench.ir.compact import compact, scopes
 from workbench.ir.dtypes import itemsize
 from workbench.ir.flops import expr_flops
-from workbench.ir.func import Buffer, Func
-from workbench.ir.poly import Dim, normal
-from workbench.ir.stmt import Block, For, Stmt, accesses, blocks, loops, parallel_chain
+from workbench.ir.poly import normal
+from workbench.ir.stmt import parallel_chain
 from workbench.ir.text.printer import dim_text
 from workbench.schedule.legality.invariants import unit_regions
 from workbench.target import Target

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from workbench.ir.affine import Affine
-from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where, loads
-from workbench.ir.func import Buffer, Func
-from workbench.ir.poly import Dim
-from workbench.ir.stmt import Block
+from workbench.ir import (
+    Affine,
+    Binary,
+    Block,
+    Bound,
+    Buffer,
+    Cast,
+    Const,
+    Dim,
+    Expr,
+    Func,
+    Index,
+    Load,
+    Pick,
+    Select,
+    Unary,
+    Where,
+)
+from workbench.ir.expr import loads
 from workbench.ir.text.printer import INFIX, affine_text, bound_text
 from workbench.markup import shortened
 

@@ -12,11 +12,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from workbench.ir.affine import Digit, digit_extent
+from workbench.ir import Access, Block, Buffer, Digit, Dim, For, Relation, accesses
+from workbench.ir.affine import digit_extent
 from workbench.ir.dtypes import itemsize
-from workbench.ir.func import Buffer
-from workbench.ir.poly import Dim, Relation, divide, negative, normal, product
-from workbench.ir.stmt import Access, Block, For, accesses
+from workbench.ir.poly import divide, negative, normal, product
 
 Terms: TypeAlias = tuple[tuple[Digit, Dim], ...]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from workbench.analysis.trials.trial_reader import Trial, read
 from workbench.errors import InputError, did_you_mean
-from workbench.log.ledger import Measured
+from workbench.log import Measured
 from workbench.log.weighted_latency import total
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from workbench.analysis.trials.trial_reader import Trial, read
-from workbench.log.lines import Round
+from workbench.log import Round
 
 if TYPE_CHECKING:
     from workbench.analysis.trials.trial_reader import Source

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from workbench.arguments import ArgumentTypeError
 from workbench.errors import InputError
-from workbench.log.ledger import Ledger, Measured
-from workbench.log.lines import KINDS, AnyLine, Round
-from workbench.log.reader import load_log
-from workbench.log.record import Record
+from workbench.log import Ledger, Measured, Record, Round, load_log
+from workbench.log.lines import KINDS, AnyLine
 from workbench.tune.run.session import TuningSession
 
 if TYPE_CHECKING:

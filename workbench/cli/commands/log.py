@@ -11,11 +11,10 @@ from workbench.cli.arguments import Parser
 from workbench.cli.log_summary import load, names, summary
 from workbench.cli.output import Output, columns, number
 from workbench.errors import LogError
-from workbench.log.database import Database
-from workbench.log.ledger import Best
+from workbench.log import Best, Database, Log, Record
 from workbench.log.merge import merge_logs
-from workbench.log.reader import Log, is_there, write_log
-from workbench.log.record import Record, speed
+from workbench.log.reader import is_there, write_log
+from workbench.log.record import speed
 from workbench.tune.display.terminal_table import latency_text
 
 __all__ = ["best", "distill", "merge", "summary"]

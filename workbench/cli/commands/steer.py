@@ -16,7 +16,7 @@ from workbench.cli.output import Output
 from workbench.errors import LogError, TuneError, UsageError
 
 if TYPE_CHECKING:
-    from workbench.log.lines import Command
+    from workbench.log import Command
 
 _POLL_S = 0.05
 """Seconds between two looks for the answer of the run."""
@@ -137,7 +137,8 @@ def _wait(log: Path, begin: int, id: str, seconds: float) -> Command:
 
 
 def _answer(line: bytes, id: str) -> Command | None:
-    from workbench.log.lines import Command, parse_line
+    from workbench.log import Command
+    from workbench.log.lines import parse_line
 
     if id.encode() not in line:
         return None

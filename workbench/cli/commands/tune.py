@@ -17,7 +17,7 @@ from workbench.cli.tune_options import add_options
 from workbench.errors import TuneError, UsageError
 
 if TYPE_CHECKING:
-    from workbench.log.lines import NetworkTime
+    from workbench.log import NetworkTime
     from workbench.tune.run.session import TuningSession
     from workbench.tune.state.events import Event, Snapshot
 

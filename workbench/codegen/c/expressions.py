@@ -12,14 +12,15 @@ import numpy as np
 from workbench.codegen.c.identifiers import Names
 from workbench.codegen.c.support_functions import VALUE_TYPE, Helpers, compute_dtype, math_name
 from workbench.errors import BuildError
-from workbench.ir.affine import FREE, Affine, Digit, split_base, width
-from workbench.ir.dtypes import is_float
-from workbench.ir.expr import (
-    COMPARE_OPS,
+from workbench.ir import (
+    Affine,
     Binary,
+    Block,
     Bound,
+    Buffer,
     Cast,
     Const,
+    Digit,
     Expr,
     Index,
     Load,
@@ -27,13 +28,11 @@ from workbench.ir.expr import (
     Select,
     Unary,
     Where,
-    all_index_forms,
-    loads,
-    map_children,
 )
-from workbench.ir.func import Buffer
+from workbench.ir.affine import FREE, split_base, width
+from workbench.ir.dtypes import is_float
+from workbench.ir.expr import COMPARE_OPS, all_index_forms, loads, map_children
 from workbench.ir.poly import concrete
-from workbench.ir.stmt import Block
 
 #: How tightly an operator binds, as in C.
 ATOM, UNARY, PRODUCT, SUM, COMPARE, BITS, AND, CHOICE = 9, 8, 7, 6, 5, 4, 3, 2

@@ -13,12 +13,9 @@ from workbench.codegen.code_line import Line, RowNotes
 from workbench.codegen.constants import CText
 from workbench.codegen.lowering import init_nest, reduced_at, reducing_loops
 from workbench.codegen.temporary_storage import Placed
-from workbench.ir.affine import Affine, Digit
+from workbench.ir import Affine, Block, Bound, Buffer, Digit, Expr, For, Stmt, accesses, blocks
 from workbench.ir.dtypes import itemsize
-from workbench.ir.expr import Bound, Expr
-from workbench.ir.func import Buffer
 from workbench.ir.poly import concrete
-from workbench.ir.stmt import Block, For, Stmt, accesses, blocks
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from workbench.codegen.c.loops import NestPrinter, comment
 from workbench.codegen.c.support_functions import MEMORY_TYPE, Helpers
 from workbench.codegen.lowering import cut, lowered
 from workbench.codegen.temporary_storage import place
-from workbench.ir.func import Buffer, Func
+from workbench.ir import Buffer, For, Func, Stmt, accesses, blocks, loops
 from workbench.ir.poly import concrete
-from workbench.ir.stmt import For, Stmt, accesses, blocks, loops, parallel_chain
+from workbench.ir.stmt import parallel_chain
 from workbench.target import Target
 
 _HEAD = """#include <math.h>

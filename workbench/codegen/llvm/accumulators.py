@@ -20,8 +20,9 @@ from workbench.codegen.llvm.addresses import Address, Guard
 from workbench.codegen.llvm.builder import Value, const_of, index
 from workbench.codegen.llvm.expressions import ExprEmitter
 from workbench.codegen.lowering import reducing_loops
+from workbench.ir import Block, For, blocks
 from workbench.ir.poly import concrete
-from workbench.ir.stmt import Block, For, blocks, touched
+from workbench.ir.stmt import touched
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from workbench.codegen.llvm.builder import LLVM_TYPE, FunctionBuilder, Value, const_of, index
-from workbench.ir.affine import Affine, Digit, digit_extent
+from workbench.ir import Affine, Bound, Buffer, Digit, Dim, Poly
+from workbench.ir.affine import digit_extent
 from workbench.ir.dtypes import itemsize
-from workbench.ir.expr import Bound
-from workbench.ir.func import Buffer
-from workbench.ir.poly import Dim, Poly
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from workbench.codegen.llvm.arithmetic import Arithmetic
 from workbench.codegen.llvm.builder import LLVM_TYPE, Value, literal
 from workbench.codegen.llvm.memory_access import ZEROS, Accesses
 from workbench.errors import BuildError
-from workbench.ir.affine import Affine
+from workbench.ir import Affine, Binary, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where
 from workbench.ir.dtypes import itemsize
-from workbench.ir.expr import Binary, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where, walk
+from workbench.ir.expr import walk
 
 __all__ = ["Address", "ExprEmitter", "Lanes"]
 

@@ -21,12 +21,9 @@ from workbench.codegen.llvm.expressions import ExprEmitter
 from workbench.codegen.lowering import reducing_loops
 from workbench.errors import BuildError
 from workbench.intrinsics import Machine, Match, Mismatch, Place, match, registry
-from workbench.ir.affine import Affine
+from workbench.ir import Affine, Block, Buffer, Const, Dim, For, Func, blocks
 from workbench.ir.dtypes import itemsize
-from workbench.ir.expr import Const
-from workbench.ir.func import Buffer, Func
-from workbench.ir.poly import Dim, concrete
-from workbench.ir.stmt import Block, For, blocks
+from workbench.ir.poly import concrete
 
 Operand: TypeAlias = tuple[tuple[Affine, ...], Buffer, Dim]
 

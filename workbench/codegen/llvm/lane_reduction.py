@@ -8,9 +8,9 @@ from workbench.codegen.llvm.addresses import Lanes
 from workbench.codegen.llvm.builder import Value, index
 from workbench.codegen.llvm.expressions import ExprEmitter
 from workbench.codegen.lowering import reducing_loops
-from workbench.ir.expr import Bound, Load, Select, walk
+from workbench.ir import Block, Bound, For, Load, Select
+from workbench.ir.expr import walk
 from workbench.ir.poly import concrete
-from workbench.ir.stmt import Block, For
 
 
 def across_lanes(ex: ExprEmitter, lp: For, lanes: Callable[[For], int]) -> int | None:

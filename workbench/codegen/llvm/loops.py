@@ -20,8 +20,8 @@ from workbench.codegen.llvm.panel_prefetch import Streams
 from workbench.codegen.llvm.vector_pieces import Pieces
 from workbench.codegen.lowering import init_nest, reduced_at, reducing_loops
 from workbench.errors import BuildError
-from workbench.ir.expr import Bound, Const, Expr, Select, index_forms, walk
-from workbench.ir.stmt import Block, For, Stmt, accesses, blocks, loops
+from workbench.ir import Block, Bound, Const, Expr, For, Select, Stmt, accesses, blocks, loops
+from workbench.ir.expr import index_forms, walk
 
 
 class NestEmitter:

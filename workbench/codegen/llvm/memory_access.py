@@ -15,8 +15,8 @@ from workbench.codegen.constants import Padding, Prefetching
 from workbench.codegen.llvm.addresses import ALWAYS, Address, Guard, Lanes, Places
 from workbench.codegen.llvm.builder import LLVM_TYPE, Value, const_of, index, literal
 from workbench.codegen.llvm.transpose_shuffles import transposed
-from workbench.ir.affine import FREE, Affine
-from workbench.ir.expr import Load, Pick
+from workbench.ir import Affine, Load, Pick
+from workbench.ir.affine import FREE
 
 #: Guarded loads that fail read from here instead; longer runs are masked or select the value.
 ZEROS = "@wb.zeros"

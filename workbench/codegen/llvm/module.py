@@ -19,9 +19,9 @@ from workbench.codegen.llvm.memory_access import ZEROS
 from workbench.codegen.lowering import cut, lowered
 from workbench.codegen.row_padding import with_slack
 from workbench.codegen.temporary_storage import Placed, place
-from workbench.ir.func import Func
+from workbench.ir import For, Func, blocks, loops
 from workbench.ir.poly import concrete
-from workbench.ir.stmt import For, blocks, loops, parallel_chain, touched
+from workbench.ir.stmt import parallel_chain, touched
 
 if TYPE_CHECKING:
     from workbench.target import Target

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 
 from workbench.codegen.llvm.builder import Value, index
 from workbench.codegen.llvm.expressions import ExprEmitter
-from workbench.ir.affine import Affine
-from workbench.ir.expr import Load, walk
+from workbench.ir import Affine, For, Load, blocks
+from workbench.ir.expr import walk
 from workbench.ir.poly import concrete
-from workbench.ir.stmt import For, blocks
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from workbench.codegen.code_line import Line, Named, RowNotes, named
 from workbench.codegen.llvm.builder import FunctionBuilder, Scope
 from workbench.codegen.llvm.module import ModuleEmitter, as_emitted
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.target import Target
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from workbench.codegen.constants import Unrolling
-from workbench.ir.expr import Binary, Const, Load, walk
-from workbench.ir.stmt import Block, For, blocks, touched
+from workbench.ir import Binary, Block, Const, For, Load, blocks
+from workbench.ir.expr import walk
+from workbench.ir.stmt import touched
 
 #: What takes one instruction for any number of lanes.
 _CHEAP = ("add", "sub", "mul", "max", "min")

@@ -9,7 +9,7 @@ from workbench.codegen.c.identifiers import is_taken
 from workbench.codegen.c.module import HINTS, Module
 from workbench.codegen.code_line import Named, named
 from workbench.errors import BuildError, WorkbenchError
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.target import Target
 
 

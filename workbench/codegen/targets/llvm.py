@@ -10,9 +10,8 @@ from workbench.codegen.llvm.module import emit_module
 from workbench.codegen.llvm.source_map import MarkedCode
 from workbench.errors import BuildError
 from workbench.intrinsics import require
-from workbench.ir.expr import Cast, Const, walk
-from workbench.ir.func import Func
-from workbench.ir.stmt import blocks
+from workbench.ir import Cast, Const, Func, blocks
+from workbench.ir.expr import walk
 from workbench.target import Target
 
 

@@ -28,8 +28,7 @@ from workbench.graph.graph import Graph
 from workbench.graph.group import Group, Spot, gapless, restrided, row_major
 from workbench.graph.memory.lifetimes import ALIGNMENT, most_alive
 from workbench.graph.opdef import opdef
-from workbench.ir.expr import Load
-from workbench.ir.stmt import blocks
+from workbench.ir import Load, blocks
 
 #: Share of the most bytes alive at once by which views may raise them. Chosen, not measured: views save time and may
 #: cost memory.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from workbench import te
 from workbench.graph.opdef import Index, Places, opdef
 from workbench.graph.operator_call import Call
-from workbench.ir.expr import Binary, Load
+from workbench.ir import Binary, Load
 from workbench.te.value import Stage
 
 

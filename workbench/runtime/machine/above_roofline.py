@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.ir.winograd_weights import WinogradStep
 from workbench.markup import percent
 from workbench.runtime.results.comparison_words import factor

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from dataclasses import replace
 
 from workbench.errors import RunError
-from workbench.ir.func import Buffer
+from workbench.ir import Buffer
 from workbench.runtime.buffers import Array, pointer_table, poison
 from workbench.runtime.kernel_code import LoadedCode
 from workbench.runtime.machine.interference import StolenTime, timing

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from workbench.ir.func import Buffer
+from workbench.ir import Buffer
 from workbench.runtime.buffers import ALIGNMENT, Array, RuntimeStruct, aligned_empty, pointer_table
 from workbench.runtime.native import timing_loop
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from workbench.codegen.llvm.vmath import DECLARED, HALF_ULP
+from workbench.ir import Func, blocks
 from workbench.ir.dtypes import is_float
-from workbench.ir.func import Func
 from workbench.ir.rounding_bounds.bounds import Results, evaluate
 from workbench.ir.rounding_bounds.values import UNIT, Near
-from workbench.ir.stmt import blocks
 from workbench.runtime.buffers import Array
 from workbench.schedule.primitives.winograd import Winograd
 

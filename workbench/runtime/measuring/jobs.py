@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from workbench.codegen.lowering import ObjectCode
-from workbench.ir.func import Buffer, Func
+from workbench.ir import Buffer, Func
 from workbench.runtime.results.measurement import Measurement
 from workbench.runtime.results.options import ContestRules, MeasureOptions
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from workbench.ir.func import Buffer, Func, LayoutStep
+from workbench.ir import Buffer, Func, LayoutStep
 from workbench.ir.winograd_weights import WinogradStep
 from workbench.runtime.buffers import ALIGNMENT, Array, aligned_empty, as_aligned, concrete_shape
 from workbench.runtime.measuring.expected_results import Expected, near_results, with_winograd

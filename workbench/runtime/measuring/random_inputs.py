@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from workbench.ir import Buffer, Func, blocks
 from workbench.ir.dtypes import is_float
 from workbench.ir.expr import loads
-from workbench.ir.func import Buffer, Func
 from workbench.ir.poly import concrete
-from workbench.ir.stmt import blocks
 from workbench.runtime.buffers import Array
 
 

@@ -15,7 +15,7 @@ from workbench.runtime.results.measurement import Measurement
 from workbench.runtime.results.options import MeasureOptions
 
 if TYPE_CHECKING:
-    from workbench.ir.func import Func
+    from workbench.ir import Func
     from workbench.runtime.results.options import ContestRules
 
 

@@ -9,7 +9,7 @@ from workbench.runtime.measuring.jobs import Built
 from workbench.runtime.workers.batch import MeasureInput
 
 if TYPE_CHECKING:
-    from workbench.ir.func import Func
+    from workbench.ir import Func
 
 #: Bytes that are kept: object code, and the functions that it is found by, which take more.
 #: Chosen, not measured.

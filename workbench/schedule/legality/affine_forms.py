@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from workbench.ir.affine import Affine, Digit, digit_extent
-from workbench.ir.expr import Bound
-from workbench.ir.func import Func
-from workbench.ir.poly import Dim, Relation, concrete, equal, negative, normal
+from workbench.ir import Affine, Bound, Digit, Dim, Func, Relation, accesses
+from workbench.ir.affine import digit_extent
+from workbench.ir.poly import concrete, equal, negative, normal
 from workbench.ir.poly import nonneg as _nonneg
-from workbench.ir.stmt import accesses
 from workbench.memoize import remembered, remembered_by_value
 from workbench.schedule.nest_outline import Outline
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
-from workbench.ir.expr import Binary, Cast, Const, Expr, Load, Select
-from workbench.ir.func import Func
-from workbench.ir.stmt import Block, blocks
+from workbench.ir import Binary, Block, Cast, Const, Expr, Func, Load, Select, blocks
 from workbench.schedule.legality.affine_forms import evaluate_form, hold
 from workbench.schedule.refusal import Point
 

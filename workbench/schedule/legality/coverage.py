@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from workbench.ir.affine import Affine, Digit, bijective
-from workbench.ir.func import Func
-from workbench.ir.poly import Dim
-from workbench.ir.stmt import Block
+from workbench.ir import Affine, Block, Digit, Dim, Func
+from workbench.ir.affine import bijective
 from workbench.schedule import legality
 from workbench.schedule.refusal import refuse
 

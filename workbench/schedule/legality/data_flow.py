@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from workbench.ir.affine import Affine
+from workbench.ir import Affine, Block, For, Func, accesses, blocks
 from workbench.ir.buffer_regions import spans_of
-from workbench.ir.func import Func
 from workbench.ir.poly import equal
-from workbench.ir.stmt import Block, For, accesses, blocks, shared_loops, written
+from workbench.ir.stmt import shared_loops, written
 from workbench.schedule.legality.affine_forms import nonneg
 from workbench.schedule.legality.readers_writers import extents_of, is_unit, readers, reduction_loops, writers
 from workbench.schedule.legality.witness import early

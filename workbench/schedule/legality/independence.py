@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from workbench.ir.affine import Digit
-from workbench.ir.func import Func
-from workbench.ir.stmt import Block, For, blocks, written
+from workbench.ir import Block, Digit, For, Func, blocks
+from workbench.ir.stmt import written
 from workbench.memoize import remembered
 from workbench.schedule.legality.affine_forms import determines, tiles
 from workbench.schedule.legality.readers_writers import chain, extents_of, is_unit, private, reduction_loops

@@ -11,11 +11,10 @@ from typing import TypeAlias
 
 from workbench.errors import ScheduleError
 from workbench.intrinsics import Mismatch, match, registry
+from workbench.ir import Block, Dim, For, Func, accesses, blocks, loops
 from workbench.ir.buffer_regions import Span, spans_of, union
 from workbench.ir.compact import shared_by
-from workbench.ir.func import Func
-from workbench.ir.poly import Dim
-from workbench.ir.stmt import BLOCK_KINDS, Block, For, accesses, blocks, loops, walk
+from workbench.ir.stmt import BLOCK_KINDS, walk
 from workbench.memoize import remembered
 from workbench.schedule import legality
 from workbench.schedule.nest_outline import Outline

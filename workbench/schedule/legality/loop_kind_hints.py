@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from workbench.ir.func import Func
-from workbench.ir.stmt import BOUND_KINDS, Block, For, blocks, loops
+from workbench.ir import Block, For, Func, blocks, loops
+from workbench.ir.stmt import BOUND_KINDS
 from workbench.schedule.legality.independence import writes_distinct
 from workbench.schedule.legality.readers_writers import chain, is_unit, private, reduction_loops, spatial_loops
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 
-from workbench.ir.affine import Affine, digit_extent
-from workbench.ir.func import Func
-from workbench.ir.poly import Dim
-from workbench.ir.stmt import Block, For, Stmt, as_marked, blocks, parallel_chain, written
+from workbench.ir import Affine, Block, Dim, For, Func, Stmt, blocks
+from workbench.ir.affine import digit_extent
+from workbench.ir.stmt import as_marked, parallel_chain, written
 from workbench.memoize import remembered
 from workbench.schedule.legality.independence import check_independent
 from workbench.schedule.legality.loop_kind_hints import for_innermost, for_parallel, for_sum

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from workbench.ir.func import Func
-from workbench.ir.poly import Dim, equal
-from workbench.ir.stmt import Block, For, blocks
+from workbench.ir import Block, Dim, For, Func, blocks
+from workbench.ir.poly import equal
 from workbench.memoize import remembered
 
 

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import ScheduleError
-from workbench.ir.affine import Affine
-from workbench.ir.expr import Bound, Expr, Load, Select, children
-from workbench.ir.func import Func
-from workbench.ir.stmt import Block, For, accesses, blocks, shared_loops
+from workbench.ir import Affine, Block, Bound, Expr, For, Func, Load, Select, accesses, blocks
+from workbench.ir.expr import children
+from workbench.ir.stmt import shared_loops
 from workbench.memoize import remembered
 from workbench.schedule.hole_domain import Domain
 from workbench.schedule.holes import fill

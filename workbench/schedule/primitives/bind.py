@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Annotated, cast, get_args
 
-from workbench.ir.func import Func
-from workbench.ir.stmt import BLOCK_KINDS, BOUND_KINDS, THREAD_KINDS, LoopKind, loops
+from workbench.ir import Func, LoopKind, loops
+from workbench.ir.stmt import BLOCK_KINDS, BOUND_KINDS, THREAD_KINDS
 from workbench.schedule.legality import invariants
 from workbench.schedule.primitive import Applied, Choice, LoopRef, Primitive, primitive
 from workbench.schedule.primitives.loop_annotations import check_unmarked, limit_size, mark, sizes_through

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from typing import Annotated
 
-from workbench.ir.func import Func
-from workbench.ir.stmt import OWN_KINDS, For, as_marked, blocks, loops
+from workbench.ir import For, Func, blocks, loops
+from workbench.ir.stmt import OWN_KINDS, as_marked
 from workbench.schedule.legality import invariants
 from workbench.schedule.nest_rewrites import replace_loop
 from workbench.schedule.primitive import Applied, LoopRef, Primitive, primitive

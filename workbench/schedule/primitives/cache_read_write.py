@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated
 
-from workbench.ir.affine import Affine
-from workbench.ir.expr import Load
-from workbench.ir.func import Buffer, Func
-from workbench.ir.stmt import Block, Iter, blocks, map_block_loads
+from workbench.ir import Affine, Block, Buffer, Func, Iter, Load, blocks
+from workbench.ir.stmt import map_block_loads
 from workbench.schedule import legality
 from workbench.schedule.nest_rewrites import fresh_names, nest, own_nest, replace_block
 from workbench.schedule.primitive import Applied, BlockRef, BufferRef, Primitive, primitive

@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import Annotated, TypeAlias
 
 from workbench.errors import ScheduleError
-from workbench.ir.affine import Affine, split_base
+from workbench.ir import Affine, Block, Bound, Dim, For, Func, blocks, loops
+from workbench.ir.affine import split_base
 from workbench.ir.buffer_regions import Span, region
-from workbench.ir.expr import Bound, loads
-from workbench.ir.func import Func
-from workbench.ir.poly import Dim
-from workbench.ir.stmt import Block, For, blocks, loops, shared_loops
+from workbench.ir.expr import loads
+from workbench.ir.stmt import shared_loops
 from workbench.schedule import legality
 from workbench.schedule.legality.coverage import check_identity, uncovered
 from workbench.schedule.nest_rewrites import fresh_names, insert, nest, remove_block

@@ -7,15 +7,9 @@ from dataclasses import replace
 from typing import Annotated
 
 from workbench.errors import ScheduleError, WorkbenchError
-from workbench.ir.affine import FREE, Affine, Digit
+from workbench.ir import Affine, Binary, Block, Const, Digit, Expr, For, Func, Index, Load, Pick, Select, Stmt, blocks
+from workbench.ir.affine import FREE
 from workbench.ir.expr import (
-    Binary,
-    Const,
-    Expr,
-    Index,
-    Load,
-    Pick,
-    Select,
     free_number,
     index_forms,
     loads,
@@ -27,9 +21,8 @@ from workbench.ir.expr import (
     tidy,
 )
 from workbench.ir.expr_dtypes import neutral
-from workbench.ir.func import Func
 from workbench.ir.poly import equal
-from workbench.ir.stmt import Block, For, Stmt, blocks, map_block_loads, rewrite
+from workbench.ir.stmt import map_block_loads, rewrite
 from workbench.schedule import legality, size_limits
 from workbench.schedule.legality.coverage import check_identity, uncovered
 from workbench.schedule.nest_rewrites import remove_block, replace_block

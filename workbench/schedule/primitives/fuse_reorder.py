@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Annotated
 
-from workbench.ir.affine import Affine, Digit, digit_extent
-from workbench.ir.func import Func
-from workbench.ir.poly import Dim, normal
-from workbench.ir.stmt import For, Stmt, as_marked, blocks, loops, subst_loops
+from workbench.ir import Affine, Digit, Dim, For, Func, Stmt, blocks, loops
+from workbench.ir.affine import digit_extent
+from workbench.ir.poly import normal
+from workbench.ir.stmt import as_marked, subst_loops
 from workbench.schedule import legality
 from workbench.schedule.nest_rewrites import replace_loop
 from workbench.schedule.primitive import Applied, LoopRefs, Primitive, primitive

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from workbench.errors import did_you_mean
-from workbench.ir.func import Constraint, Func
-from workbench.ir.poly import Dim, normal, product
-from workbench.ir.stmt import For, LoopKind, Note, as_marked, blocks, loops
+from workbench.ir import Constraint, Dim, For, Func, LoopKind, Note, blocks, loops
+from workbench.ir.poly import normal, product
+from workbench.ir.stmt import as_marked
 from workbench.schedule import legality
 from workbench.schedule.field_kinds import NestRef, NoteKey, NoteValue
 from workbench.schedule.nest_outline import Outline

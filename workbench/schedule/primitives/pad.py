@@ -7,14 +7,27 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from workbench.ir.affine import Affine
+from workbench.ir import (
+    Affine,
+    Binary,
+    Block,
+    Bound,
+    Cast,
+    Const,
+    Dim,
+    Expr,
+    For,
+    Func,
+    Iter,
+    Load,
+    PadStep,
+    Select,
+    blocks,
+)
 from workbench.ir.dtypes import is_float
-from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Load, Select, map_children, walk
+from workbench.ir.expr import map_children, walk
 from workbench.ir.expr_dtypes import dtype_of, neutral, zero
-from workbench.ir.func import Func, PadStep
 from workbench.ir.interval import interval, within
-from workbench.ir.poly import Dim
-from workbench.ir.stmt import Block, For, Iter, blocks
 from workbench.schedule import legality, size_limits
 from workbench.schedule.nest_rewrites import replace_block, replace_loop
 from workbench.schedule.primitive import Applied, AxisRef, BlockRef, Number, Primitive, primitive

@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import Annotated
 
 from workbench.errors import ScheduleError
-from workbench.ir.affine import Affine, bijective
-from workbench.ir.expr import Binary, Load
+from workbench.ir import Affine, Binary, Block, Buffer, Dim, For, Func, Iter, Load, Stmt, blocks, loops
+from workbench.ir.affine import bijective
 from workbench.ir.expr_dtypes import dtype_of, neutral
-from workbench.ir.func import Buffer, Func
-from workbench.ir.poly import Dim, normal
-from workbench.ir.stmt import Block, For, Iter, Stmt, as_marked, blocks, loops
+from workbench.ir.poly import normal
+from workbench.ir.stmt import as_marked
 from workbench.schedule import legality
 from workbench.schedule.nest_rewrites import (
     NotRadix,

@@ -8,10 +8,10 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Annotated
 
-from workbench.ir.affine import Affine
-from workbench.ir.func import Func, HoleInfo, subst_holes
-from workbench.ir.poly import Dim, Relation, divide, equal, hole, holes_of, normal, product, single_hole
-from workbench.ir.stmt import For, accesses, as_marked, blocks, loops
+from workbench.ir import Affine, Dim, For, Func, HoleInfo, Relation, accesses, blocks, loops
+from workbench.ir.func import subst_holes
+from workbench.ir.poly import divide, equal, hole, holes_of, normal, product, single_hole
+from workbench.ir.stmt import as_marked
 from workbench.schedule.holes import Hole, hole_names, nearest, resolve_hole, unknown_hole
 from workbench.schedule.nest_rewrites import NotRadix, fresh_names, split_loop
 from workbench.schedule.primitive import Applied, Choice, Factors, LoopRef, Primitive, primitive

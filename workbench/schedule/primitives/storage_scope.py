@@ -6,7 +6,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from typing import Annotated, cast, get_args
 
-from workbench.ir.func import Align, Buffer, Func, Scope
+from workbench.ir import Align, Buffer, Func
+from workbench.ir.func import Scope
 from workbench.schedule.legality import invariants
 from workbench.schedule.nest_outline import Outline
 from workbench.schedule.primitive import Applied, BufferRef, Choice, Number, Primitive, primitive

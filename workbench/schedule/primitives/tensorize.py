@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Annotated
 
 from workbench.intrinsics import Mismatch, computes, match, registry
-from workbench.ir.func import Func
-from workbench.ir.stmt import For, blocks, loops
+from workbench.ir import For, Func, blocks, loops
 from workbench.schedule.nest_rewrites import replace_loop
 from workbench.schedule.primitive import Applied, Choice, LoopRef, Primitive, primitive
 from workbench.schedule.refusal import refuse

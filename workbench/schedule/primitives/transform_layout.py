@@ -6,11 +6,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, TypeVar
 
-from workbench.ir.affine import Affine
-from workbench.ir.expr import Expr, Load, loads, tidy
-from workbench.ir.func import Func, LayoutStep
-from workbench.ir.poly import Dim, divide, nonneg, normal, product
-from workbench.ir.stmt import Block, Stmt, blocks, map_block_loads, rewrite, touched
+from workbench.ir import Affine, Block, Dim, Expr, Func, LayoutStep, Load, Stmt, blocks
+from workbench.ir.expr import loads, tidy
+from workbench.ir.poly import divide, nonneg, normal, product
+from workbench.ir.stmt import map_block_loads, rewrite, touched
 from workbench.schedule import legality
 from workbench.schedule.holes import nearest, resolve_hole, unknown_hole
 from workbench.schedule.nest_rewrites import NotRadix, axis_names, fresh_names, replace_block, split_axis, split_loop

@@ -6,11 +6,25 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from workbench.ir.affine import Affine, Digit
-from workbench.ir.expr import Binary, Bound, Const, Expr, Load, Select, map_affine
-from workbench.ir.func import Buffer, Func
+from workbench.ir import (
+    Affine,
+    Binary,
+    Block,
+    Bound,
+    Buffer,
+    Const,
+    Digit,
+    Expr,
+    For,
+    Func,
+    Iter,
+    Load,
+    Select,
+    Stmt,
+    blocks,
+)
+from workbench.ir.expr import map_affine
 from workbench.ir.interval import implies
-from workbench.ir.stmt import Block, For, Iter, Stmt, blocks
 from workbench.ir.winograd_weights import KERNEL_MATRIX, WinogradStep
 from workbench.schedule import size_limits
 from workbench.schedule.match_convolution import Conv, axes_of, match_conv

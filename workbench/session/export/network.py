@@ -11,8 +11,7 @@ from workbench import __version__
 from workbench.errors import UsageError
 from workbench.graph.graph import Source
 from workbench.legible import legible_line
-from workbench.log.database import Database
-from workbench.log.record import Record
+from workbench.log import Database, Record
 from workbench.session.export.exporters import Work, exporter, slug
 from workbench.session.export.files import File
 from workbench.session.registry import Host

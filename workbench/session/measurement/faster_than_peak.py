@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.ir.func import Func
-from workbench.log.record import Record
+from workbench.ir import Func
+from workbench.log import Record
 from workbench.runtime.machine.above_roofline import tile_in, tile_of, why_above
 from workbench.session.state.session_state import SessionState
 

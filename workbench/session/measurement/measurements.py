@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.errors import LogError
 from workbench.graph.tasks import Task
-from workbench.log.record import Record
+from workbench.log import Record
 from workbench.runtime.machine.measured_roofline import measure_all_threads
 from workbench.schedule import Schedule
 from workbench.session.core.notifications import error_note

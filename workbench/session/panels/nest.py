@@ -12,7 +12,7 @@ from workbench.analysis.graph_drawing.svg_canvas import Canvas, width_of
 from workbench.arguments import shown
 from workbench.codegen.backend import require_runnable
 from workbench.errors import ScheduleError, UsageError, did_you_mean
-from workbench.log.record import Record
+from workbench.log import Record
 from workbench.schedule.html import nest_table
 from workbench.schedule.primitive import from_json
 from workbench.session import registry as declare

@@ -9,9 +9,8 @@ from workbench import markup as m
 from workbench.analysis.graph_drawing.network_drawing import stage_graph
 from workbench.analysis.graph_drawing.network_svg import network_svg
 from workbench.analysis.graph_drawing.svg_canvas import Canvas
-from workbench.ir.func import Func
-from workbench.ir.stmt import accesses as accesses_of
-from workbench.ir.stmt import blocks
+from workbench.ir import Func, blocks
+from workbench.ir import accesses as accesses_of
 from workbench.session import registry as declare
 from workbench.session.registry import Row, SliceContext
 

@@ -8,8 +8,7 @@ from typing import Any
 from workbench import markup as m
 from workbench.analysis.graph_drawing.svg_canvas import Canvas, width_of
 from workbench.errors import UsageError
-from workbench.log.lines import NetworkTime
-from workbench.log.record import Record
+from workbench.log import NetworkTime, Record
 from workbench.log.task_table import task_table, totals
 from workbench.log.weighted_latency import shares, total
 from workbench.session import registry as declare

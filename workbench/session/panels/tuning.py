@@ -9,8 +9,8 @@ from workbench import markup as m
 from workbench.arguments import is_a, whole
 from workbench.codegen.backend import require_runnable
 from workbench.errors import UsageError
+from workbench.log import Record
 from workbench.log.reader import COLUMNS
-from workbench.log.record import Record
 from workbench.session import registry as declare
 from workbench.session.core.notifications import NO_PROGRAM_HINT, note
 from workbench.session.registry import Host, Row, SliceContext, needed

@@ -9,7 +9,7 @@ from workbench import markup as m
 from workbench.analysis.graph_drawing.svg_canvas import Canvas, line_path
 from workbench.arguments import shown, whole
 from workbench.errors import UsageError
-from workbench.log.record import Record
+from workbench.log import Record
 from workbench.markup import clean
 from workbench.schedule.field_kinds import decode
 from workbench.session import registry as declare

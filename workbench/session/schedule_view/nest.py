@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.analysis import accesses, nest_rows
-from workbench.ir.func import Func
-from workbench.ir.stmt import blocks
+from workbench.ir import Func, blocks
 from workbench.session.core.encoding import lean
 from workbench.session.schedule_view import palette
 from workbench.session.state.history import View

@@ -8,7 +8,7 @@ from typing import Any
 from workbench.advice.step_text import argument
 from workbench.advice.step_verdict import at_hand
 from workbench.analysis.loop_nest.nest_rows import name_of
-from workbench.ir.func import Buffer
+from workbench.ir import Buffer
 from workbench.ir.text.printer import dim_text
 from workbench.schedule import Schedule
 from workbench.schedule.field_kinds import Factors, Number

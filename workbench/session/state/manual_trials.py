@@ -13,10 +13,7 @@ from typing import TypeAlias
 from workbench import __version__
 from workbench.errors import LogError, WorkbenchError
 from workbench.graph.tasks import Task
-from workbench.log.lines import Round
-from workbench.log.reader import Header
-from workbench.log.record import Record
-from workbench.log.writer import LogWriter
+from workbench.log import Header, LogWriter, Record, Round
 from workbench.runtime.results.measurement import Measurement
 from workbench.schedule import Schedule
 from workbench.session.state.results import Key, Result

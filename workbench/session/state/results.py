@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from workbench.errors import WorkbenchError, render
-from workbench.log.record import Record
+from workbench.log import Record
 from workbench.markup import doubtful
 from workbench.runtime import schedule_methods
 from workbench.runtime.results.comparison_words import against, outcome

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from workbench.analysis.loop_nest.schedule_estimate import estimated
 from workbench.errors import WorkbenchError
 from workbench.graph.tasks import Task
-from workbench.log.record import Record
+from workbench.log import Record
 from workbench.log.replay import schedule_of
 from workbench.target import Target
 

@@ -13,10 +13,9 @@ from workbench.arguments import path as as_path
 from workbench.errors import InputError, UsageError, WorkbenchError
 from workbench.graph.graph import Graph
 from workbench.graph.tasks import Task, extract_tasks
-from workbench.ir.func import Func
-from workbench.log.lines import Comparison, NetworkTime, Round
-from workbench.log.reader import Log, check_model, load_log
-from workbench.log.record import Record
+from workbench.ir import Func
+from workbench.log import Comparison, Log, NetworkTime, Record, Round, load_log
+from workbench.log.reader import check_model
 from workbench.schedule import Schedule
 from workbench.target import Target
 from workbench.tune.run.session import TuningSession

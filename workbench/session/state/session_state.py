@@ -8,8 +8,7 @@ from typing import Any
 
 from workbench.errors import UsageError, WorkbenchError
 from workbench.graph.tasks import Task
-from workbench.log.ledger import Best, TaskLedger
-from workbench.log.record import Record
+from workbench.log import Best, Record, TaskLedger
 from workbench.log.replay import schedule_of
 from workbench.runtime.machine.measured_roofline import all_threads
 from workbench.runtime.machine.system_load import Load

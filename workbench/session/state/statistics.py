@@ -6,9 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from workbench.log.ledger import Ledger, TaskLedger
-from workbench.log.lines import Comparison, NetworkTime
-from workbench.log.record import Record
+from workbench.log import Comparison, Ledger, NetworkTime, Record, TaskLedger
 
 SPARK_POINTS = 24
 """Points of the small curve in a row of the task table, which is 56 pixels wide."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from workbench.log.record import Record
+from workbench.log import Record
 from workbench.schedule import Schedule
 from workbench.session.state.variant_tree import ROOT, By, EdgeKind, Tree, keys_of
 

@@ -9,8 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from workbench.errors import TuneError, WorkbenchError
-from workbench.log.lines import Comparison, NetworkTime, Round
-from workbench.log.record import Record
+from workbench.log import Comparison, NetworkTime, Record, Round
 from workbench.session.state.statistics import rounded
 from workbench.tune.run.session import TuningSession
 from workbench.tune.state.events import FINAL, Event, Snapshot

@@ -11,7 +11,7 @@ from typing import Any
 from workbench.errors import LogError
 from workbench.graph import Graph
 from workbench.graph.tasks import Task
-from workbench.log.reader import load_log
+from workbench.log import load_log
 from workbench.schedule import Schedule
 from workbench.tune.run.session import TuningSession
 from workbench.tune.run.start import tune

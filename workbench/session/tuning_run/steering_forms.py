@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.errors import UsageError
-from workbench.log.lines import Command, Comparison
-from workbench.log.record import Record
+from workbench.log import Command, Comparison, Record
 from workbench.session.state.history import View, open_parts
 from workbench.session.state.session_state import SessionState
 from workbench.session.state.statistics import rounded

@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.errors import UsageError, WorkbenchError
 from workbench.graph.tasks import Task
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.legible import shown_legibly
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import Primitive

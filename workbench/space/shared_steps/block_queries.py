@@ -6,10 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from workbench.ir import Binary, Block, For, Func, Load, Select, Unary, accesses, blocks
 from workbench.ir.dtypes import itemsize
-from workbench.ir.expr import Binary, Load, Select, Unary, loads, walk
-from workbench.ir.func import Func
-from workbench.ir.stmt import Block, For, accesses, blocks
+from workbench.ir.expr import loads, walk
 from workbench.machine_model.constants import OP_COST
 from workbench.machine_model.machine_parameters import Machine
 from workbench.memoize import remembered

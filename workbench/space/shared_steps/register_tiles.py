@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from workbench.ir.func import Func
-from workbench.ir.poly import Dim, product
-from workbench.ir.stmt import Block
+from workbench.ir import Block, Dim, Func
+from workbench.ir.poly import product
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Hole, Schedule
 from workbench.schedule.holes import divisors

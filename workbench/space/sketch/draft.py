@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from workbench.ir.func import Constraint, Func
-from workbench.ir.poly import Dim, holes_of, substitute
+from workbench.ir import Constraint, Dim, Func
+from workbench.ir.poly import holes_of, substitute
 from workbench.schedule import Schedule
 from workbench.space.sampling import Sampler
 from workbench.space.sketch.tile_structure import Structure

@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeVar
 
 from workbench.arguments import is_a
 from workbench.errors import ScheduleError, UsageError
-from workbench.ir.stmt import Block
+from workbench.ir import Block
 from workbench.machine_model.machine_parameters import Machine
 from workbench.registry import Declarations
 from workbench.space.shared_steps.block_queries import main_block, whole_loops

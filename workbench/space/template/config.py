@@ -7,8 +7,7 @@ from typing import Any
 
 from workbench.arguments import is_a, whole
 from workbench.errors import TemplateError, did_you_mean
-from workbench.ir.func import Constraint
-from workbench.ir.poly import Dim, Poly
+from workbench.ir import Constraint, Dim, Poly
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.template.knobs import Annotate, Choice, Knob, Reorder, Resplit, Split, make_split, marks, orders

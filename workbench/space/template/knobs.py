@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from workbench.arguments import is_a, shown
 from workbench.errors import TemplateError, did_you_mean
-from workbench.ir.poly import Poly
+from workbench.ir import Poly
 from workbench.legible import shown_legibly
 from workbench.schedule import Schedule
 from workbench.schedule.hole_domain import factor_table, ways

@@ -14,7 +14,8 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from workbench.errors import UsageError
-from workbench.ir.poly import Dim, Poly, hole
+from workbench.ir import Dim, Poly
+from workbench.ir.poly import hole
 from workbench.schedule.holes import Hole
 
 

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from workbench.errors import TemplateError
-from workbench.ir.expr import Binary, Cast, Const, Expr, Load
-from workbench.ir.func import Func
-from workbench.ir.stmt import Block, blocks
+from workbench.ir import Binary, Block, Cast, Const, Expr, Func, Load, blocks
 from workbench.registry import Registry
 from workbench.space.shared_steps.block_queries import (
     consumers,

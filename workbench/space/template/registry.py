@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from workbench.arguments import is_a
 from workbench.errors import TemplateError, WorkbenchError
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.machine_model.machine_parameters import Machine
 from workbench.registry import Registry
 from workbench.space.template.patterns import PATTERNS, Mismatch, Pattern

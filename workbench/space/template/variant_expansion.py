@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import ScheduleError, TemplateError, WorkbenchError, did_you_mean
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.ir.poly import holes_of, substitute
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule

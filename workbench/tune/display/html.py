@@ -13,7 +13,7 @@ from workbench.log.weighted_latency import shares
 from workbench.tune.state.run_end import end_word
 
 if TYPE_CHECKING:
-    from workbench.log.record import Record
+    from workbench.log import Record
     from workbench.tune.state.events import Snapshot, TaskRow
 
 

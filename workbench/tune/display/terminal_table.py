@@ -8,7 +8,7 @@ import time
 from typing import TextIO
 
 from workbench.legible import legible, legible_line
-from workbench.log.lines import NetworkTime
+from workbench.log import NetworkTime
 from workbench.tune.state.events import FINAL, Snapshot, TaskRow
 from workbench.tune.state.run_end import end_word
 

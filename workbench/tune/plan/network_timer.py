@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import RunError, WorkbenchError
 from workbench.graph.passes import optimized
 from workbench.graph.tasks import partition
-from workbench.log.database import Database
+from workbench.log import Database
 from workbench.network.compile import make_kernels, make_plan
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measurement import Measurement
@@ -27,8 +27,7 @@ from workbench.tune.constants import NetworkRuns
 if TYPE_CHECKING:
     from workbench.graph import Graph
     from workbench.graph.group import Group
-    from workbench.log.lines import Comparison
-    from workbench.log.record import Record
+    from workbench.log import Comparison, Record
     from workbench.runtime.execution.alternating_runs import PlanTime
     from workbench.runtime.networks.execution_plan import ExecutablePlan
     from workbench.target import Target

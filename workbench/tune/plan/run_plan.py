@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from workbench.arguments import path, real, whole
 from workbench.errors import UsageError
-from workbench.log.reader import Header
+from workbench.log import Header
 from workbench.tune.constants import Budgets
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.task_selection import select_tasks

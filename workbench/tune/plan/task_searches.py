@@ -14,8 +14,7 @@ from workbench.tune.plan.user_code import guarded
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
-    from workbench.log.lines import Comparison
-    from workbench.log.record import Record
+    from workbench.log import Comparison, Record
     from workbench.schedule import Schedule
     from workbench.search import Search
     from workbench.space.space import Space

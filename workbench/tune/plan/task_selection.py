@@ -11,7 +11,7 @@ from workbench.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
-    from workbench.log.writer import LogWriter
+    from workbench.log import LogWriter
 
 
 def select_tasks(tasks: Sequence[Task], only: Any) -> list[int]:

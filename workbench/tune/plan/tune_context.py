@@ -19,9 +19,7 @@ from workbench.cost_model import CostModel, make_model
 from workbench.errors import TemplateError, UsageError, WorkbenchError
 from workbench.graph.tasks import Task
 from workbench.ir.poly import evaluate
-from workbench.log.database import Database
-from workbench.log.reader import load_log
-from workbench.log.record import Record
+from workbench.log import Database, Record, load_log
 from workbench.log.replay import schedule_of
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule

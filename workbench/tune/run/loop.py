@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from workbench.errors import WorkbenchError
-from workbench.log.lines import NetworkTime
+from workbench.log import NetworkTime
 from workbench.tune.constants import Comparisons, Faults, Finals, NetworkRuns
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.plan.task_searches import TaskSearches
@@ -21,7 +21,7 @@ from workbench.tune.state.run_state import Budget, RunState
 from workbench.tune.state.task_scheduler import SCHEDULERS, TaskScheduler
 
 if TYPE_CHECKING:
-    from workbench.log.writer import LogWriter
+    from workbench.log import LogWriter
     from workbench.tune.state.session_control import SessionControl
 
 T = TypeVar("T")

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import TuneError, WorkbenchError
-from workbench.log.lines import INSIDE, Comparison, Round
+from workbench.log import Comparison, Round
+from workbench.log.lines import INSIDE
 from workbench.runtime.results.comparison_words import SURE, as_fast, how_sure
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measurement import Measurement

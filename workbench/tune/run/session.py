@@ -11,10 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import UsageError
-from workbench.log.lines import Command, Comparison, NetworkTime, Round
+from workbench.log import Command, Comparison, LogWriter, NetworkTime, Record, Round
 from workbench.log.reader import to_frame
-from workbench.log.record import Record
-from workbench.log.writer import LogWriter
 from workbench.runtime.machine.blas_threads import quiet
 from workbench.tune.display.html import session_html
 from workbench.tune.plan.run_plan import RunPlan

@@ -15,7 +15,7 @@ from workbench.files import is_json_file
 from workbench.graph import Graph
 from workbench.graph.tasks import Task, extract_tasks
 from workbench.host import usable_threads
-from workbench.ir.func import Func
+from workbench.ir import Func
 from workbench.log.similar_tasks import differences
 from workbench.schedule import Schedule
 from workbench.space.sketch.tile_structure import Structure

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from workbench.log.lines import Command, Comparison, NetworkTime, Round
-from workbench.log.record import Record
+from workbench.log import Command, Comparison, NetworkTime, Record, Round
 from workbench.tune.state.run_end import End
 
 State = Literal["idle", "running", "paused", "stopping", "done", "cancelled", "failed"]

@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import TuneError
+from workbench.log import Command, Comparison, NetworkTime, Record, Round
 from workbench.log.ledger import same_conditions
-from workbench.log.lines import INSIDE, Command, Comparison, NetworkTime, Round
-from workbench.log.record import COSTS_KEPT, Record, outcome
+from workbench.log.lines import INSIDE
+from workbench.log.record import COSTS_KEPT, outcome
 from workbench.log.similar_tasks import differences
 from workbench.tune.state.events import Event, EventKind
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
-    from workbench.log.writer import LogWriter
+    from workbench.log import LogWriter
     from workbench.runtime.results.contest import Contest
     from workbench.runtime.results.measurement import Measurement
     from workbench.schedule import Schedule

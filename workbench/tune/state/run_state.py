@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import share
 from workbench.errors import UsageError
-from workbench.log.lines import AnyLine, Command, Comparison, NetworkTime, Round
-from workbench.log.record import Record
+from workbench.log import Command, Comparison, NetworkTime, Record, Round
+from workbench.log.lines import AnyLine
 from workbench.provided import Provided
 
 if TYPE_CHECKING:

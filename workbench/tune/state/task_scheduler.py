@@ -28,15 +28,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
+from workbench.log import Record
 from workbench.log.ledger import NetworkLedger
-from workbench.log.record import Record, speed
+from workbench.log.record import speed
 from workbench.log.weighted_latency import total
 from workbench.registry import Registry
 from workbench.tune.state.objective import Goal, finite_or
 from workbench.tune.state.task_state import TaskState
 
 if TYPE_CHECKING:
-    from workbench.log.lines import Comparison, NetworkTime, Round
+    from workbench.log import Comparison, NetworkTime, Round
     from workbench.tune.options import Objective
 
 

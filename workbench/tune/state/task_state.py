@@ -12,14 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from workbench.log.ledger import TaskLedger
+from workbench.log import TaskLedger
 from workbench.log.lines import INSIDE
 from workbench.runtime.results.contest_statistics import ratio
 from workbench.tune.constants import Comparisons
 
 if TYPE_CHECKING:
-    from workbench.log.lines import Comparison
-    from workbench.log.record import Record
+    from workbench.log import Comparison, Record
 
 PLAY_OFF = "play-off"
 """Reason of the comparisons that are long enough to settle what the brief ones of a round leave open."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from workbench.arguments import index
 from workbench.errors import WorkbenchError
 from workbench.forms import Form, Kind, Text
-from workbench.log.lines import Command
+from workbench.log import Command
 from workbench.registry import Registry
 from workbench.tune.state.run_state import RunState, apply_command
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import shown
 from workbench.errors import TuneError, UsageError, WorkbenchError
-from workbench.log.lines import Command
+from workbench.log import Command
 from workbench.tune.constants import Waiting
 from workbench.tune.state.objective import objective_text
 from workbench.tune.state.run_state import START

@@ -13,7 +13,7 @@ from workbench.tune.steer.commands import STEERING_COMMANDS, SteeringCommand, do
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
-    from workbench.log.lines import Command
+    from workbench.log import Command
     from workbench.schedule import Schedule
     from workbench.tune.plan.run_plan import RunPlan
     from workbench.tune.state.session_control import SessionControl

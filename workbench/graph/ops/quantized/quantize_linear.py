@@ -18,7 +18,7 @@ from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import Permuted
 from workbench.graph.ops.arrays.movement import DTYPES
 from workbench.graph.ops.lowering import compute, operand
-from workbench.ir.expr import Const
+from workbench.ir import Const
 
 #: Types that quantised numbers have here.
 QUANTISED = ("uint8", "int8", "uint16", "int16", "int32")

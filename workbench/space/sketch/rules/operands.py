@@ -7,10 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workbench.errors import ScheduleError
+from workbench.ir import Block, Load
 from workbench.ir.dtypes import itemsize
-from workbench.ir.expr import Load
 from workbench.ir.poly import normal, product
-from workbench.ir.stmt import Block
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.shared_steps.block_queries import (

@@ -7,11 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from workbench.errors import ScheduleError
-from workbench.ir.affine import Affine
+from workbench.ir import Affine, Block, For, Func, blocks
 from workbench.ir.expr import loads, measure
-from workbench.ir.func import Func
 from workbench.ir.poly import product
-from workbench.ir.stmt import Block, For, blocks
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.schedule.holes import divisors

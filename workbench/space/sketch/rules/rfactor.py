@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from workbench.errors import ScheduleError
-from workbench.ir.stmt import Block, For
+from workbench.ir import Block, For
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.schedule.holes import divisors

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from workbench.errors import ScheduleError
+from workbench.ir import Block, Dim, Func, blocks
 from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import loads
-from workbench.ir.func import Func
-from workbench.ir.poly import Dim, normal, product
-from workbench.ir.stmt import Block, blocks
+from workbench.ir.poly import normal, product
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.schedule.holes import divisors

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from workbench.errors import ScheduleError
 from workbench.intrinsics import Intrinsic, Mismatch, computes, registry
-from workbench.ir.expr import Load
+from workbench.ir import Block, Load
 from workbench.ir.poly import product
-from workbench.ir.stmt import Block
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.shared_steps.block_queries import epilogue, role, suited

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from workbench.ir.expr import Select, walk
-from workbench.ir.func import Func
+from workbench.ir import Block, For, Func, Select
+from workbench.ir.expr import walk
 from workbench.ir.poly import product
-from workbench.ir.stmt import Block, For
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.shared_steps import placement, register_tiles

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from workbench.errors import ScheduleError
-from workbench.ir.stmt import Block
+from workbench.ir import Block
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule.match_convolution import match_conv
 from workbench.space.shared_steps.register_tiles import broken_lanes, open_factors, parallel_limits, tile_limits
