@@ -69,7 +69,7 @@ def test_public_name_resolves(name):
 
 @pytest.mark.parametrize("name", ["compile", "tune"])
 def test_actions_are_callable_even_after_their_module_was_imported(name):
-    code = f"import workbench.tune.run.session, workbench as wb; assert callable(wb.{name})"
+    code = f"import workbench.tune.run.tuning_session, workbench as wb; assert callable(wb.{name})"
     fresh(code)
 
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path(workbench.__file__).parent
 #: External package -> the modules that may import it, anywhere in their text.
 ALLOWED = {
-    "llvmlite": {"codegen.llvm.llvm_bind"},
+    "llvmlite": {"codegen.llvm.llvmlite_binding"},
     "onnx": {"graph.onnx", "graph.seeded_weights", "onnx_backend"},
     "xgboost": {"cost_model"},
     "anywidget": {"widgets"},

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.renamed import FORMER
+from workbench.former_modules import FORMER
 
 OLD = Path(__file__).parent / "data" / "version_0_1_0"
 #: What the pages, the notebooks and the exported scripts of version 0.1.0 import.

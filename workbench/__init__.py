@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from workbench.renamed import keep_former_names
+from workbench.former_modules import keep_former_names
 
 __version__ = "0.1.0"
 

@@ -36,7 +36,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-from workbench.legible import legible
+from workbench.safe_text import legible
 
 
 class WorkbenchError(Exception):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, NamedTuple
 
-from workbench.legible import legible
+from workbench.safe_text import legible
 
 UNKNOWN = "–"
 AMBER = "rgba(227, 138, 20, 0.75)"

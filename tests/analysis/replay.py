@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.ir import Binary, Cast, Const, For, Load, Select, Unary
-from workbench.ir.compact import compact
+from workbench.ir.compact_temporaries import compact
 from workbench.ir.expr import all_index_forms
 
 

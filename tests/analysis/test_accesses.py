@@ -14,7 +14,7 @@ from workbench import workloads
 from workbench.analysis import AccessRow, accesses, nest_rows
 from workbench.errors import InputError
 from workbench.ir import blocks, loops
-from workbench.ir.compact import compact
+from workbench.ir.compact_temporaries import compact
 from workbench.ir.expr import loads
 
 

@@ -19,13 +19,13 @@ from workbench.advice.lookahead import default_of, step_back, two_steps
 from workbench.advice.offer import Offer
 from workbench.analysis import estimate
 from workbench.analysis.loop_nest.schedule_estimate import evaluated
+from workbench.cooperative_yield import giving_way
 from workbench.ir import Func
 from workbench.machine_model.machine_parameters import Machine
-from workbench.runtime.results.options import MeasureOptions
+from workbench.runtime.results.measure_options import MeasureOptions
 from workbench.runtime.workers.batch import MeasureInput
 from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.space.shared_steps.register_tiles import MAX_BODY
-from workbench.turns import giving_way
 
 
 def machine(wide: bool, threads: int) -> Target:

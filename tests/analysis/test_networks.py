@@ -11,11 +11,11 @@ import workbench as wb
 from workbench import workloads
 from workbench.analysis import network, pass_network, stage_graph
 from workbench.analysis.graph_drawing.network_drawing import kernel_label, network_key
+from workbench.cooperative_yield import giving_way
 from workbench.errors import UsageError
 from workbench.graph import Graph, Node, TensorType
 from workbench.ir.bytes_moved import least_traffic
 from workbench.ir.text.parser import parse
-from workbench.turns import giving_way
 
 
 @pytest.fixture(scope="module")

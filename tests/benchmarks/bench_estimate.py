@@ -22,7 +22,7 @@ from workbench import workloads
 from workbench.analysis import estimate
 from workbench.cost_model import spearman
 from workbench.graph.tasks import Task
-from workbench.runtime.results.options import MeasureOptions
+from workbench.runtime.results.measure_options import MeasureOptions
 from workbench.runtime.workers.batch import MeasureInput
 from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.space.space import make_space

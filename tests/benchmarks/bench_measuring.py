@@ -28,12 +28,12 @@ from runtime.llvm_kernels import ADD, add_func, text
 
 import workbench as wb
 from workbench import workloads
-from workbench.codegen.llvm.llvm_bind import compile_ir
+from workbench.codegen.llvm.llvmlite_binding import compile_ir
 from workbench.codegen.lowering import ObjectCode
 from workbench.graph.tasks import Task, extract_tasks
 from workbench.runtime.measuring.jobs import Built
 from workbench.runtime.results.contest import Contest
-from workbench.runtime.results.options import BRIEF, MeasureOptions
+from workbench.runtime.results.measure_options import BRIEF, MeasureOptions
 from workbench.runtime.workers.batch import MeasureInput
 from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.space.default_schedule import default_schedule

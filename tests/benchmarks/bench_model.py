@@ -35,7 +35,7 @@ from workbench.graph.tasks import Task, extract_tasks
 from workbench.machine_model import nest_summary
 from workbench.machine_model.features import INDEX, features
 from workbench.machine_model.machine_parameters import Machine
-from workbench.runtime.results.options import MeasureOptions
+from workbench.runtime.results.measure_options import MeasureOptions
 from workbench.runtime.workers.batch import MeasureInput
 from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.schedule import Schedule

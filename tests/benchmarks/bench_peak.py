@@ -25,7 +25,7 @@ import numpy as np
 
 import workbench as wb
 from workbench.codegen.backend import build_func
-from workbench.codegen.llvm import llvm_bind
+from workbench.codegen.llvm import llvmlite_binding
 from workbench.runtime.buffers import RuntimeStruct, aligned_empty, concrete_shape, pointer_table
 from workbench.runtime.machine.arithmetic_peak import peak_kernel
 from workbench.runtime.native.jit import load
@@ -92,7 +92,7 @@ class Timed:
 def kernel(s: wb.Schedule, target: wb.Target, flops: float) -> Timed:
     """Compile a schedule and fill its operands."""
     code = build_func(s.func, target)
-    library = llvm_bind.load_object(code.object, (code.symbol,))
+    library = llvmlite_binding.load_object(code.object, (code.symbol,))
     rng = np.random.default_rng(0)
     operands = []
     for b in s.func.params:

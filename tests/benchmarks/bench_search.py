@@ -34,7 +34,7 @@ except ImportError:  # run as a script
 from workbench import workloads
 from workbench.cost_model import make_model
 from workbench.ir.flops import count_flops
-from workbench.runtime.results.options import MeasureOptions
+from workbench.runtime.results.measure_options import MeasureOptions
 from workbench.runtime.workers.batch import MeasureInput
 from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.search import SEARCHES, make_search

@@ -20,7 +20,7 @@ from typing import Any
 from workbench import workloads
 from workbench.cost_model import make_model
 from workbench.ir.flops import count_flops
-from workbench.runtime.results.options import ContestRules, MeasureOptions
+from workbench.runtime.results.measure_options import ContestRules, MeasureOptions
 from workbench.runtime.workers.batch import MeasureInput
 from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.search import make_search

@@ -176,7 +176,7 @@ def ceiling(case: str, n: int, a: Arrays) -> Ways:
     """The instruction alone on operands that stay in registers, as often as the product of this size takes it."""
     import ctypes
 
-    from workbench.codegen.llvm import llvm_bind
+    from workbench.codegen.llvm import llvmlite_binding
     from workbench.intrinsics import x86_amx
     from workbench.target import Target
 
@@ -184,7 +184,7 @@ def ceiling(case: str, n: int, a: Arrays) -> Ways:
     steps = n**3 // (16 * 16 * (32 if case.startswith("bf16") else 64)) if instruction else n**3 // 64
     text = _tile_loop(instruction, steps // 4) if instruction else _dot_loop(steps // 16)
     assert x86_amx.CONFIG in text or not instruction  # so that the system is asked for the tiles
-    library = llvm_bind.load_object(llvm_bind.compile_ir(text, Target.host(threads=1)), ("loop",))
+    library = llvmlite_binding.load_object(llvmlite_binding.compile_ir(text, Target.host(threads=1)), ("loop",))
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(library["loop"])
     data = [np.ascontiguousarray(a[k]).ctypes.data for k in "AB"]
     keep = (library, a)

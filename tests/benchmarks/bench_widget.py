@@ -167,7 +167,7 @@ def bench(times: int, measure: bool) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------------------------- pictures
 
 FAIL = """
-from workbench.session.measurement import results
+from workbench.session.state import results
 error = "element [0, 3, 5, 1] is 1.25 but must be 2.5"
 results.measure = lambda view, target, *_: results.Result("wrong_answer", error=error)
 """
@@ -223,7 +223,7 @@ def _small(notebook: Notebook, camera: Camera) -> None:
     view.tab("tuning")
     camera.all_looks(view, "empty-tuning")
     view.tab("schedule")
-    notebook.say("from workbench.session.measurement import results\ngood = results.measure" + FAIL)
+    notebook.say("from workbench.session.state import results\ngood = results.measure" + FAIL)
     view.select("k")
     view.apply("split")
     view.find("[data-swb-do=measure]").click()

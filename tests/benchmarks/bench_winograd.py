@@ -21,8 +21,8 @@ import pytest
 from workbench import workloads
 from workbench.ir.flops import count_flops
 from workbench.machine_model.features import INDEX
+from workbench.runtime.results.measure_options import MeasureOptions
 from workbench.runtime.results.measurement import Measurement
-from workbench.runtime.results.options import MeasureOptions
 from workbench.runtime.workers.batch import MeasureInput
 from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.schedule import Schedule

@@ -323,7 +323,7 @@ def test_an_object_that_cannot_be_shown(page: Any, address: str, lab_folder: Pat
 
 
 FAILING = """
-from workbench.session.measurement import results
+from workbench.session.state import results
 results.measure = lambda view, target, *_: results.Result({0!r}, error="element [3, 5] is 1.0 but must be 2.0")
 """
 

@@ -15,7 +15,7 @@ from workbench import Schedule, Session, Target, workloads
 from workbench.errors import UsageError
 from workbench.log import Record
 from workbench.session.state.results import Result
-from workbench.widgets import page as pages
+from workbench.widgets import html_page as pages
 from workbench.widgets.export import made
 
 TARGET = Target("llvm", cpu="x86-64-v3", triple="x86_64-unknown-linux-gnu", threads=2)

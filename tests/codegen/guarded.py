@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from workbench.codegen.backend import build_func
-from workbench.codegen.llvm import llvm_bind
+from workbench.codegen.llvm import llvmlite_binding
 from workbench.ir import Func
 from workbench.ir.func import pack
 from workbench.runtime.buffers import RuntimeStruct, aligned_empty, concrete_shape, pointer_table
@@ -44,7 +44,7 @@ class Fenced:
 def run_guarded(func: Func, target: Target, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Compile, run once with every operand at the end of its memory, and return the outputs."""
     code = build_func(func, target, poison=True)
-    library = llvm_bind.load_object(code.object, (code.symbol,))
+    library = llvmlite_binding.load_object(code.object, (code.symbol,))
     operands = {}
     for b in func.params:
         fenced = operands[b.name] = Fenced(concrete_shape(b.shape), b.dtype)

@@ -10,7 +10,7 @@ from property import tensors
 
 from workbench import te, workloads
 from workbench.codegen.backend import build_func
-from workbench.codegen.llvm import llvm_bind
+from workbench.codegen.llvm import llvmlite_binding
 from workbench.errors import BuildError
 from workbench.runtime.native import timing_loop
 from workbench.runtime.native.emitter import Module
@@ -133,7 +133,7 @@ def test_extensions_that_are_left_out_are_off(extra):
     """The name of a CPU that has them does not bring them back."""
     target = Target(f"llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=neoverse-v1 -mattr=+neon{extra}")
     wanted = {"+neon", "-dotprod", "-sve", "-i8mm", "+fullfp16" if extra else "-fullfp16"}
-    assert wanted <= set(llvm_bind.feature_string(target.features, target.triple).split(","))
+    assert wanted <= set(llvmlite_binding.feature_string(target.features, target.triple).split(","))
     x = te.placeholder((64,), "float16", name="X")
     s = Schedule(te.func(te.compute((64,), lambda i: x[i] + x[i], name="Y")), target)
     s.vectorize("i")
@@ -158,7 +158,7 @@ def test_dot_products_are_where_the_cpu_has_them(cpu):
 @pytest.mark.parametrize("system", ["linux", "darwin"])
 def test_runtime_pieces_are_not_x86_only(system):
     """The thread pool and the clock in the machine's own words: `yield`, the futex call, cache lines by address."""
-    pool = llvm_bind.assembly(Module(system, "aarch64").text(*native_pool.ENTRIES), ARM)
+    pool = llvmlite_binding.assembly(Module(system, "aarch64").text(*native_pool.ENTRIES), ARM)
     assert "yield" in pool
     own = {"drain", "region", "all_here", "find_self", "wb_wake"}
     assert calls(pool) - own <= {"syscall", "pthread_self", "sched_yield", "usleep"}

@@ -21,7 +21,7 @@ from workbench.ir import Binary, For, Load
 from workbench.ir.interpreter import interp
 from workbench.ir.stmt import rewrite
 from workbench.runtime.kernel import Kernel
-from workbench.runtime.results.options import MeasureOptions
+from workbench.runtime.results.measure_options import MeasureOptions
 from workbench.runtime.workers.batch import MeasureInput
 from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.schedule import Schedule

@@ -181,7 +181,7 @@ def test_register_tile_has_no_memory_traffic_inside():
         nest = For(name, extent, (nest,), kind)
     f = replace(f, body=(nest,))
     check(f)
-    from workbench.codegen.llvm.llvm_bind import optimised_ir
+    from workbench.codegen.llvm.llvmlite_binding import optimised_ir
 
     text = optimised_ir(emit_module(f, TARGET, "kernel")[0], TARGET)
     inner = next(

@@ -59,7 +59,7 @@ def test_nan_and_infinity_survive(op, dtype, target):
 
 def test_partial_results_never_leave_the_registers():
     s = in_vectors(Schedule(workloads.reduce(32, 1024), HOST), 4 * HOST.lanes("float32"))
-    from workbench.codegen.llvm.llvm_bind import optimised_ir
+    from workbench.codegen.llvm.llvmlite_binding import optimised_ir
 
     text = optimised_ir(s.build().llvm, HOST)
     assert text.count("store") == 1, "the result of a row"

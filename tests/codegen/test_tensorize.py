@@ -11,7 +11,7 @@ from property import tensors
 
 from workbench import host, te, workloads
 from workbench.codegen.backend import build_func
-from workbench.codegen.llvm import llvm_bind
+from workbench.codegen.llvm import llvmlite_binding
 from workbench.errors import BuildError, ScheduleError, TargetError
 from workbench.intrinsics import registry
 from workbench.ir import Func, loops
@@ -258,7 +258,7 @@ def test_another_architecture():
     target = Target("llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=neoverse-n1 -threads=1")
     s = Schedule(tensors.NESTS["signed_dots"](), target)
     tensors.tensorized(random.Random(0), s, "arm.dotprod.sdot")
-    assert "sdot" in llvm_bind.assembly(build_func(s.func, target).source, target)
+    assert "sdot" in llvmlite_binding.assembly(build_func(s.func, target).source, target)
     inputs = whole_range(s.base)
     got, want = interp.run(s.func, inputs)["C"], evaluate.evaluate(s.base, inputs)["C"]
     np.testing.assert_array_equal(got, want)
@@ -292,8 +292,8 @@ def test_where_the_system_grants_no_tiles(monkeypatch):
     host.request_tiles.cache_clear()
     try:
         with pytest.raises(TargetError) as refused:
-            llvm_bind.load_object(code.object, (code.symbol,))
-        llvm_bind.load_object(plain.object, (plain.symbol,))
+            llvmlite_binding.load_object(code.object, (code.symbol,))
+        llvmlite_binding.load_object(plain.object, (plain.symbol,))
     finally:
         host.request_tiles.cache_clear()
     assert refused.value.code == "target.tiles"

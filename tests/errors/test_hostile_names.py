@@ -23,7 +23,7 @@ from workbench.codegen.backend import generate_func
 from workbench.ir import Func
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
-from workbench.legible import escaped, legible, legible_line, python_literal
+from workbench.safe_text import escaped, legible, legible_line, python_literal
 from workbench.schedule import Schedule
 from workbench.widgets.export import made
 

@@ -19,7 +19,7 @@ from runtime.llvm_kernels import ADD, code
 import workbench as wb
 from workbench.cli import main
 from workbench.codegen.c.compiler import find_compiler
-from workbench.codegen.llvm.llvm_bind import compile_ir
+from workbench.codegen.llvm.llvmlite_binding import compile_ir
 from workbench.errors import BuildError, WorkbenchError
 from workbench.graph.seeded_weights import fill_weights
 from workbench.network.compile import execute

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from workbench.graph import Graph, Node, TensorType, load_onnx, run_reference
 from workbench.graph.passes import DEFAULT, explain, run_pass
 from workbench.graph.passes.layout import choose
-from workbench.graph.passes.layout.order import PLAIN, Order, common_digits, last, split_rows, transposed
-from workbench.graph.passes.layout.problem import cheapest, space
-from workbench.graph.passes.layout.solve import Factor, solve
+from workbench.graph.passes.layout.layout_choice import cheapest, space
+from workbench.graph.passes.layout.memory_order import PLAIN, Order, common_digits, last, split_rows, transposed
+from workbench.graph.passes.layout.variable_elimination import Factor, solve
 from workbench.graph.passes.layout.write import write
 
 # ---- orders ----

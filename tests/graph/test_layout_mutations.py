@@ -15,7 +15,7 @@ from graph.small import net, weights
 
 from workbench.graph import Graph, Node, run_reference
 from workbench.graph.passes import run_pass
-from workbench.graph.passes.layout.problem import cheapest, space
+from workbench.graph.passes.layout.layout_choice import cheapest, space
 from workbench.graph.passes.layout.write import write
 
 LAYOUT, OPS = "workbench.graph.passes.layout", "workbench.graph.ops"

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from graph.nets import close, conv, norm, norm_constants, random_feeds, residual_net
 
+from workbench.cooperative_yield import giving_way
 from workbench.errors import UsageError
 from workbench.graph import Graph, Node, TensorType, list_passes, run_reference
 from workbench.graph.passes import DEFAULT, ORDER, Pass, base, passes, run_pass, select_passes
 from workbench.network.compile import compile
-from workbench.turns import giving_way
 
 
 def make(nodes, constants=None, shape=(1, 4, 6, 6), outputs=("y",)):

@@ -18,8 +18,8 @@ from workbench.ir import Affine, Block, Buffer, For, Func, Iter, Load
 from workbench.ir.interpreter import interp
 from workbench.ir.numpy_reference import evaluate as reference
 from workbench.ir.numpy_reference.evaluate import evaluate, split_digits
+from workbench.ir.numpy_reference.expressions import Evaluator
 from workbench.ir.numpy_reference.math import erf
-from workbench.ir.numpy_reference.values import Evaluator
 
 
 def only(result):

@@ -8,8 +8,8 @@ import pytest
 from workbench import te, workloads
 from workbench.ir.interpreter import interp
 from workbench.ir.numpy_reference.evaluate import evaluate
-from workbench.ir.rounding_bounds.domain import boxes
-from workbench.ir.rounding_bounds.values import Near
+from workbench.ir.rounding_bounds.expressions import boxes
+from workbench.ir.rounding_bounds.operations import Near
 from workbench.runtime.measuring.expected_results import near_results
 
 U = 2.0**-24

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.ir.compact import compact
+from workbench.ir.compact_temporaries import compact
 from workbench.ir.interpreter import interp
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text

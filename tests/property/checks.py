@@ -15,7 +15,7 @@ from property.randoms import Made
 from workbench.errors import WorkbenchError
 from workbench.intrinsics import registry
 from workbench.ir import For, Func, accesses, blocks, loops
-from workbench.ir.compact import compact
+from workbench.ir.compact_temporaries import compact
 from workbench.ir.interpreter import interp
 from workbench.ir.stmt import walk
 from workbench.ir.text.parser import parse

@@ -13,7 +13,7 @@ _R = "workbench.ir."
 DATA: tuple[Mutation, ...] = (
     _m(
         "set_scope",
-        "workbench.ir.compact",
+        "workbench.ir.compact_temporaries",
         "iterations that run at once may share what is local",
         "if lp.name not in home and lp.kind in kinds:",
         "if False:",

@@ -15,7 +15,7 @@ from workbench import Session, Target, Task, workloads
 from workbench.errors import WorkbenchError
 from workbench.session import apply_delta
 from workbench.session.registry import COMMANDS, QUESTIONS
-from workbench.session.schedule_view.nest import known
+from workbench.session.schedule_view.nest_listing import known
 from workbench.session.state import results as measuring
 from workbench.session.state.results import Result
 

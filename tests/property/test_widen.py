@@ -19,7 +19,7 @@ from workbench.codegen.c import compiler
 from workbench.intrinsics import registry
 from workbench.ir import Buffer, Func, loops
 from workbench.ir.interpreter import interp
-from workbench.ir.strided_view import widen
+from workbench.ir.parameter_strides import widen
 from workbench.runtime.buffers import aligned_empty, pointer_table
 from workbench.runtime.kernel import Kernel
 from workbench.target import Target

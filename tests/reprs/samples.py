@@ -27,7 +27,7 @@ from workbench.space.sketch import Draft, Rule
 from workbench.space.space import Space, make_space
 from workbench.space.template import TEMPLATES, Knobs
 from workbench.tune.plan.run_plan import RunPlan
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 
 HOSTILE = '<img src=x onerror="alert(1)">\'&amp;</td></table><script>alert(2)</script>\x1b[2J\u202e'
 

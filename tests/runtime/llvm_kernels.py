@@ -5,7 +5,7 @@ generator.
 import functools
 
 from workbench import te
-from workbench.codegen.llvm.llvm_bind import compile_ir
+from workbench.codegen.llvm.llvmlite_binding import compile_ir
 from workbench.codegen.lowering import ObjectCode, ParamInfo
 
 # C[i] = A[i] + %ADD%, one task per block of 64 elements, launched through rt; each task counts itself in the workspace.

@@ -9,8 +9,8 @@ from workbench.codegen.backend import build_func
 from workbench.ir import Func
 from workbench.runtime.measuring.candidate_run import TrialRunner
 from workbench.runtime.measuring.jobs import SetupJob, TrialJob
+from workbench.runtime.results.measure_options import MeasureOptions
 from workbench.runtime.results.measurement import Measurement
-from workbench.runtime.results.options import MeasureOptions
 from workbench.target import Target
 
 TARGET = Target.host(threads=1)

@@ -15,8 +15,8 @@ from workbench.runtime.measuring.contest_rounds import _orders, enough, play
 from workbench.runtime.measuring.jobs import ContestJob
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.contest_statistics import confidence, plain, resolution
+from workbench.runtime.results.measure_options import BRIEF, ContestRules, MeasureOptions
 from workbench.runtime.results.measurement import Measurement
-from workbench.runtime.results.options import BRIEF, ContestRules, MeasureOptions
 from workbench.runtime.workers.batch import MeasureInput
 from workbench.runtime.workers.dispatch import BatchDispatch
 from workbench.runtime.workers.local_runner import LocalRunner

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from workbench import te, workloads
-from workbench.ir.rounding_bounds.values import Near
+from workbench.ir.rounding_bounds.operations import Near
 from workbench.runtime.measuring import expected_results, operands
 from workbench.runtime.measuring.expected_results import Expected
 from workbench.runtime.measuring.random_inputs import DRAWINGS, draw

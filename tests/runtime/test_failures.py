@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 from runtime.llvm_kernels import add_func
 
-from workbench.runtime.results.options import MeasureOptions
+from workbench.runtime.results.measure_options import MeasureOptions
 from workbench.runtime.workers.batch import MeasureInput
 from workbench.runtime.workers.dispatch import BatchDispatch
 from workbench.runtime.workers.local_runner import LocalRunner

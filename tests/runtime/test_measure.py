@@ -17,8 +17,8 @@ from runtime.llvm_kernels import ADD, CRASH, HANG, NOTHING, OVERRUN, add_func, c
 from workbench.errors import RunError, UsageError
 from workbench.runtime.measuring import candidate_run
 from workbench.runtime.measuring.jobs import Reply, SetupJob, TrialJob
+from workbench.runtime.results.measure_options import MeasureOptions
 from workbench.runtime.results.measurement import Measurement
-from workbench.runtime.results.options import MeasureOptions
 from workbench.runtime.schedule_methods import measure
 from workbench.runtime.workers import shared_runner
 from workbench.runtime.workers.batch import Batch, MeasureInput, Trial

@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 import pytest
 
-from workbench.codegen.llvm import llvm_bind
+from workbench.codegen.llvm import llvmlite_binding
 from workbench.runtime.native.emitter import I32, I64, Emitter, Module, Value, Words, exported, native
 from workbench.runtime.native.jit import load
 from workbench.runtime.native.structs import Pointer, Struct
@@ -82,7 +82,7 @@ def test_an_exchange_says_whether_it_was_made(library):
 def test_locals_become_registers_and_functions_are_emitted_once():
     text = Module("linux", "x86_64").text(total, first_flag, total)
     assert text.count("@total(") == 1
-    optimised = llvm_bind.optimised_ir(text)
+    optimised = llvmlite_binding.optimised_ir(text)
     assert "alloca" not in optimised
     assert "phi i64" in optimised
 

@@ -10,7 +10,7 @@ from runtime.llvm_kernels import ADD, code
 from runtime.test_reentrant import N, chain
 
 import workbench as wb
-from workbench.codegen.llvm import llvm_bind
+from workbench.codegen.llvm import llvmlite_binding
 from workbench.errors import InputError, UsageError
 from workbench.ir.bytes_moved import least_traffic, vector_reads
 from workbench.runtime.execution.executable import Executable
@@ -211,7 +211,7 @@ x:
 
 
 def test_what_each_thread_did_is_its_own(plain_roofs):
-    library = llvm_bind.load_object(llvm_bind.compile_ir(TURNS), ["turns"])
+    library = llvmlite_binding.load_object(llvmlite_binding.compile_ir(TURNS), ["turns"])
     executable = Executable(chain(3))
     with executable.measuring(None, 0) as context:
         context.rt.launch = library["turns"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from runtime.llvm_kernels import ADD, code
 
-from workbench.codegen.llvm.llvm_bind import compile_ir
+from workbench.codegen.llvm.llvmlite_binding import compile_ir
 from workbench.codegen.lowering import ObjectCode, ParamInfo
 from workbench.errors import RunError
 from workbench.runtime.execution import run_context as module

@@ -27,7 +27,7 @@ from workbench.runtime.measuring.adaptive_repeats import Timer, far
 from workbench.runtime.measuring.candidate_run import TrialRunner
 from workbench.runtime.measuring.jobs import SetupJob, TrialJob
 from workbench.runtime.measuring.operands import Packed
-from workbench.runtime.results.options import MeasureOptions
+from workbench.runtime.results.measure_options import MeasureOptions
 
 # ---- how far is too far ----
 

@@ -11,8 +11,8 @@ from workbench.errors import RunError
 from workbench.runtime.measuring.candidate_run import TrialRunner
 from workbench.runtime.measuring.contest_run import run_contest
 from workbench.runtime.measuring.jobs import EVERYBODY, Built, ContestDone, ContestJob, Reply, SetupJob, TrialJob, Turn
+from workbench.runtime.results.measure_options import ContestRules, MeasureOptions
 from workbench.runtime.results.measurement import Measurement
-from workbench.runtime.results.options import ContestRules, MeasureOptions
 from workbench.runtime.workers import recent_builds
 from workbench.runtime.workers.batch import Batch, Duty, MeasureInput, Trial
 from workbench.runtime.workers.dispatch import BatchDispatch

@@ -14,7 +14,7 @@ from workbench.runtime.measuring import candidate_run
 from workbench.runtime.measuring import cold_constants as streaming
 from workbench.runtime.measuring.jobs import SetupJob, TrialJob
 from workbench.runtime.native import timing_loop
-from workbench.runtime.results.options import MeasureOptions
+from workbench.runtime.results.measure_options import MeasureOptions
 from workbench.runtime.thread_pool.launch_context import LaunchContext
 from workbench.target import Target
 

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from workbench.codegen.llvm import llvm_bind
+from workbench.codegen.llvm import llvmlite_binding
 from workbench.errors import UsageError
 from workbench.runtime.thread_pool.native_pool import MAX_THREADS, REGION_LIMIT
 from workbench.runtime.thread_pool.pool import ThreadPool
@@ -128,8 +128,8 @@ e:
 
 @functools.cache
 def library():
-    return llvm_bind.load_object(
-        llvm_bind.compile_ir(TEXT), ["body", "nested", "uneven", "straggler", "triangle", "repeat"]
+    return llvmlite_binding.load_object(
+        llvmlite_binding.compile_ir(TEXT), ["body", "nested", "uneven", "straggler", "triangle", "repeat"]
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from workbench import te, workloads
 from workbench.intrinsics import registry
 from workbench.ir import Func
-from workbench.ir.compact import compact
+from workbench.ir.compact_temporaries import compact
 from workbench.ir.interpreter import interp
 from workbench.ir.verify import verify
 from workbench.schedule import Schedule, drop_unit_loops

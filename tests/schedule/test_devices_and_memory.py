@@ -11,7 +11,7 @@ from workbench.codegen.backend import build_func
 from workbench.codegen.constants import Storage
 from workbench.codegen.temporary_storage import place
 from workbench.errors import ScheduleError
-from workbench.ir.compact import compact
+from workbench.ir.compact_temporaries import compact
 from workbench.ir.interpreter import interp
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text

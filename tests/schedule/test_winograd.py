@@ -13,7 +13,7 @@ from workbench import te, workloads
 from workbench.codegen.backend import build_func
 from workbench.errors import ScheduleError, UsageError
 from workbench.ir import Buffer, blocks
-from workbench.ir.compact import compact
+from workbench.ir.compact_temporaries import compact
 from workbench.ir.flops import count_flops, expr_flops
 from workbench.ir.func import pack
 from workbench.ir.interpreter import interp

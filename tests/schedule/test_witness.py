@@ -26,7 +26,7 @@ from workbench.ir.expr import children
 from workbench.ir.interpreter import interp
 from workbench.schedule import Hole, legality
 from workbench.schedule.legality import data_flow, independence, loop_kinds
-from workbench.schedule.legality.affine_forms import evaluate_form
+from workbench.schedule.legality.affine_queries import evaluate_form
 from workbench.schedule.primitive import Primitive, registry
 from workbench.schedule.primitives import cache_read_write, compute_at, reduction
 from workbench.schedule.refusal import Refusal, Witness

@@ -16,7 +16,7 @@ from workbench.log.record import speed
 from workbench.log.weighted_latency import total
 from workbench.schedule.primitive import from_json
 from workbench.tune.plan.task_selection import position
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 from workbench.tune.state.events import FINAL, Event, EventBus, Progress, Snapshot, TaskRow
 from workbench.tune.state.run_state import TaskRequests
 from workbench.tune.state.task_scheduler import Terms

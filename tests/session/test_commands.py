@@ -16,7 +16,7 @@ from workbench import Schedule, Session, Target, workloads
 from workbench.errors import ScheduleError, UsageError
 from workbench.schedule.primitive import registry
 from workbench.session import readable
-from workbench.session.schedule_view.palette import QUICK
+from workbench.session.schedule_view.applicable_primitives import QUICK
 
 REFUSED = ScheduleError, UsageError
 
@@ -165,7 +165,7 @@ def test_a_fault_in_what_is_shown_is_told_and_the_session_goes_on(session, monke
     s = session()
     mirror = Mirror(s)
     with monkeypatch.context() as patch:
-        patch.setattr("workbench.session.schedule_view.nest.nest_rows", lambda *_: 1 // 0)
+        patch.setattr("workbench.session.schedule_view.nest_listing.nest_rows", lambda *_: 1 // 0)
         s.run("apply", step=split("i", None, 8))
         assert s.flush(100)
     assert "ZeroDivisionError" in mirror.slices["status"]["note"]["text"]

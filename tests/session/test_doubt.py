@@ -8,12 +8,12 @@ import pytest
 from session.conftest import matmul, split
 from waiting import until
 
-from workbench.legible import python_literal
 from workbench.log import Record
 from workbench.log.record import outcome
 from workbench.log.replay import measurement_of
 from workbench.markup import row_time
 from workbench.runtime.results.measurement import Measurement
+from workbench.safe_text import python_literal
 from workbench.session.state.results import Result
 from workbench.session.variants.saved_file import load, save
 from workbench.session.variants.table import variants

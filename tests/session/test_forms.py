@@ -7,8 +7,8 @@ import pytest
 from workbench import Schedule, Target, workloads
 from workbench.analysis import nest_rows
 from workbench.session.core.encoding import UNSEEN, absolute, deep, lean, relative
-from workbench.session.schedule_view.nest import nest_slice
-from workbench.session.schedule_view.palette import palette
+from workbench.session.schedule_view.applicable_primitives import palette
+from workbench.session.schedule_view.nest_listing import nest_slice
 
 
 @pytest.fixture

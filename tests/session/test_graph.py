@@ -10,7 +10,7 @@ from graph.conftest import light_path
 
 import workbench as wb
 from workbench.analysis import network
-from workbench.session.core.cache import IdentityCache
+from workbench.session.core.identity_cache import IdentityCache
 from workbench.session.state import model_drawings as drawings
 
 

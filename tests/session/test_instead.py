@@ -11,8 +11,8 @@ from schedule.refusals import REFUSALS
 from session.conftest import split
 
 from workbench import Schedule, Target, workloads
-from workbench.advice.alternatives import MOST, SLOWER, instead
 from workbench.advice.offer import replayed
+from workbench.advice.refusal_alternatives import MOST, SLOWER, instead
 from workbench.analysis.loop_nest.schedule_estimate import estimated
 from workbench.errors import UsageError
 from workbench.schedule import Hole

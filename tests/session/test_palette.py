@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import workbench as wb
-from workbench.advice.step_verdict import verdict
+from workbench.advice.step_legality import verdict
 from workbench.errors import ScheduleError
 from workbench.schedule import Schedule
 from workbench.session import Session
-from workbench.session.schedule_view.nest import nest_slice
-from workbench.session.schedule_view.palette import palette, primitives
+from workbench.session.schedule_view.applicable_primitives import palette, primitives
+from workbench.session.schedule_view.nest_listing import nest_slice
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from workbench import Schedule, Target, workloads
-from workbench.advice.step_verdict import attempt
+from workbench.advice.step_legality import attempt
 from workbench.analysis import estimate, nest_rows
 from workbench.schedule.primitive import from_json
 from workbench.session.core.encoding import lean

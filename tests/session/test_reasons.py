@@ -11,7 +11,7 @@ from waiting import until
 
 from workbench import Schedule, Target, workloads
 from workbench.advice import why
-from workbench.advice.step_verdict import verdict
+from workbench.advice.step_legality import verdict
 from workbench.session.state.results import Result
 
 

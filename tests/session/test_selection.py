@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.ir.text.parser import parse
-from workbench.session.schedule_view.nest import starting_row
+from workbench.session.schedule_view.nest_listing import starting_row
 
 
 def row(id, kind, parent=None, **values):

@@ -24,7 +24,7 @@ from workbench.session.state.trial_origin import BY
 from workbench.session.tuning_run import start
 from workbench.tune.constants import Budgets
 from workbench.tune.plan.run_plan import RunPlan
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 
 FINAL = {"done", "cancelled", "failed"}
 

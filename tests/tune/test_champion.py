@@ -14,7 +14,7 @@ from workbench.log import Comparison, Database, Record, TaskLedger, load_log
 from workbench.log.reader import read_log
 from workbench.tune.constants import Comparisons
 from workbench.tune.plan.run_plan import RunPlan
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 from workbench.tune.state.run_state import Budget, RunState
 from workbench.tune.state.task_scheduler import GradientScheduler
 

@@ -8,7 +8,7 @@ from tune.fakes import FakeContext, FakeMeasurer, tasks
 
 from workbench.log import load_log
 from workbench.tune.plan.run_plan import RunPlan
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 
 
 class Remembering(FakeContext):

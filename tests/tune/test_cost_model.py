@@ -11,7 +11,7 @@ from tune.worlds import rows, speed_of, tau, taught
 
 from workbench import cost_model
 from workbench.cost_model import MODELS, AnalyticModel, RandomModel, XGBoostModel, load, make_model, training_set
-from workbench.cost_model.boosted_trees import Trees
+from workbench.cost_model.xgboost_binding import Trees
 from workbench.errors import CostModelError, UsageError
 from workbench.machine_model.features import COLUMNS, INDEX
 from workbench.registry import summary

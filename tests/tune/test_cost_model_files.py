@@ -10,8 +10,8 @@ import pytest
 from tune.worlds import rows, taught
 
 from workbench.cost_model import MODELS, AnalyticModel, XGBoostModel, load, make_model
-from workbench.cost_model.boosted_trees import MOST_DEPTH, Trees, checked_trees
 from workbench.cost_model.model_file import _checksum, pack
+from workbench.cost_model.xgboost_binding import MOST_DEPTH, Trees, checked_trees
 from workbench.errors import CostModelError, InputError, UsageError, WorkbenchError
 from workbench.machine_model.features import COLUMNS
 
@@ -231,7 +231,7 @@ def test_the_library_sees_nothing_of_a_file_but_numbers_that_were_looked_at(save
 def test_a_forest_larger_than_that_of_any_model_is_refused(limit, saved, tmp_path, monkeypatch):
     (tmp_path / "m.json").write_text(saved, encoding="utf-8")
     load(tmp_path / "m.json")
-    monkeypatch.setattr(f"workbench.cost_model.boosted_trees.{limit}", 7)
+    monkeypatch.setattr(f"workbench.cost_model.xgboost_binding.{limit}", 7)
     with pytest.raises(CostModelError, match=r"more than|larger than") as refused:
         load(tmp_path / "m.json")
     assert refused.value.code == "cost_model.damaged"

@@ -12,8 +12,8 @@ from tune.dask_fakes import INPUTS, TARGET
 from waiting import until
 
 from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measure_options import MeasureOptions
 from workbench.runtime.results.measurement import Measurement
-from workbench.runtime.results.options import MeasureOptions
 from workbench.tune.constants import Cluster
 from workbench.tune.dask import worker_process as dask_worker
 from workbench.tune.dask.worker_process import DevicePool, DeviceRequest, introduce, pinned, share

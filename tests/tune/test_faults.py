@@ -12,7 +12,7 @@ from workbench.errors import TuneError, WorkbenchError
 from workbench.tune.constants import Faults
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 
 
 class Faulty(FakeContext):

@@ -7,7 +7,7 @@ import pytest
 
 from workbench import workloads
 from workbench.ir import accesses, blocks
-from workbench.ir.compact import compact
+from workbench.ir.compact_temporaries import compact
 from workbench.ir.flops import count_flops
 from workbench.ir.unit_loops import drop_unit_loops
 from workbench.machine_model.batched_values import Telling, Values, column

@@ -17,7 +17,7 @@ from tune.states import digest
 from workbench.log import Comparison, Record, load_log
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 from workbench.tune.state.run_state import Budget, RunState
 from workbench.tune.state.task_scheduler import GradientScheduler
 
@@ -30,7 +30,7 @@ SCRIPT = textwrap.dedent(
     import sys
     from tune.fakes import FakeMeasurer, FakeContext, tasks
     from workbench.tune.plan.run_plan import RunPlan
-    from workbench.tune.run.session import TuningSession
+    from workbench.tune.run.tuning_session import TuningSession
 
     def told(event):
         if event.kind == "trial":
@@ -112,7 +112,7 @@ STEERED = textwrap.dedent(
     from workbench.errors import WorkbenchError
     from workbench.tune.state.log_recorder import LogRecorder
     from workbench.tune.options import TuneOptions
-    from workbench.tune.run.session import TuningSession
+    from workbench.tune.run.tuning_session import TuningSession
 
     write = LogRecorder.write
     rng = random.Random(int(sys.argv[3]))

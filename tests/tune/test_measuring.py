@@ -6,7 +6,7 @@ import pytest
 
 from workbench import te
 from workbench.graph.tasks import Task
-from workbench.runtime.results.options import ContestRules, MeasureOptions
+from workbench.runtime.results.measure_options import ContestRules, MeasureOptions
 from workbench.space.default_schedule import default_schedule
 from workbench.target import Target
 from workbench.tune.options import TuneOptions

@@ -23,8 +23,8 @@ from workbench.target import Target
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.plan.tune_context import TuneContext
-from workbench.tune.run.session import TuningSession
 from workbench.tune.run.start import tune
+from workbench.tune.run.tuning_session import TuningSession
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 

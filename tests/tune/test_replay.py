@@ -13,12 +13,12 @@ from workbench.graph.tasks import Task
 from workbench.log import Comparison, Log, Record, load_log
 from workbench.log.replay import ReplayMeasurer, measurement_of
 from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measure_options import ContestRules
 from workbench.runtime.results.measurement import Measurement
-from workbench.runtime.results.options import ContestRules
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.plan.tune_context import TuneContext
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 
 TARGET = Target("llvm -mcpu=skylake-avx512 -threads=2")
 

@@ -13,7 +13,7 @@ from workbench.log import Command, Header, LogWriter, load_log
 from workbench.log.reader import write_log
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 
 HERE, THERE = "llvm -mcpu=a -threads=1", "llvm -mcpu=a -threads=2"
 

@@ -6,10 +6,10 @@ from typing import ClassVar
 from tune.fakes import FakeContext, FakeMeasurer, FakeSchedule, FakeSearch, FakeSpace, tasks
 
 from workbench.errors import ScheduleError
-from workbench.runtime.results.options import BRIEF, ContestRules
+from workbench.runtime.results.measure_options import BRIEF, ContestRules
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 from workbench.tune.state.task_state import PLAY_OFF
 
 

@@ -14,7 +14,7 @@ from workbench.errors import TuneError, UsageError
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.plan.task_selection import select_tasks
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 from workbench.tune.state.events import FINAL
 from workbench.tune.state.run_end import RAN_THROUGH, goes_first, waiting_text
 

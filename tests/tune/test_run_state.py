@@ -13,7 +13,7 @@ from workbench.errors import UsageError
 from workbench.log import Command, Comparison, Record, load_log
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 from workbench.tune.state.log_recorder import LogRecorder
 
 

@@ -16,7 +16,7 @@ from workbench.log import load_log
 from workbench.log.reader import read_log
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan, default_batch
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 
 
 def make(log=None, n=3, measurer=None, size=1000, **kwargs):

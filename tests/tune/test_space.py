@@ -11,7 +11,7 @@ import workbench
 from workbench import workloads
 from workbench.errors import TuneError, UsageError
 from workbench.graph.tasks import Task
-from workbench.ir.compact import compact
+from workbench.ir.compact_temporaries import compact
 from workbench.ir.interpreter.interp import random_inputs
 from workbench.ir.numpy_reference.evaluate import evaluate
 from workbench.ir.text.printer import to_text

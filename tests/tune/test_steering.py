@@ -15,7 +15,7 @@ from workbench.errors import TuneError, UsageError, WorkbenchError
 from workbench.log import load_log
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 from workbench.tune.steer.commands import STEERING_COMMANDS, documentation, read_command
 from workbench.tune.steer.control_file import LINE_LIMIT, Mailbox, control_path, send
 

@@ -13,7 +13,7 @@ from waiting import until
 from workbench.errors import TuneError, WorkbenchError
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 from workbench.tune.steer import control_file
 from workbench.tune.steer.control_file import Mailbox, control_path, distrust, send
 

@@ -22,7 +22,7 @@ from workbench.ir.verify import verify
 from workbench.log import Database, Record
 from workbench.machine_model.features import INDEX
 from workbench.network.compile import compile
-from workbench.runtime.results.options import MeasureOptions
+from workbench.runtime.results.measure_options import MeasureOptions
 from workbench.runtime.schedule_methods import measure
 from workbench.schedule import Schedule
 from workbench.space.default_schedule import default_schedule

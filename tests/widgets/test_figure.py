@@ -20,7 +20,8 @@ from workbench.session.state import roofline_points as trials
 from workbench.session.state.results import Result
 from workbench.session.tuning_run import charts
 from workbench.session.tuning_run.charts import LIVE_POINTS
-from workbench.widgets import Workbench, figure
+from workbench.widgets import Workbench
+from workbench.widgets import figure as figure
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 A *proposal* is steps that nobody has judged yet; a trial takes them on a copy, estimates, and keeps what gains.
 
 - `bottlenecks`: what bounds a schedule, as reasons (`why`); `speedup_trial` judges the proposals against each.
-- `alternatives`, `drop_targets`: legal steps for a refused one; places to drop a row of the nest on.
+- `refusal_alternatives`, `drop_targets`: legal steps for a refused one; places to drop a row of the nest on.
 - `lookahead`: several steps, where no single proposal gains.
 - `reason_proposers`, `refusal_proposers`: what is proposed; `register_tiles`, `row_reductions` and `stage_placement`
   propose many steps together.

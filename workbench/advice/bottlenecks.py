@@ -19,13 +19,13 @@ from workbench.advice.speedup_trial import SpeedupTrial
 from workbench.analysis.loop_nest.memory_accesses import AccessRow, accesses
 from workbench.analysis.loop_nest.schedule_estimate import evaluated, whole_cycles
 from workbench.ir import blocks
-from workbench.legible import shown_legibly
 from workbench.machine_model.block_counts import STRAIGHT, BlockFacts
 from workbench.machine_model.cache_traffic import LEVELS
 from workbench.machine_model.constants import Caches
 from workbench.machine_model.cycle_estimate import Cycles, body_parts, fitted_for, waiting
 from workbench.machine_model.machine_parameters import Machine
 from workbench.machine_model.nest_summary import LoopPlan
+from workbench.safe_text import shown_legibly
 from workbench.schedule import Schedule
 from workbench.target import Target
 

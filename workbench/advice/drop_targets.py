@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from workbench.advice.step_verdict import at_hand
+from workbench.advice.step_legality import at_hand
 from workbench.analysis.loop_nest.nest_rows import name_of
 from workbench.arguments import is_a, shown
 from workbench.errors import InputError, did_you_mean

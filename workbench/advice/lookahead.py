@@ -10,12 +10,12 @@ from workbench.advice.offer import Offer, replayed
 from workbench.advice.speedup_trial import LEAST, SpeedupTrial
 from workbench.advice.step_text import gain_text, named
 from workbench.analysis.loop_nest.schedule_estimate import cycles_of
+from workbench.cooperative_yield import pause
 from workbench.errors import WorkbenchError
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.default_schedule import default_schedule
 from workbench.target import Target
-from workbench.turns import pause
 
 #: Steps that do not pay for themselves of which it is tried what they make possible. Chosen, not measured;
 #: `bench_advice` tells what comes of it.

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from workbench.advice.offer import Offer, replayed
+from workbench.cooperative_yield import pause
 from workbench.errors import WorkbenchError
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import Primitive
 from workbench.target import Target
-from workbench.turns import pause
 
 if TYPE_CHECKING:
     from workbench.advice.proposals import Proposal

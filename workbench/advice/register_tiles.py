@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from workbench.advice.proposals import Place
+from workbench.cooperative_yield import pause
 from workbench.errors import ScheduleError
 from workbench.ir import Constraint, For
 from workbench.machine_model.machine_parameters import Machine
@@ -19,7 +20,6 @@ from workbench.space.shared_steps import register_tiles
 from workbench.space.shared_steps.block_queries import axis_of, lane_axis, suited
 from workbench.space.variant import Variant
 from workbench.target import Target
-from workbench.turns import pause
 
 #: Loops beside that of the lanes that take part in a tile: the innermost ones. Chosen, not measured; `bench_advice`
 #: tells what comes of it.

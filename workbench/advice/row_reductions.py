@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workbench.advice.proposals import Place
 from workbench.advice.stage_placement import BODY, vectors
+from workbench.cooperative_yield import pause
 from workbench.errors import ScheduleError
 from workbench.ir import Block
 from workbench.machine_model.machine_parameters import Machine
@@ -13,7 +14,6 @@ from workbench.space.shared_steps import placement
 from workbench.space.shared_steps.block_queries import axis_of, contiguous_loop, has_reuse, operands, suited
 from workbench.space.shared_steps.register_tiles import AT_ONCE
 from workbench.target import Target
-from workbench.turns import pause
 
 
 def partial_sums(s: Schedule, name: str, target: Target) -> str:

@@ -13,7 +13,7 @@ from workbench.architectures.declaration import (
     architecture_name,
     architectures,
 )
-from workbench.provided import import_modules
+from workbench.late_binding import import_modules
 
 __all__ = ["Architecture", "Vectors", "architecture", "architecture_name", "architectures"]
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import ModelWarning, WorkbenchError, command_line
-from workbench.legible import legible
+from workbench.safe_text import legible
 
 if TYPE_CHECKING:
     from workbench.cli.output import Output
@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         from workbench.cli.interrupt import heard_interrupts
         from workbench.cli.output import Output
-        from workbench.cli.streams import safe_streams
+        from workbench.cli.safe_streams import safe_streams
 
         with heard_interrupts(), safe_streams(), command_line():
             with Output(as_json) as output:

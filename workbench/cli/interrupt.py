@@ -14,7 +14,7 @@ from types import FrameType
 HEAVY = (
     "numpy",
     "onnx",
-    "workbench.codegen.llvm.llvm_bind",
+    "workbench.codegen.llvm.llvmlite_binding",
     "workbench.graph.seeded_weights",
     "workbench.network.compile",
     "workbench.tune.run.start",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from workbench.errors import RunFailure
 from workbench.forms import plain
-from workbench.legible import escaped, legible, legible_line
+from workbench.safe_text import escaped, legible, legible_line
 
 if TYPE_CHECKING:
     from workbench.log import NetworkTime

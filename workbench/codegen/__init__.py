@@ -2,5 +2,5 @@
 
 Start with `backend` (what a code generator declares) and `lowering` (what all start from). `targets` has the backends,
 a module each, `llvm` and `c` what they are made of; neither of the two knows the other. `temporary_storage` places
-temporaries. Imports `intrinsics`, `ir`, `target` and below; loads LLVM only in `llvm.llvm_bind`.
+temporaries. Imports `intrinsics`, `ir`, `target` and below; loads LLVM only in `llvm.llvmlite_binding`.
 """

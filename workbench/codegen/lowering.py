@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from workbench.codegen.constants import Tasks
 from workbench.errors import BuildError
 from workbench.ir import Affine, Block, Bound, Digit, For, Func, Stmt, blocks
-from workbench.ir.compact import compact
+from workbench.ir.compact_temporaries import compact
 from workbench.ir.poly import concrete
 from workbench.ir.unit_loops import drop_unit_loops
 

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from workbench.codegen.constants import Storage
 from workbench.ir import Buffer, Func
-from workbench.ir.compact import scopes
+from workbench.ir.compact_temporaries import scopes
 
 Place: TypeAlias = Literal["stack", "shared", "thread"]
 

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import ModelError, did_you_mean
-from workbench.legible import shown_legibly
+from workbench.late_binding import Provided
 from workbench.markup import Drawn
-from workbench.provided import Provided
+from workbench.safe_text import shown_legibly
 
 if TYPE_CHECKING:
     from workbench.graph.model import Program

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from workbench import te
+from workbench.cooperative_yield import pause
 from workbench.errors import ModelError, did_you_mean
 from workbench.graph.graph import Array, Node, TensorType
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import Input, Permuted, Weights, dims, snake_case
-from workbench.provided import Provided
-from workbench.turns import pause
+from workbench.late_binding import Provided
 
 Fusion: TypeAlias = Literal["injective", "reduction", "complex", "opaque"]
 Scalar: TypeAlias = te.Value | te.Axis | float | int | bool

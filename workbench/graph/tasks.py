@@ -23,8 +23,8 @@ from workbench.graph.structural_key import structural_key
 from workbench.graph.type_inference import make_call
 from workbench.ir import Func
 from workbench.ir.flops import count_flops
-from workbench.legible import shown_legibly
 from workbench.markup import Drawn
+from workbench.safe_text import shown_legibly
 
 if TYPE_CHECKING:
     from workbench.target import Target

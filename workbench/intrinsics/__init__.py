@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from workbench.intrinsics.declaration import Emitter, Intrinsic, Machine, Place, registry, require
 from workbench.intrinsics.match import Match, Mismatch, computes, match
-from workbench.provided import import_modules
+from workbench.late_binding import import_modules
 
 __all__ = ["Emitter", "Intrinsic", "Machine", "Match", "Mismatch", "Place", "computes", "match", "registry", "require"]
 

@@ -14,8 +14,8 @@ from workbench.ir.affine import Affine
 from workbench.ir.poly import Dim, Relation, product, substitute
 from workbench.ir.stmt import Block, For, Stmt, blocks, loops, map_block, rewrite, walk
 from workbench.ir.winograd_weights import WinogradStep
+from workbench.late_binding import Provided
 from workbench.memoize import remembered
-from workbench.provided import Provided
 
 #: Readable text of a function; `text.printer` provides it.
 func_text: Provided[[Func], str] = Provided("the text of functions")

@@ -17,7 +17,7 @@ from math import prod
 
 from workbench.ir.affine import Affine, bijective, flat_index
 from workbench.ir.buffer_regions import Span, spans_of
-from workbench.ir.compact import loop_axes
+from workbench.ir.compact_temporaries import loop_axes
 from workbench.ir.func import Buffer, Func
 from workbench.ir.stmt import Block, For, accesses, blocks, shared_loops
 

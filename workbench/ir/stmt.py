@@ -15,8 +15,8 @@ from typing import Literal, TypeAlias, TypeVar
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Binary, Bound, Expr, Load, all_index_forms, loads, map_affine, map_bounds, map_loads
 from workbench.ir.poly import Dim
-from workbench.legible import shown_legibly
 from workbench.memoize import remembered
+from workbench.safe_text import shown_legibly
 
 LoopKind: TypeAlias = Literal[
     "serial",

@@ -12,7 +12,7 @@ import numpy as np
 
 from workbench.errors import InputError, ScheduleError
 from workbench.ir.affine import FREE
-from workbench.ir.compact import shared_by
+from workbench.ir.compact_temporaries import shared_by
 from workbench.ir.dtypes import element_type, is_float
 from workbench.ir.expr import (
     BINARY_OPS,

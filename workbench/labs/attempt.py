@@ -10,7 +10,7 @@ from workbench.arguments import is_a, real, whole
 from workbench.errors import UsageError, did_you_mean
 from workbench.labs.display import Shown, Verdict, verdict
 from workbench.labs.exercise import Answer, Exercise, Prediction, said
-from workbench.legible import shown_legibly
+from workbench.safe_text import shown_legibly
 from workbench.schedule import Schedule
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import Any
 import pandas
 
 from workbench import markup as m
-from workbench.legible import shown_legibly
 from workbench.log.task_table import failure_words, task_table
 from workbench.log.weighted_latency import shares
+from workbench.safe_text import shown_legibly
 
 MAIN = ("trial", "task", "status", "latency_ms", "gflops", "origin", "elapsed_s", "error")
 """Columns that are shown."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workbench.ir import Func
     from workbench.log.lines import Comparison
     from workbench.log.record import Record
-    from workbench.runtime.results.options import ContestRules
+    from workbench.runtime.results.measure_options import ContestRules
 
 
 def schedule_of(task: Task | Func, record: Record) -> Schedule:

@@ -15,7 +15,7 @@ import numpy as np
 from workbench.intrinsics import Intrinsic, registry
 from workbench.ir import Affine, Binary, Block, Const, Digit, Dim, Expr, For, Func, Index, Load, Select, Unary, blocks
 from workbench.ir.affine import digit_extent
-from workbench.ir.compact import compact
+from workbench.ir.compact_temporaries import compact
 from workbench.ir.expr import all_index_forms, children, free_number
 from workbench.ir.poly import holes_of
 from workbench.machine_model.constants import OP_COST

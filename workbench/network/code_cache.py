@@ -189,14 +189,19 @@ def folder() -> Path:
 @once
 def fingerprint() -> str:
     """What, besides function and target, decides about machine code: our own sources, LLVM, and this machine."""
-    from workbench.codegen.llvm import llvm_bind
+    from workbench.codegen.llvm import llvmlite_binding
 
     digest = hashlib.sha256()
     root = Path(workbench.__file__).parent
     for path in sorted(_sources(root)):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     # Where the target names all extensions of this machine, LLVM is told its other features as well.
-    machine = (llvm_bind.versions(), llvm_bind.process_triple(), llvm_bind.host_features(), sorted(host.detect().isa))
+    machine = (
+        llvmlite_binding.versions(),
+        llvmlite_binding.process_triple(),
+        llvmlite_binding.host_features(),
+        sorted(host.detect().isa),
+    )
     digest.update(repr(machine).encode())
     return digest.hexdigest()
 

@@ -25,7 +25,7 @@ from workbench.ir import Buffer, Func
 from workbench.ir.bytes_moved import least_traffic, vector_reads
 from workbench.ir.func import pack
 from workbench.ir.in_place import overwritable
-from workbench.ir.strided_view import widen
+from workbench.ir.parameter_strides import widen
 from workbench.log import Database, load_log
 from workbench.log.reader import check_model
 from workbench.log.replay import schedule_of

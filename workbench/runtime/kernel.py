@@ -11,7 +11,6 @@ from workbench.errors import BuildError
 from workbench.ir import Buffer, Func
 from workbench.ir.func import pack
 from workbench.ir.text.printer import to_text
-from workbench.legible import shown_legibly
 from workbench.locks import ForkLock
 from workbench.runtime.buffers import (
     Array,
@@ -25,7 +24,8 @@ from workbench.runtime.buffers import (
 from workbench.runtime.kernel_code import LoadedCode
 from workbench.runtime.named_arguments import by_name
 from workbench.runtime.thread_pool.launch_context import LaunchContext
-from workbench.schedule import upper_services
+from workbench.safe_text import shown_legibly
+from workbench.schedule import schedule_hooks
 from workbench.schedule.html import interface, machine, nest_table, operations
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Kernel:
         more = f"{m.size(workspace)} of workspace" if workspace else ""
         code = f"{m.size(self.code_bytes)} of code"
         head = m.heading("Kernel", func.name, m.plural(self.threads, "thread"), operations(func), code, more)
-        nest = nest_table(upper_services.nest(func, self.target, _ROWS), _ROWS)
+        nest = nest_table(schedule_hooks.nest(func, self.target, _ROWS), _ROWS)
         target = m.label("target", machine(self.target))
         return m.page(head, interface(func), target, nest, m.fold("The nest as text", m.code(self.nest)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.codegen.llvm import llvm_bind
+from workbench.codegen.llvm import llvmlite_binding
 
 if TYPE_CHECKING:
     from workbench.codegen.lowering import ObjectCode
@@ -28,7 +28,7 @@ class LoadedCode:
 
     def __init__(self, code: ObjectCode) -> None:
         self.code = code
-        self._library = llvm_bind.load_object(code.object, (code.symbol,))
+        self._library = llvmlite_binding.load_object(code.object, (code.symbol,))
         self.address = self._library[code.symbol]
 
     def close(self) -> None:

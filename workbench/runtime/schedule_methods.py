@@ -1,5 +1,5 @@
 """What the runtime lends to schedules: `build`, `measure` and `reproduce`, called by name from
-`workbench.schedule.upper_services`, and the contest of several.
+`workbench.schedule.schedule_hooks`, and the contest of several.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from workbench.ir.flops import count_flops
 from workbench.runtime.kernel import Kernel
 from workbench.runtime.results import reproduction
 from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measure_options import ContestRules, MeasureOptions
 from workbench.runtime.results.measurement import Measurement
-from workbench.runtime.results.options import ContestRules, MeasureOptions
 from workbench.runtime.results.reproduction import Reproduction
 from workbench.runtime.workers.batch import MeasureInput
 from workbench.runtime.workers.shared_runner import shared_runner

@@ -9,7 +9,7 @@ from workbench import markup as m
 from workbench.ir import Buffer, Func
 from workbench.ir.flops import count_flops
 from workbench.ir.text.printer import dim_text, to_text
-from workbench.schedule import upper_services
+from workbench.schedule import schedule_hooks
 from workbench.schedule.legal_moves import Moves
 from workbench.schedule.schedule import Schedule
 
@@ -34,7 +34,7 @@ _COLUMNS = (
 def schedule_html(schedule: Schedule) -> str:
     """Return what a notebook shows of a schedule."""
     func, trace = schedule.func, schedule.trace
-    nest = upper_services.nest(func, schedule.target, NEST_ROWS)
+    nest = schedule_hooks.nest(func, schedule.target, NEST_ROWS)
     undone = f"{m.plural(len(schedule.undone), 'step')} undone" if schedule.undone else ""
     head = m.heading(
         "Schedule", func.name, m.plural(len(trace), "step"), m.plural(nest["loops"], "loop"), operations(func), undone

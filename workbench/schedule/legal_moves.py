@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from workbench.errors import WorkbenchError
 from workbench.ir import Block, Func
 from workbench.ir.stmt import walk
-from workbench.legible import shown_legibly
 from workbench.markup import Drawn
 from workbench.memoize import trial
+from workbench.safe_text import shown_legibly
 from workbench.schedule.primitive import Json, Primitive
 from workbench.schedule.refusal import Evidence, Hint, Refusal, Witness, witness_of
 

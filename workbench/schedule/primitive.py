@@ -111,7 +111,7 @@ class Primitive(Form):
 
     def alike(self, func: Func) -> Hashable | None:
         """Say what this step has in common with others of its kind, where all of them are legal on `func` if one is;
-        None when that cannot be told without trying (`workbench.schedule.similar_steps`).
+        None when that cannot be told without trying (`workbench.schedule.legality_classes`).
         """
         return None
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Generic, Literal, NoReturn, TypeAlias, TypeVar
 
 from workbench.errors import ScheduleError
-from workbench.legible import shown_legibly
+from workbench.safe_text import shown_legibly
 
 #: Two iterations write one element; one reduction takes the same term twice; an element is read before it is complete.
 WitnessKind: TypeAlias = Literal["write-write", "twice", "read-before-write"]

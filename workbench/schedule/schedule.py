@@ -10,7 +10,7 @@ from workbench.arguments import is_a, shown
 from workbench.errors import ScheduleError, UsageError, WorkbenchError, did_you_mean
 from workbench.ir import Block, Buffer, For, Func, HoleInfo, blocks, loops
 from workbench.markup import Drawn
-from workbench.schedule import primitives, upper_services
+from workbench.schedule import primitives, schedule_hooks
 from workbench.schedule.hole_domain import Domain
 from workbench.schedule.holes import Row, complete_row
 from workbench.schedule.legal_moves import Move, Moves, judge_all
@@ -320,7 +320,7 @@ class Schedule(Drawn, States):
         return self._lent("reproduce", target, {"ms": ms, "spread": spread, "disturbed": disturbed, **options})
 
     def _lent(self, service: str, target: Any, options: dict[str, Any]) -> Any:
-        return upper_services.call(service, self.func, self._base, self.target if target is None else target, options)
+        return schedule_hooks.call(service, self.func, self._base, self.target if target is None else target, options)
 
     def _need_concrete(self, what: str) -> None:
         if self.func.holes:

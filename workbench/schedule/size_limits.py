@@ -12,7 +12,7 @@ from workbench.ir import Block, Buffer, Expr, Func
 from workbench.ir.expr import measure
 from workbench.ir.size_limits import DEEPEST_EXPRESSION, MOST_NODES
 from workbench.memoize import remembered
-from workbench.schedule.nest_outline import Outline
+from workbench.schedule.nest_properties import NestProperties
 from workbench.schedule.refusal import refuse
 
 #: Times that a block runs in one call: about a day of one core at three a nanosecond.
@@ -50,15 +50,15 @@ def check_inlined(block: Block, value: Expr, into: Block, code: str) -> None:
 
 def check(before: Func, after: Func, step: str) -> None:
     """Refuse ("nest.size", "nest.depth") a step that makes a nest or a buffer larger than it may be."""
-    outline = Outline.of(after.body)
+    outline = NestProperties.of(after.body)
     times, block = outline.iterations
-    if times > MOST_ITERATIONS and times > Outline.of(before.body).iterations[0]:
+    if times > MOST_ITERATIONS and times > NestProperties.of(before.body).iterations[0]:
         _too_large(step, f"{times:.2g} runs of block", block, MOST_ITERATIONS)
     nbytes, buffer = _largest(after.buffers)
     if nbytes > MOST_BYTES and nbytes > _largest(before.buffers)[0]:
         _too_large(step, f"{nbytes:.2g} bytes of buffer", buffer, MOST_BYTES)
     depth, loop = outline.depth
-    if depth > DEEPEST_NEST and depth > Outline.of(before.body).depth[0]:
+    if depth > DEEPEST_NEST and depth > NestProperties.of(before.body).depth[0]:
         refuse(
             "nest.depth",
             f"After this {step} loop {loop!r} would lie inside {depth - 1} others; the limit is {DEEPEST_NEST} in all.",
@@ -75,7 +75,7 @@ def _too_large(step: str, what: str, name: str, limit: int) -> NoReturn:
 def have_room(func: Func, times: int) -> bool:
     """Whether the nest and each buffer could be so many times as large as they are."""
     nbytes, _ = _largest(func.buffers)
-    return Outline.of(func.body).iterations[0] * times <= MOST_ITERATIONS and nbytes * times <= MOST_BYTES
+    return NestProperties.of(func.body).iterations[0] * times <= MOST_ITERATIONS and nbytes * times <= MOST_BYTES
 
 
 @remembered(512)

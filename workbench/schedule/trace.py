@@ -9,7 +9,7 @@ from typing import TypeAlias
 from workbench.errors import ScheduleError, WorkbenchError
 from workbench.ir import Func
 from workbench.ir.text.printer import to_text
-from workbench.legible import legible_line, python_literal
+from workbench.safe_text import legible_line, python_literal
 from workbench.schedule.primitive import Json, Primitive, from_json
 
 Trace: TypeAlias = tuple[Primitive, ...]

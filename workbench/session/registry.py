@@ -18,7 +18,7 @@ from workbench.errors import UsageError
 from workbench.log import Record
 from workbench.markup import Html
 from workbench.registry import Registry
-from workbench.session.core.cache import IdentityCache
+from workbench.session.core.identity_cache import IdentityCache
 from workbench.session.state.history import View
 from workbench.session.state.session_state import SessionState
 from workbench.tune.state.events import Snapshot as TuningSnapshot

@@ -22,13 +22,13 @@ from workbench.session.core.questions import Questions
 from workbench.session.core.threads import Call, Lanes, Worker
 from workbench.session.measurement.machine_load import LoadMonitor
 from workbench.session.measurement.measurements import Measurements
-from workbench.session.slices import Slices
 from workbench.session.state.history import View
-from workbench.session.state.input_notes import first_note
+from workbench.session.state.opening_notes import first_note
 from workbench.session.state.session_input import open_subject
 from workbench.session.state.session_state import SessionState
+from workbench.session.state_slices import Slices
 from workbench.target import Target
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 
 CLOCK_S = 1.0
 """How often elapsed time and the like are renewed while tuning runs and nothing else happens."""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.ir import Affine, Block, Buffer, Digit, Dim, For, Func, LayoutStep, Stmt
-from workbench.ir.compact import loop_axes
+from workbench.ir.compact_temporaries import loop_axes
 from workbench.ir.expr import loads
 from workbench.ir.poly import evaluate
 

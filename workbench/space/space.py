@@ -12,8 +12,8 @@ from typing import Any
 from workbench.arguments import is_a
 from workbench.errors import ScheduleError, TuneError, UsageError
 from workbench.ir import Func
-from workbench.legible import legible, legible_line
 from workbench.machine_model.machine_parameters import Machine
+from workbench.safe_text import legible, legible_line
 from workbench.schedule import Schedule
 from workbench.space.html import space_html
 from workbench.space.rule_report import RuleRecord, report, rule_records

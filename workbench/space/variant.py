@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from workbench.ir import Constraint
 from workbench.ir.flops import count_flops
-from workbench.legible import legible_line
 from workbench.machine_model import features as feature_columns
 from workbench.machine_model import nest_summary
 from workbench.machine_model.machine_parameters import Machine
+from workbench.safe_text import legible_line
 from workbench.schedule import Schedule
 from workbench.space.program_keys import Keys, Outline
 from workbench.space.sampling import Picks, Sampler

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from workbench.tune.run.session import TuningSession
+    from workbench.tune.run.tuning_session import TuningSession
 
 
 class _CallablePackage(ModuleType):

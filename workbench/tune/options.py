@@ -79,9 +79,9 @@ class TuneOptions:
     early_end : bool
         Whether the run ends when all tasks rest (needs `early_stop`).
     repeat, min_repeat_ms, flush_cache, timeout_s
-        How a candidate is measured; see `workbench.runtime.results.options.MeasureOptions`.
+        How a candidate is measured; see `workbench.runtime.results.measure_options.MeasureOptions`.
     constants : {"near", "shared", "memory"}, optional
-        Where candidates find their constants (see `workbench.runtime.results.options.MeasureOptions`); when left out,
+        Where candidates find their constants (see `MeasureOptions`); when left out,
         where a run of the network will find them, and near where a single kernel is tuned.
     builders : int, optional
         Processes that compile candidates; chosen from the free cores when left out.

@@ -14,7 +14,7 @@ from workbench.session import Session
 from workbench.session.export.exporters import Work, exporter, prepare, stem
 from workbench.session.export.files import File, written
 from workbench.session.registry import Host
-from workbench.widgets.page import page, page_content
+from workbench.widgets.html_page import page, page_content
 
 FILES = ("library",)
 """What cannot be returned as text."""

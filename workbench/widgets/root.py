@@ -22,10 +22,10 @@ from workbench.session import Session
 from workbench.session.autosave import autosave
 from workbench.session.registry import PANELS
 from workbench.target import Target
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 from workbench.widgets import export as exporting
+from workbench.widgets.constructor_options import loading
 from workbench.widgets.figure import LiveFigure
-from workbench.widgets.options import loading
 from workbench.widgets.static_view import static_text, with_copy
 from workbench.widgets.variant_methods import VariantMethods, wait_for
 

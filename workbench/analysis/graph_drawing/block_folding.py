@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from workbench.analysis.graph_drawing.drawing import ENTER, LEAVE, Frame, Leaf
 from workbench.analysis.graph_drawing.repeated_blocks import Repeat, repeats
-from workbench.turns import pause
+from workbench.cooperative_yield import pause
 
 #: Frames of repeated blocks within each other. Chosen by eye.
 DEEPEST = 2

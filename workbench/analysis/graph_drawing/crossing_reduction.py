@@ -6,7 +6,7 @@ import itertools
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 
-from workbench.turns import pause
+from workbench.cooperative_yield import pause
 
 #: Sweeps over all layers: each takes as long as counting the crossings. Chosen, not measured.
 SWEEPS = 12

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from workbench.turns import pause
+from workbench.cooperative_yield import pause
 
 Adjacent = Sequence[Sequence[int]]
 

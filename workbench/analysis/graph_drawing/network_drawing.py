@@ -12,6 +12,7 @@ from workbench.analysis.graph_drawing.block_folding import Unit, folded_frames
 from workbench.analysis.graph_drawing.drawing import Drawing, Leaf, drawn
 from workbench.analysis.graph_drawing.layered_layout import layout
 from workbench.arguments import is_a, shown, whole
+from workbench.cooperative_yield import pause
 from workbench.errors import UsageError, did_you_mean
 from workbench.graph.graph import FusedNodes, Graph, Node
 from workbench.graph.kernel_description import describe
@@ -24,7 +25,6 @@ from workbench.ir import Buffer, Dim, Func, accesses, blocks
 from workbench.ir.bytes_moved import least_traffic
 from workbench.ir.text.printer import dim_text
 from workbench.markup import shortened
-from workbench.turns import pause
 
 #: Characters of a label; the rest is cut. Chosen by eye.
 LONGEST = 34

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.turns import pause
+from workbench.cooperative_yield import pause
 
 #: Nodes that a repetition has to leave out to be worth a frame around it. Chosen by eye.
 FEWEST_HIDDEN = 2

@@ -15,7 +15,7 @@ from workbench.errors import InputError, did_you_mean
 from workbench.ir import Access, Block, Buffer, Digit, Dim, For, Func, Load, blocks
 from workbench.ir import accesses as accesses_of
 from workbench.ir.affine import digit_extent
-from workbench.ir.compact import compact, scopes
+from workbench.ir.compact_temporaries import compact, scopes
 from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import loads
 from workbench.target import Target

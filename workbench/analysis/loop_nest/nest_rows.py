@@ -12,7 +12,7 @@ from workbench.analysis.loop_nest.working_set import Patch, Touched, patches, st
 from workbench.arguments import is_a, whole
 from workbench.errors import InputError
 from workbench.ir import Block, Buffer, Dim, For, Func, Stmt, accesses, blocks, loops
-from workbench.ir.compact import compact, scopes
+from workbench.ir.compact_temporaries import compact, scopes
 from workbench.ir.dtypes import itemsize
 from workbench.ir.flops import expr_flops
 from workbench.ir.poly import normal

@@ -11,7 +11,7 @@ from workbench.arguments import ArgumentTypeError
 from workbench.errors import InputError
 from workbench.log import Ledger, Measured, Record, Round, load_log
 from workbench.log.lines import KINDS, AnyLine
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 
 if TYPE_CHECKING:
     import pandas

@@ -18,7 +18,7 @@ from workbench.errors import TuneError, UsageError
 
 if TYPE_CHECKING:
     from workbench.log import NetworkTime
-    from workbench.tune.run.session import TuningSession
+    from workbench.tune.run.tuning_session import TuningSession
     from workbench.tune.state.events import Event, Snapshot
 
 _POLL_S = 0.1

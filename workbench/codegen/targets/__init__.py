@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from workbench.provided import import_modules
+from workbench.late_binding import import_modules
 
 import_modules(__name__)

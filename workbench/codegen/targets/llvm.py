@@ -49,12 +49,12 @@ class LlvmBackend(Backend):
         return emit_module(func, target, symbol, poison, self.attributes(target))
 
     def compile(self, text: str, target: Target) -> bytes:
-        from workbench.codegen.llvm.llvm_bind import compile_ir
+        from workbench.codegen.llvm.llvmlite_binding import compile_ir
 
         return compile_ir(text, target)
 
     def assembly(self, text: str, target: Target) -> str:
-        from workbench.codegen.llvm.llvm_bind import assembly
+        from workbench.codegen.llvm.llvmlite_binding import assembly
 
         return assembly(text, target)
 

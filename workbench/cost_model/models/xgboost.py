@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from workbench.cost_model.base import Flags, Matrix, Rows, Scores, cost_model, seed_of
-from workbench.cost_model.boosted_trees import MOST_TREES, Trees, warm_up
 from workbench.cost_model.model_file import (
     MAX_NUMBERS,
     Saved,
@@ -23,6 +22,7 @@ from workbench.cost_model.model_file import (
     whole_in,
 )
 from workbench.cost_model.models.untrained import AnalyticModel, analytic_terms, constants_in
+from workbench.cost_model.xgboost_binding import MOST_TREES, Trees, warm_up
 from workbench.machine_model.features import COLUMNS, INDEX, VERSION
 from workbench.machine_model.machine_parameters import Machine
 

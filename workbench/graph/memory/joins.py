@@ -1,7 +1,7 @@
 """Joining and cutting tensors without copies: a part lies in the memory of the larger tensor.
 
 A concatenation needs no kernel when the kernels that make its parts can write them where they belong. All that
-happens then is that a parameter's rows lie further apart (`workbench.ir.strided_view.widen`): the tuned task stays
+happens then is that a parameter's rows lie further apart (`workbench.ir.parameter_strides.widen`): the tuned task stays
 the same. What reads a part reads it where it lies; so a chain of concatenations, each of everything before and
 something new, is one tensor that grows in place. A slice of a tensor is read where the tensor lies in the same way.
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from workbench.graph.graph import Graph, Node, Origin, pass_explainer
 from workbench.graph.passes.base import Journal, find_pass, journal, run_pass, select_passes
 from workbench.graph.passes.pipeline import DEFAULT, ORDER, finished
-from workbench.legible import shown_legibly
 from workbench.markup import Drawn
+from workbench.safe_text import shown_legibly
 
 Kind = Literal["removed", "added", "changed"]
 #: Changes of a pass that its text lists; the rest is counted. Chosen for half a screen.

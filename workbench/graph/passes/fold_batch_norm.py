@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from workbench.cooperative_yield import pause
 from workbench.graph.graph import Array, Graph, Node
 from workbench.graph.graph_editor import GraphEditor
 from workbench.graph.opdef import opdef
 from workbench.graph.passes.base import because, graph_pass
 from workbench.graph.type_inference import make_call
-from workbench.turns import pause
 
 #: Weights that are worked out between two moments in which others may go first.
 _AT_ONCE = 1 << 16

@@ -8,7 +8,7 @@ from workbench.errors import UsageError
 from workbench.graph.graph import Graph, Origin, pass_runner
 from workbench.graph.passes import fuse
 from workbench.graph.passes.base import Pass, find_pass, passes, run_pass, select_passes
-from workbench.provided import import_modules
+from workbench.late_binding import import_modules
 
 # All that declares a pass is there before the order names it.
 import_modules("workbench.graph.passes", without=("pipeline", "explain"))

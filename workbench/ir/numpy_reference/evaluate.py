@@ -21,9 +21,9 @@ from workbench.errors import InputError
 from workbench.ir.affine import Affine, Digit
 from workbench.ir.expr import Binary, Expr, Load, all_index_forms, loads
 from workbench.ir.func import Func, pack
+from workbench.ir.numpy_reference.expressions import Evaluator, compute_dtype
 from workbench.ir.numpy_reference.math import convert
 from workbench.ir.numpy_reference.product import sum_of_products
-from workbench.ir.numpy_reference.values import Evaluator, compute_dtype
 from workbench.ir.poly import concrete
 from workbench.ir.stmt import Block, For, Iter, Stmt, map_block
 

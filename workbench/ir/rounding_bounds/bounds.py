@@ -21,9 +21,9 @@ from workbench.ir.expr_dtypes import dtype_of
 from workbench.ir.func import Func, pack
 from workbench.ir.numpy_reference.evaluate import block_of, factors_of, split_digits
 from workbench.ir.poly import concrete
-from workbench.ir.rounding_bounds.domain import Box, Domain, Memory, boxes
+from workbench.ir.rounding_bounds.expressions import Box, Domain, Memory, boxes
+from workbench.ir.rounding_bounds.operations import UNIT, Array, Near, Ulps, binary, rounded
 from workbench.ir.rounding_bounds.sums import PIECE, Sums
-from workbench.ir.rounding_bounds.values import UNIT, Array, Near, Ulps, binary, rounded
 from workbench.ir.stmt import Block
 from workbench.ir.winograd_weights import WinogradStep
 

@@ -12,8 +12,8 @@ import numpy as np
 from workbench.ir.dtypes import is_float
 from workbench.ir.expr import Expr, all_index_forms
 from workbench.ir.numpy_reference.product import sum_of_products
-from workbench.ir.rounding_bounds.domain import OPERAND, Box, Domain, boxes, boxes_of
-from workbench.ir.rounding_bounds.values import LARGEST, UNIT, Array, Near, binary, double, rounded
+from workbench.ir.rounding_bounds.expressions import OPERAND, Box, Domain, boxes, boxes_of
+from workbench.ir.rounding_bounds.operations import LARGEST, UNIT, Array, Near, binary, double, rounded
 
 #: Elements of an intermediate array, 512 KB of doubles: few enough to stay in a cache of the second level.
 PIECE = 1 << 16

@@ -50,7 +50,7 @@ from workbench.ir.poly import Dim, Poly, mono_text, sum_text
 from workbench.ir.size_limits import EXTENT_LIMIT
 from workbench.ir.stmt import Block, For, Note, Stmt
 from workbench.ir.winograd_weights import WinogradStep
-from workbench.legible import escaped
+from workbench.safe_text import escaped
 
 #: Columns of a line; the head of a function or block that is longer has a line for each parameter or axis.
 WIDTH = 120

@@ -11,10 +11,10 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from workbench.log.ledger.best_history import After, Step
 from workbench.log.ledger.candidate import AGREES, SURE, Best, Sure
-from workbench.log.ledger.course import After, Step
 from workbench.log.ledger.network import Measured, NetworkLedger, same_conditions
-from workbench.log.ledger.task import TaskLedger
+from workbench.log.ledger.task_ranking import TaskLedger
 from workbench.log.lines import AnyLine, Comparison, NetworkTime
 from workbench.log.record import Record
 from workbench.log.weighted_latency import shares, total

@@ -11,7 +11,6 @@ import numpy as np
 
 from workbench import markup as m
 from workbench.arguments import whole
-from workbench.legible import shown_legibly
 from workbench.runtime.buffers import Array
 from workbench.runtime.execution.run_context import LoadedNetwork, RunContext
 from workbench.runtime.export.write_library import Export, export_library
@@ -22,6 +21,7 @@ from workbench.runtime.networks.network import Network, TimedRuns
 from workbench.runtime.networks.plan_check import check_plan
 from workbench.runtime.thread_pool.pool import ThreadPool, shared_pool
 from workbench.runtime.thread_pool.processor_share import Loan, give_back, lend
+from workbench.safe_text import shown_legibly
 from workbench.target import Target
 
 if TYPE_CHECKING:

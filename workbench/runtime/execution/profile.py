@@ -10,11 +10,11 @@ import numpy as np
 import pandas
 
 from workbench import markup as m
-from workbench.legible import shown_legibly
 from workbench.runtime.buffers import Array
 from workbench.runtime.machine.above_roofline import MARK, marked, why_above
 from workbench.runtime.machine.measured_roofline import Roofs
 from workbench.runtime.networks.execution_plan import CallPlan, ExecutablePlan, HostCall
+from workbench.safe_text import shown_legibly
 
 #: Rows that are printed: a screen.
 SHOWN = 40

@@ -29,7 +29,7 @@ from workbench.runtime.native.structs import Pointer, Struct
 from workbench.runtime.networks.execution_plan import ExecutablePlan
 
 if TYPE_CHECKING:
-    from workbench.codegen.llvm.llvm_bind import Library
+    from workbench.codegen.llvm.llvmlite_binding import Library
 
 #: What the launch function that records gets in place of a pool; a row has a head and one part for each thread.
 _TRACE = Struct.of(pool="ptr", launch="ptr", regions="i64", room="i64", rows="ptr", bytes="i64", clock="i64")

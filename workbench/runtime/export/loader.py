@@ -14,13 +14,13 @@ from typing import Any
 from workbench.arguments import is_a, whole
 from workbench.errors import RunError, TargetError, UsageError
 from workbench.host import usable_threads
-from workbench.legible import shown_legibly
 from workbench.locks import ForkLock
 from workbench.runtime.buffers import Array, pointer_table
-from workbench.runtime.export.library_functions import Functions, open_library
+from workbench.runtime.export.ctypes_library import Functions, open_library
 from workbench.runtime.export.native_contexts import CODES
 from workbench.runtime.networks.network import Network, TimedRuns
 from workbench.runtime.thread_pool.native_pool import MAX_THREADS
+from workbench.safe_text import shown_legibly
 
 
 def load_exported(path: str | os.PathLike[str], threads: int | None = None) -> ExportedNetwork:

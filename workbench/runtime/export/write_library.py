@@ -20,7 +20,7 @@ import numpy as np
 
 from workbench.arguments import is_a, whole
 from workbench.arguments import path as as_path
-from workbench.codegen.llvm import llvm_bind
+from workbench.codegen.llvm import llvmlite_binding
 from workbench.errors import ExportError
 from workbench.files import replace_file
 from workbench.intrinsics import x86_amx
@@ -194,7 +194,7 @@ def _make(plan: ExecutablePlan, calls: Sequence[CallPlan], about: About, folder:
         symbols.setdefault((call.code.symbol, call.code.object), f"wb_kernel{len(symbols)}")
     text = Module(sys.platform, platform.machine(), about.prefix).text(*PUBLIC.values())
     text += tables_text(plan, calls, [symbols[c.code.symbol, c.code.object] for c in calls], about)
-    files = {"network": for_library(llvm_bind.compile_ir(text))}
+    files = {"network": for_library(llvmlite_binding.compile_ir(text))}
     files |= {new: for_library(code, (old, new)) for (old, code), new in symbols.items()}
     paths = []
     for name, data in files.items():
@@ -211,5 +211,5 @@ def _make(plan: ExecutablePlan, calls: Sequence[CallPlan], about: About, folder:
 
 def _needed(target: Target, tiles: bool) -> list[str]:
     """Features that the code may use: what the compiler was allowed, without tiles where no kernel has them."""
-    allowed = llvm_bind.feature_string(target.features, target.triple).split(",")
+    allowed = llvmlite_binding.feature_string(target.features, target.triple).split(",")
     return [f[1:] for f in allowed if f.startswith("+") and (tiles or not f.startswith("+amx"))]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from workbench.host import load_average
-from workbench.legible import legible_line
+from workbench.safe_text import legible_line
 
 #: What the processes of browsers are called, from the beginning; those that these start are the browser's, too.
 BROWSERS = (

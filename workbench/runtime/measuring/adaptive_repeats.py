@@ -13,7 +13,7 @@ from workbench.runtime.machine.processor_speed import Pace
 from workbench.runtime.measuring.cold_constants import CallCycle
 from workbench.runtime.measuring.jobs import TrialJob
 from workbench.runtime.native import timing_loop
-from workbench.runtime.results.options import MeasureOptions
+from workbench.runtime.results.measure_options import MeasureOptions
 from workbench.runtime.thread_pool.launch_context import LaunchContext
 
 #: Shortest repetition in ms: reading the processor-time clock is a system call of a few tenths of a microsecond.

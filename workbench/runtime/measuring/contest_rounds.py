@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from workbench.runtime.results.comparison_words import SURE
 from workbench.runtime.results.contest_statistics import PLAIN_ROUNDS, confidence, joint_level, plain, ratio, resolution
-from workbench.runtime.results.options import ContestRules
+from workbench.runtime.results.measure_options import ContestRules
 
 #: Runs a block of a participant: its milliseconds per call, whether that was undisturbed, milliseconds that passed.
 Block: TypeAlias = Callable[[int], tuple[float, bool, float]]

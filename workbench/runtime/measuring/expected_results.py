@@ -11,7 +11,7 @@ from workbench.codegen.llvm.vmath import DECLARED, HALF_ULP
 from workbench.ir import Func, blocks
 from workbench.ir.dtypes import is_float
 from workbench.ir.rounding_bounds.bounds import Results, evaluate
-from workbench.ir.rounding_bounds.values import UNIT, Near
+from workbench.ir.rounding_bounds.operations import UNIT, Near
 from workbench.runtime.buffers import Array
 from workbench.schedule.primitives.winograd import Winograd
 

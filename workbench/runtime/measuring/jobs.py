@@ -8,8 +8,8 @@ from typing import Literal
 
 from workbench.codegen.lowering import ObjectCode
 from workbench.ir import Buffer, Func
+from workbench.runtime.results.measure_options import ContestRules, MeasureOptions
 from workbench.runtime.results.measurement import Measurement
-from workbench.runtime.results.options import ContestRules, MeasureOptions
 
 
 @dataclass(frozen=True, slots=True)

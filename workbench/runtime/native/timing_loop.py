@@ -33,7 +33,7 @@ from workbench.runtime.native.jit import load
 from workbench.runtime.native.structs import Pointer, Struct
 
 if TYPE_CHECKING:
-    from workbench.codegen.llvm.llvm_bind import Library
+    from workbench.codegen.llvm.llvmlite_binding import Library
 
 _ADDRESS = ctypes.c_void_p
 _TIME_TYPE = ctypes.CFUNCTYPE(
@@ -142,9 +142,9 @@ ENTRIES = (wb_time, wb_flush, wb_walk)
 
 @once
 def _code() -> Library:
-    from workbench.codegen.llvm import llvm_bind
+    from workbench.codegen.llvm import llvmlite_binding
 
-    features = {name for name, here in llvm_bind.host_features() if here}
+    features = {name for name, here in llvmlite_binding.host_features() if here}
     return load(*ENTRIES, features=features)
 
 

@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias
 
 from workbench import markup as m
 from workbench.errors import WorkbenchError
-from workbench.legible import shown_legibly
 from workbench.runtime.results.comparison_words import ONCE
 from workbench.runtime.results.repetition_times import Times
+from workbench.safe_text import shown_legibly
 
 Status: TypeAlias = Literal["ok", "build_error", "run_error", "wrong_answer", "timeout", "cancelled"]
 

@@ -10,9 +10,9 @@ from typing import Literal, TypeAlias
 from workbench.arguments import real
 from workbench.errors import UsageError
 from workbench.host import load_average
-from workbench.legible import shown_legibly
 from workbench.runtime.results.comparison_words import UNKNOWN, as_fast
 from workbench.runtime.results.measurement import Measurement
+from workbench.safe_text import shown_legibly
 
 Verdict: TypeAlias = Literal["same", "faster", "slower", "unclear", "failed"]
 

@@ -42,7 +42,7 @@ from workbench.runtime.thread_pool.native_pool import MAX_THREADS, POOL
 from workbench.runtime.thread_pool.placement import Placement
 
 if TYPE_CHECKING:
-    from workbench.codegen.llvm.llvm_bind import Library
+    from workbench.codegen.llvm.llvmlite_binding import Library
 
 LAUNCH_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 _WORKER_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32)

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from workbench.runtime.measuring.jobs import Built
+from workbench.runtime.results.measure_options import MeasureOptions
 from workbench.runtime.results.measurement import Measurement
-from workbench.runtime.results.options import MeasureOptions
 
 if TYPE_CHECKING:
     from workbench.ir import Func
-    from workbench.runtime.results.options import ContestRules
+    from workbench.runtime.results.measure_options import ContestRules
 
 
 @dataclass(frozen=True, slots=True)

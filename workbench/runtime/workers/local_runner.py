@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from workbench.errors import RunError, UsageError
 from workbench.locks import ForkLock
 from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measure_options import ContestRules, MeasureOptions
 from workbench.runtime.results.measurement import Measurement
-from workbench.runtime.results.options import ContestRules, MeasureOptions
 from workbench.runtime.workers.batch import Batch, MeasureInput, Results
 from workbench.runtime.workers.dispatch import BatchDispatch
 from workbench.runtime.workers.process import Worker

@@ -95,9 +95,9 @@ def build(job: BuildJob) -> Built:
 
 def _build_handler() -> Callable[[Any], Any]:
     from workbench.codegen.backend import backends
-    from workbench.codegen.llvm import llvm_bind, module
+    from workbench.codegen.llvm import llvmlite_binding, module
 
-    llvm_bind.target_machine(None)
+    llvmlite_binding.target_machine(None)
     # All that the first build needs is loaded now, while there is nothing to build yet.
     tuple(backends)
     assert module is not None

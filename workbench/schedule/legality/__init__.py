@@ -11,7 +11,7 @@ numbers are not asked here; they become `Constraint` values that are checked per
 `data_flow`         `check_flow`, `check_sole_writer`: what is read has been written before, by whom
 `coverage`          every element of a block that runs elsewhere is still made, once
 `invariants`        what earlier steps established stays so: bound loops, scopes of temporaries, units
-`affine_forms`      `check_affine`, and what affine forms say: signs, ranges, whether a value tells loops apart
+`affine_queries`      `check_affine`, and what affine forms say: signs, ranges, whether a value tells loops apart
 `readers_writers`   what is asked about: extents, reduction loops, writers and readers
 `witness`           `conflict`, `twice`, `early`: two iterations that a refused step would bring into conflict
 ==================  ==================================================================================================
@@ -19,7 +19,14 @@ numbers are not asked here; they become `Constraint` values that are checked per
 
 from __future__ import annotations
 
-from workbench.schedule.legality.affine_forms import check_affine, determines, evaluate_form, form_range, nonneg, tiles
+from workbench.schedule.legality.affine_queries import (
+    check_affine,
+    determines,
+    evaluate_form,
+    form_range,
+    nonneg,
+    tiles,
+)
 from workbench.schedule.legality.data_flow import check_flow, check_sole_writer
 from workbench.schedule.legality.independence import check_independent, check_reductions, writes_distinct
 from workbench.schedule.legality.loop_kinds import check_marks, check_parallel, check_vector

@@ -8,7 +8,7 @@ from workbench.ir import Affine, Block, For, Func, accesses, blocks
 from workbench.ir.buffer_regions import spans_of
 from workbench.ir.poly import equal
 from workbench.ir.stmt import shared_loops, written
-from workbench.schedule.legality.affine_forms import nonneg
+from workbench.schedule.legality.affine_queries import nonneg
 from workbench.schedule.legality.readers_writers import extents_of, is_unit, readers, reduction_loops, writers
 from workbench.schedule.legality.witness import early
 from workbench.schedule.refusal import Deferred, refuse

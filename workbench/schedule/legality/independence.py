@@ -8,7 +8,7 @@ from typing import TypeAlias
 from workbench.ir import Block, Digit, For, Func, blocks
 from workbench.ir.stmt import written
 from workbench.memoize import remembered
-from workbench.schedule.legality.affine_forms import determines, tiles
+from workbench.schedule.legality.affine_queries import determines, tiles
 from workbench.schedule.legality.readers_writers import chain, extents_of, is_unit, private, reduction_loops
 from workbench.schedule.legality.witness import conflict, twice
 from workbench.schedule.refusal import Deferred, refuse

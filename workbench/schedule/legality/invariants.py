@@ -13,17 +13,17 @@ from workbench.errors import ScheduleError
 from workbench.intrinsics import Mismatch, match, registry
 from workbench.ir import Block, Dim, For, Func, accesses, blocks, loops
 from workbench.ir.buffer_regions import Span, spans_of, union
-from workbench.ir.compact import shared_by
+from workbench.ir.compact_temporaries import shared_by
 from workbench.ir.stmt import BLOCK_KINDS, walk
 from workbench.memoize import remembered
 from workbench.schedule import legality
-from workbench.schedule.nest_outline import Outline
+from workbench.schedule.nest_properties import NestProperties
 from workbench.schedule.refusal import Refusal, refuse
 
 
 def check_named(func: Func, step: str, names: Iterable[str]) -> None:
     """Refuse ("unit.inside") a step that names a loop or block inside a unit."""
-    units = Outline.of(func.body).units
+    units = NestProperties.of(func.body).units
     wanted = set(names) if units else set()
     for unit in units:
         for s, _ in walk(unit.body):
@@ -38,13 +38,13 @@ def check_named(func: Func, step: str, names: Iterable[str]) -> None:
 
 def check(before: Func, after: Func, step: str) -> None:
     """Refuse a step that breaks what an earlier one was promised: "loop.mark", "buffer.scope" or "unit.cut"."""
-    outline = Outline.of(after.body)
+    outline = NestProperties.of(after.body)
     for lp in outline.bound:
         _keep_bound(after, lp, step)
     for b in after.buffers:
         if b.scope not in ("auto", "global"):
             check_scope(after, b.name, "buffer.scope", f"set the scope of {b.name!r} after the {step}")
-    for unit in Outline.of(before.body).units:
+    for unit in NestProperties.of(before.body).units:
         _keep_unit(after, unit, step)
     for unit in outline.units:
         for lp, _ in loops((unit,)):

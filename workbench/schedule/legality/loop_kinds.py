@@ -12,7 +12,7 @@ from workbench.memoize import remembered
 from workbench.schedule.legality.independence import check_independent
 from workbench.schedule.legality.loop_kind_hints import for_innermost, for_parallel, for_sum
 from workbench.schedule.legality.readers_writers import reduction_loops
-from workbench.schedule.nest_outline import Outline
+from workbench.schedule.nest_properties import NestProperties
 from workbench.schedule.refusal import Refusal, refuse
 
 
@@ -79,13 +79,13 @@ def check_vector(func: Func, loop: str) -> None:
 
 def check_marks(func: Func, step: str) -> None:
     """After a step: loops marked earlier must still be allowed to have their kind; code "loop.mark" when not."""
-    for nest in func.body if Outline.of(func.body).marked else ():
-        if Outline.of_nest(nest).marked and not _plainly_marked(nest):
+    for nest in func.body if NestProperties.of(func.body).marked else ():
+        if NestProperties.of_nest(nest).marked and not _plainly_marked(nest):
             _check_marked(func, nest, step)
 
 
 def _check_marked(func: Func, nest: Stmt, step: str) -> None:
-    for lp, path in Outline.of_nest(nest).marked:
+    for lp, path in NestProperties.of_nest(nest).marked:
         try:
             if lp.kind == "parallel":
                 _check_parallel(func, lp, path)
@@ -113,7 +113,7 @@ def _plainly_marked(nest: Stmt) -> bool:
     """Whether the marked loops of a nest may have their kinds whatever else there is, as is soon seen of most; no says
     nothing.
     """
-    outline, chain = Outline.of_nest(nest), parallel_chain(nest)
+    outline, chain = NestProperties.of_nest(nest), parallel_chain(nest)
     parallel = [lp for lp, _ in outline.marked if lp.kind == "parallel"]
     vectors = [lp for lp, _ in outline.marked if lp.kind == "vectorize"]
     if len(parallel) > len(chain) or not all(len(lp.body) == 1 and isinstance(lp.body[0], Block) for lp in vectors):

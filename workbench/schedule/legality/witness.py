@@ -21,8 +21,8 @@ from workbench.ir.stmt import shared_loops
 from workbench.memoize import remembered
 from workbench.schedule.hole_domain import Domain
 from workbench.schedule.holes import fill
-from workbench.schedule.legality.affine_forms import evaluate_form, hold
-from workbench.schedule.legality.conflict_values import effect_of
+from workbench.schedule.legality.affine_queries import evaluate_form, hold
+from workbench.schedule.legality.lost_update import effect_of
 from workbench.schedule.legality.readers_writers import chain, reduction_loops
 from workbench.schedule.refusal import Point, Witness
 

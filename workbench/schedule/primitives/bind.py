@@ -8,9 +8,9 @@ from typing import Annotated, cast, get_args
 from workbench.ir import Func, LoopKind, loops
 from workbench.ir.stmt import BLOCK_KINDS, BOUND_KINDS, THREAD_KINDS
 from workbench.schedule.legality import invariants
+from workbench.schedule.legality_classes import all_plain
 from workbench.schedule.primitive import Applied, Choice, LoopRef, Primitive, primitive
 from workbench.schedule.primitives.loop_annotations import check_unmarked, limit_size, mark, sizes_through
-from workbench.schedule.similar_steps import all_plain
 from workbench.schedule.size_limits import THREAD_LIMIT
 
 _TAGS = tuple(kind for kind in get_args(LoopKind) if kind in BOUND_KINDS)

@@ -9,10 +9,10 @@ from typing import Annotated
 from workbench.ir import For, Func, blocks, loops
 from workbench.ir.stmt import OWN_KINDS, as_marked
 from workbench.schedule.legality import invariants
+from workbench.schedule.legality_classes import properties_around
 from workbench.schedule.nest_rewrites import replace_loop
 from workbench.schedule.primitive import Applied, LoopRef, Primitive, primitive
 from workbench.schedule.refusal import refuse
-from workbench.schedule.similar_steps import outline_around
 
 
 @primitive(
@@ -66,7 +66,7 @@ class Blockize(Primitive):
     def alike(self, func: Func) -> Hashable | None:
         lp, _ = func.loop(self.loop)
         own = lp.kind in OWN_KINDS and all(x.kind in OWN_KINDS for x, _ in loops(lp.body))
-        return () if own and not outline_around(func, self.loop).units else None
+        return () if own and not properties_around(func, self.loop).units else None
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:

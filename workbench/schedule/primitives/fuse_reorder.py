@@ -10,10 +10,10 @@ from workbench.ir.affine import digit_extent
 from workbench.ir.poly import normal
 from workbench.ir.stmt import as_marked, subst_loops
 from workbench.schedule import legality
+from workbench.schedule.legality_classes import one_kind, properties_around, used_whole
 from workbench.schedule.nest_rewrites import replace_loop
 from workbench.schedule.primitive import Applied, LoopRefs, Primitive, primitive
 from workbench.schedule.refusal import refuse
-from workbench.schedule.similar_steps import one_kind, outline_around, used_whole
 
 
 @primitive(
@@ -65,7 +65,7 @@ class Fuse(Primitive):
     def alike(self, func: Func) -> Hashable | None:
         if len(self.loops) != 2 or one_kind(func, *self.loops) is None:
             return None
-        plain = outline_around(func, self.loops[0]).plain
+        plain = properties_around(func, self.loops[0]).plain
         return () if plain and all(used_whole(func, name) for name in self.loops) else None
 
     @classmethod

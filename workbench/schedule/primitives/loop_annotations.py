@@ -12,11 +12,11 @@ from workbench.ir.poly import normal, product
 from workbench.ir.stmt import as_marked
 from workbench.schedule import legality
 from workbench.schedule.field_kinds import NestRef, NoteKey, NoteValue
-from workbench.schedule.nest_outline import Outline
+from workbench.schedule.legality_classes import properties_around
+from workbench.schedule.nest_properties import NestProperties
 from workbench.schedule.nest_rewrites import replace_block, replace_loop
 from workbench.schedule.primitive import Applied, LoopRef, LoopRefs, Primitive, primitive
 from workbench.schedule.refusal import refuse
-from workbench.schedule.similar_steps import outline_around
 from workbench.schedule.size_limits import UNROLL_LIMIT, VECTOR_LIMIT
 
 
@@ -143,7 +143,7 @@ class Unroll(Primitive):
         return func, ()
 
     def alike(self, func: Func) -> Hashable | None:
-        if func.loop(self.loop)[0].kind != "serial" or outline_around(func, self.loop).units:
+        if func.loop(self.loop)[0].kind != "serial" or properties_around(func, self.loop).units:
             return None
         sizes = sizes_through(func, self.loop, {"unroll"})
         return () if all(isinstance(n, int) and n <= UNROLL_LIMIT for n in sizes) else None
@@ -199,7 +199,7 @@ class Annotate(Primitive):
 
     def alike(self, func: Func) -> Hashable | None:
         is_loop = any(lp.name == self.at for lp, _ in loops(func.body))
-        return (self.key, self.value) if is_loop and not Outline.of(func.body).units else None
+        return (self.key, self.value) if is_loop and not NestProperties.of(func.body).units else None
 
     def _check(self, is_loop: bool) -> None:
         effect = EFFECTS.get(self.key)

@@ -29,11 +29,11 @@ from workbench.ir.expr import map_children, walk
 from workbench.ir.expr_dtypes import dtype_of, neutral, zero
 from workbench.ir.interval import interval, within
 from workbench.schedule import legality, size_limits
+from workbench.schedule.legality_classes import all_plain
 from workbench.schedule.nest_rewrites import replace_block, replace_loop
 from workbench.schedule.primitive import Applied, AxisRef, BlockRef, Number, Primitive, primitive
 from workbench.schedule.primitives.cache_read_write import CacheWrite
 from workbench.schedule.refusal import Refusal, refuse
-from workbench.schedule.similar_steps import all_plain
 
 
 @primitive(

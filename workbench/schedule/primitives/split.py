@@ -13,11 +13,11 @@ from workbench.ir.func import subst_holes
 from workbench.ir.poly import divide, equal, hole, holes_of, normal, product, single_hole
 from workbench.ir.stmt import as_marked
 from workbench.schedule.holes import Hole, hole_names, nearest, resolve_hole, unknown_hole
+from workbench.schedule.legality_classes import cut_off, just_cut, one_kind
 from workbench.schedule.nest_rewrites import NotRadix, fresh_names, split_loop
 from workbench.schedule.primitive import Applied, Choice, Factors, LoopRef, Primitive, primitive
 from workbench.schedule.primitives.fuse_reorder import Reorder
 from workbench.schedule.refusal import Deferred, Refusal, refuse
-from workbench.schedule.similar_steps import cut_off, just_cut, one_kind
 from workbench.schedule.split_tails import even_so, split_guarded, split_peeled
 
 _FACTOR = int | str | Hole | None

@@ -9,7 +9,7 @@ from typing import Annotated, cast, get_args
 from workbench.ir import Align, Buffer, Func
 from workbench.ir.func import Scope
 from workbench.schedule.legality import invariants
-from workbench.schedule.nest_outline import Outline
+from workbench.schedule.nest_properties import NestProperties
 from workbench.schedule.primitive import Applied, BufferRef, Choice, Number, Primitive, primitive
 from workbench.schedule.refusal import refuse
 
@@ -47,7 +47,7 @@ class SetScope(Primitive):
 
     def alike(self, func: Func) -> Hashable | None:
         # Nothing is shared where nothing runs at once.
-        return () if func.buffer(self.buffer).role == "temp" and Outline.of(func.body).plain else None
+        return () if func.buffer(self.buffer).role == "temp" and NestProperties.of(func.body).plain else None
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:

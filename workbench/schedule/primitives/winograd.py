@@ -27,11 +27,11 @@ from workbench.ir.expr import map_affine
 from workbench.ir.interval import implies
 from workbench.ir.winograd_weights import KERNEL_MATRIX, WinogradStep
 from workbench.schedule import size_limits
+from workbench.schedule.legality_classes import all_plain
 from workbench.schedule.match_convolution import Conv, axes_of, match_conv
 from workbench.schedule.nest_rewrites import fresh_names, nest, own_nest, remove_block
 from workbench.schedule.primitive import Applied, BlockRef, Number, Primitive, primitive
 from workbench.schedule.refusal import refuse
-from workbench.schedule.similar_steps import all_plain
 
 
 @dataclass(frozen=True, slots=True)

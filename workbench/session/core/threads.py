@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from workbench.turns import giving_way
+from workbench.cooperative_yield import giving_way
 
 IDLE_S = 1.0
 """Seconds that a thread waits for more work before it ends."""
@@ -152,7 +152,7 @@ class Turn:
 class Lane:
     """A thread of its own for work that takes long; of each kind only the newest request waits.
 
-    Work that calls `workbench.turns.pause` gives way while `idle` is not set.
+    Work that calls `workbench.cooperative_yield.pause` gives way while `idle` is not set.
     """
 
     def __init__(self, name: str, idle: threading.Event) -> None:

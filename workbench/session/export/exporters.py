@@ -21,7 +21,7 @@ from workbench.errors import UsageError
 from workbench.ir.text import printer
 from workbench.log.conditions import constants_in
 from workbench.registry import Registry
-from workbench.runtime.results.options import MeasureOptions
+from workbench.runtime.results.measure_options import MeasureOptions
 from workbench.schedule import Schedule
 from workbench.schedule.trace import script
 from workbench.session.export.drawings import draw

@@ -10,8 +10,8 @@ from typing import Any
 from workbench import __version__
 from workbench.errors import UsageError
 from workbench.graph.graph import Source
-from workbench.legible import legible_line
 from workbench.log import Database, Record
+from workbench.safe_text import legible_line
 from workbench.session.export.exporters import Work, exporter, slug
 from workbench.session.export.files import File
 from workbench.session.registry import Host

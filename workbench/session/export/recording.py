@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.session.core.protocol import VERSION, error_json
 from workbench.session.registry import QUESTIONS, RECORDED, SLICES, Host, SliceContext, answer, slice_cache
-from workbench.session.schedule_view.nest import known, nest_slice
+from workbench.session.schedule_view.nest_listing import known, nest_slice
 
 Asked = tuple[str, Mapping[str, Any], Callable[[], Any] | dict[str, Any]]
 

@@ -6,6 +6,6 @@ found by being here. They do not import each other: what two of them need stands
 
 from __future__ import annotations
 
-from workbench.provided import import_modules
+from workbench.late_binding import import_modules
 
 import_modules(__name__)

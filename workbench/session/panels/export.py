@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from workbench.provided import import_modules
+from workbench.late_binding import import_modules
 from workbench.session import registry as declare
 from workbench.session.export.exporters import kept, prepare
 from workbench.session.registry import Host, needed

@@ -9,7 +9,7 @@ from workbench import __version__
 from workbench.session import registry as declare
 from workbench.session.export.exporters import EXPORTERS
 from workbench.session.registry import PANELS, SliceContext
-from workbench.session.schedule_view import palette
+from workbench.session.schedule_view import applicable_primitives
 from workbench.session.state.session_state import SessionState
 from workbench.session.state.statistics import rounded
 from workbench.session.tuning_run import steering_forms as steering
@@ -31,7 +31,7 @@ def _meta(state: SessionState) -> dict[str, Any]:
         "threads": target.threads, "peak_gflops": rounded(state.peak_of_all),
         "peak_measured": state.peak_measured,
         "caches": [{"name": name, "bytes": size} for name, size in caches if size], "line": target.line_bytes,
-        "primitives": palette.primitives(), "orders": steering.forms(), "panels": there,
+        "primitives": applicable_primitives.primitives(), "orders": steering.forms(), "panels": there,
         "exports": [one.describe(name) for name, one in EXPORTERS.items() if one.label],
         "tables": _titles(declare.table, there), "drawings": _titles(declare.drawing, there),
     }  # fmt: skip

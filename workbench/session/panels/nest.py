@@ -20,7 +20,7 @@ from workbench.session.core.encoding import deep
 from workbench.session.core.notifications import NO_PROGRAM_HINT
 from workbench.session.registry import Host, Row, SliceContext, needed
 from workbench.session.schedule_view.current_schedule import current_view, listed, measure_new, taken_back
-from workbench.session.schedule_view.nest import accesses_slice, known, loop_of
+from workbench.session.schedule_view.nest_listing import accesses_slice, known, loop_of
 from workbench.session.state.history import open_parts
 
 MANY = 3

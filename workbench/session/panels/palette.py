@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench import markup as m
-from workbench.advice.alternatives import instead
-from workbench.advice.step_verdict import attempt, verdict, verdict_json
+from workbench.advice.refusal_alternatives import instead
+from workbench.advice.step_legality import attempt, verdict, verdict_json
 from workbench.schedule.primitive import from_json
 from workbench.session import registry as declare
 from workbench.session.core.encoding import relative
 from workbench.session.registry import Host, SliceContext, needed
-from workbench.session.schedule_view import palette as moves
+from workbench.session.schedule_view import applicable_primitives
 from workbench.session.schedule_view.current_schedule import current_view, listed, taken_back
 from workbench.session.schedule_view.preview import preview as work_out
 
@@ -27,7 +27,9 @@ def palette(context: SliceContext) -> dict[str, Any] | None:
         return None
 
     made_of = (view.schedule.func, selected)
-    return context.cache["palette"].of(made_of, lambda: relative(moves.palette(view.schedule, selected, nest["rows"])))
+    return context.cache["palette"].of(
+        made_of, lambda: relative(applicable_primitives.palette(view.schedule, selected, nest["rows"]))
+    )
 
 
 @declare.question("judge")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from workbench.advice.step_verdict import attempt, verdict_json
+from workbench.advice.step_legality import attempt, verdict_json
 from workbench.analysis import estimate, nest_rows
 from workbench.analysis.loop_nest.nest_rows import NestRow
 from workbench.analysis.loop_nest.schedule_estimate import Estimate
@@ -15,8 +15,8 @@ from workbench.errors import ScheduleError
 from workbench.schedule import Schedule
 from workbench.schedule.legal_moves import Move
 from workbench.schedule.primitive import Primitive
-from workbench.session.core.cache import IdentityCache
 from workbench.session.core.encoding import lean_row
+from workbench.session.core.identity_cache import IdentityCache
 from workbench.target import Target
 
 KEPT = 64

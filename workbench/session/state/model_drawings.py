@@ -12,7 +12,7 @@ from workbench.errors import UsageError
 from workbench.graph.graph import Graph
 from workbench.graph.passes.explain import PassReport, Report
 from workbench.graph.tasks import Task
-from workbench.session.core.cache import IdentityCache
+from workbench.session.core.identity_cache import IdentityCache
 from workbench.session.state.statistics import rounded
 
 MOST = 24

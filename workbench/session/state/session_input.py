@@ -18,7 +18,7 @@ from workbench.log import Comparison, Log, NetworkTime, Record, Round, load_log
 from workbench.log.reader import check_model
 from workbench.schedule import Schedule
 from workbench.target import Target
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 
 if TYPE_CHECKING:
     import pandas

@@ -28,7 +28,7 @@ from workbench.session.state.tuning_watch import TuningWatch
 from workbench.session.state.variant_tree import Tree, TreeNode, keys_of
 from workbench.tune.plan.measurer import constants_of
 from workbench.tune.plan.task_selection import position
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 
 
 class SessionState:

@@ -11,7 +11,7 @@ from typing import Any
 from workbench.errors import TuneError, WorkbenchError
 from workbench.log import Comparison, NetworkTime, Record, Round
 from workbench.session.state.statistics import rounded
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 from workbench.tune.state.events import FINAL, Event, Snapshot
 from workbench.tune.state.run_end import end_text, waiting_text
 from workbench.tune.state.trial_forecast import forecast, left

@@ -13,8 +13,8 @@ from workbench.graph import Graph
 from workbench.graph.tasks import Task
 from workbench.log import load_log
 from workbench.schedule import Schedule
-from workbench.tune.run.session import TuningSession
 from workbench.tune.run.start import tune
+from workbench.tune.run.tuning_session import TuningSession
 from workbench.tune.state.log_recorder import Stamp
 
 

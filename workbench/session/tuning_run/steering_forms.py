@@ -12,7 +12,7 @@ from workbench.session.state.session_state import SessionState
 from workbench.session.state.statistics import rounded
 from workbench.session.state.trial_origin import filling, numbered
 from workbench.tune.run.rounds import verdict
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 from workbench.tune.state.events import FINAL, TaskRow
 from workbench.tune.state.events import Snapshot as TuningSnapshot
 from workbench.tune.state.run_state import START, TaskRequests

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from workbench import markup as m
 from workbench.arguments import shown
 from workbench.errors import UsageError
-from workbench.legible import shown_legibly
 from workbench.runtime.results.comparison_words import ONCE
+from workbench.safe_text import shown_legibly
 from workbench.schedule import Schedule
 from workbench.session.state.session_state import SessionState
 

@@ -9,7 +9,7 @@ from typing import Any
 from workbench.errors import UsageError, WorkbenchError
 from workbench.graph.tasks import Task
 from workbench.ir import Func
-from workbench.legible import shown_legibly
+from workbench.safe_text import shown_legibly
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import Primitive
 from workbench.session.core.notifications import NO_PROGRAM_HINT, note

@@ -11,7 +11,7 @@ from workbench.ir import Constraint, Dim, Poly
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.template.knobs import Annotate, Choice, Knob, Reorder, Resplit, Split, make_split, marks, orders
-from workbench.space.template.open_numbers import Arithmetic, Condition, Number, Run
+from workbench.space.template.symbolic_knobs import Arithmetic, Condition, Number, Run
 
 
 class LeftOut(Exception):

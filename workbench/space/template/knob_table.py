@@ -10,7 +10,7 @@ from workbench import markup as m
 from workbench.arguments import whole
 from workbench.errors import TemplateError, did_you_mean
 from workbench.ir.poly import concrete, substitute
-from workbench.legible import legible_line
+from workbench.safe_text import legible_line
 from workbench.space.template.knobs import Knob
 from workbench.space.template.variant_expansion import Expansion, TemplateVariant
 

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from workbench.arguments import is_a, shown
 from workbench.errors import TemplateError, did_you_mean
 from workbench.ir import Poly
-from workbench.legible import shown_legibly
+from workbench.safe_text import shown_legibly
 from workbench.schedule import Schedule
 from workbench.schedule.hole_domain import factor_table, ways
 from workbench.schedule.size_limits import MOST_WAYS
-from workbench.space.template.open_numbers import Closed, Condition, Number, Open
+from workbench.space.template.symbolic_knobs import Closed, Condition, Number, Open
 
 if TYPE_CHECKING:
     from workbench.space.template.config import Config

@@ -16,7 +16,7 @@ from workbench.schedule import Schedule
 from workbench.space.sketch import Draft, Note
 from workbench.space.template.config import Config, LeftOut
 from workbench.space.template.knobs import Choice
-from workbench.space.template.open_numbers import Closed
+from workbench.space.template.symbolic_knobs import Closed
 
 if TYPE_CHECKING:
     from workbench.space.template.registry import Template

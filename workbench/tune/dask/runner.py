@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 from workbench.arguments import real
 from workbench.errors import RunError, UsageError, WorkbenchError
 from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measure_options import ContestRules, MeasureOptions
 from workbench.runtime.results.measurement import Measurement
-from workbench.runtime.results.options import ContestRules, MeasureOptions
 from workbench.runtime.workers.batch import Batch, MeasureInput, Results
 from workbench.tune.constants import Cluster
 from workbench.tune.dask import worker_process as dask_worker

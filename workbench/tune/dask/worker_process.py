@@ -22,8 +22,8 @@ from workbench import __version__
 from workbench.errors import WorkbenchError
 from workbench.host import usable_threads
 from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measure_options import MeasureOptions
 from workbench.runtime.results.measurement import Measurement
-from workbench.runtime.results.options import MeasureOptions
 from workbench.runtime.workers.batch import MeasureInput
 from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.tune.constants import Cluster

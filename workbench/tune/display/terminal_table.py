@@ -7,8 +7,8 @@ import sys
 import time
 from typing import TextIO
 
-from workbench.legible import legible, legible_line
 from workbench.log import NetworkTime
+from workbench.safe_text import legible, legible_line
 from workbench.tune.state.events import FINAL, Snapshot, TaskRow
 from workbench.tune.state.run_end import end_word
 

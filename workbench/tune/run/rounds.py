@@ -14,8 +14,8 @@ from workbench.log import Comparison, Round
 from workbench.log.lines import INSIDE
 from workbench.runtime.results.comparison_words import SURE, as_fast, how_sure
 from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measure_options import BRIEF, ContestRules
 from workbench.runtime.results.measurement import Measurement
-from workbench.runtime.results.options import BRIEF, ContestRules
 from workbench.tune.constants import Comparisons, Faults
 from workbench.tune.plan.task_searches import TaskSearches
 from workbench.tune.plan.tune_context import GivenCandidate

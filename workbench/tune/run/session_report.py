@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from workbench.legible import legible, legible_line
 from workbench.log.ledger import SURE
 from workbench.log.record import speed
 from workbench.log.weighted_latency import total
+from workbench.safe_text import legible, legible_line
 from workbench.tune.run.rounds import verdict
 from workbench.tune.state.events import FINAL, Progress, Snapshot, State, TaskRow
 from workbench.tune.state.run_end import RAN_THROUGH, End, end_text

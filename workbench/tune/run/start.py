@@ -26,7 +26,7 @@ from workbench.tune.options import TuneOptions
 from workbench.tune.plan.measurer import LocalMeasurer, constants_of
 from workbench.tune.plan.run_plan import RunArguments, RunPlan
 from workbench.tune.plan.tune_context import TuneContext, check_seeds
-from workbench.tune.run.session import TuningSession
+from workbench.tune.run.tuning_session import TuningSession
 
 if TYPE_CHECKING:
     from workbench.tune.plan.network_timer import NetworkTimer

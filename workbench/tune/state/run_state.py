@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import share
 from workbench.errors import UsageError
+from workbench.late_binding import Provided
 from workbench.log import Command, Comparison, NetworkTime, Record, Round
 from workbench.log.lines import AnyLine
-from workbench.provided import Provided
 
 if TYPE_CHECKING:
     from workbench.tune.state.task_scheduler import TaskLike, TaskScheduler

@@ -20,7 +20,7 @@ from workbench.registry import Registry
 from workbench.tune.state.run_state import RunState, apply_command
 
 if TYPE_CHECKING:
-    from workbench.tune.steer.command_queue import CommandQueue
+    from workbench.tune.steer.command_dispatcher import CommandQueue
 
 
 MOST_VALUES = 1 << 16

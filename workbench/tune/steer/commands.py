@@ -25,7 +25,7 @@ from workbench.tune.steer.command_forms import (
 
 if TYPE_CHECKING:
     from workbench.tune.state.run_state import RunState, TaskRequests
-    from workbench.tune.steer.command_queue import CommandQueue
+    from workbench.tune.steer.command_dispatcher import CommandQueue
 
 __all__ = ["STEERING_COMMANDS", "SteeringCommand", "documentation", "read_command"]
 

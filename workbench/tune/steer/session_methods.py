@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.schedule import Schedule
     from workbench.tune.plan.run_plan import RunPlan
     from workbench.tune.state.session_control import SessionControl
-    from workbench.tune.steer.command_queue import CommandQueue
+    from workbench.tune.steer.command_dispatcher import CommandQueue
 
 
 class SessionMethods:

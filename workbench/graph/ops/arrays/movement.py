@@ -1,4 +1,4 @@
-"""Operators that move data: joining, slicing, transposing, padding, gathering, converting."""
+"""Operators that move data: joining, slicing, transposing, padding, converting."""
 
 from __future__ import annotations
 

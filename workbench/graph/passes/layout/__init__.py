@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from workbench.graph.graph import Graph
 from workbench.graph.passes.base import because, graph_pass, keep_detail
-from workbench.graph.passes.layout.problem import cheapest, space
+from workbench.graph.passes.layout.layout_choice import cheapest, space
 from workbench.graph.passes.layout.record import LayoutReport, NodeLayout, Transposition, report
 from workbench.graph.passes.layout.write import write
 

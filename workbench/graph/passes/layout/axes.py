@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.graph.passes.layout.carry import RESULT, Carrier, Mode, Site
+from workbench.graph.passes.layout.carrier_base import RESULT, Carrier, Mode, Site
 from workbench.graph.passes.layout.costs import PRICES
-from workbench.graph.passes.layout.order import PLAIN, Order, Perm
+from workbench.graph.passes.layout.memory_order import PLAIN, Order, Perm
 
 if TYPE_CHECKING:
     from workbench.graph.passes.layout.write import Writer

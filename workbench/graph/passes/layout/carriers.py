@@ -12,9 +12,9 @@ from workbench.graph.graph import Array
 from workbench.graph.opdef import OpDef
 from workbench.graph.operator_facts import inverse
 from workbench.graph.passes.layout.axes import Axes
-from workbench.graph.passes.layout.carry import RESULT, Carrier, Mode, Site
+from workbench.graph.passes.layout.carrier_base import RESULT, Carrier, Mode, Site
 from workbench.graph.passes.layout.costs import PRICES
-from workbench.graph.passes.layout.order import PLAIN, Order, Perm, Shape, last, split_rows, transposed
+from workbench.graph.passes.layout.memory_order import PLAIN, Order, Perm, Shape, last, split_rows, transposed
 
 if TYPE_CHECKING:
     from workbench.graph.passes.layout.write import Writer

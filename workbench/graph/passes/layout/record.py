@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from workbench.graph.graph import Graph
-from workbench.graph.passes.layout.carry import Mode
-from workbench.graph.passes.layout.order import Order, last
-from workbench.graph.passes.layout.problem import Space
-from workbench.graph.passes.layout.solve import Solution
+from workbench.graph.passes.layout.carrier_base import Mode
+from workbench.graph.passes.layout.layout_choice import Space
+from workbench.graph.passes.layout.memory_order import Order, last
+from workbench.graph.passes.layout.variable_elimination import Solution
 from workbench.graph.passes.layout.write import Moved
-from workbench.legible import shown_legibly
 from workbench.markup import Drawn
+from workbench.safe_text import shown_legibly
 
 
 @dataclass(frozen=True, slots=True)

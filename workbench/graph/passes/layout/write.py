@@ -9,9 +9,9 @@ import numpy as np
 
 from workbench.graph.graph import Array, AttrValue, Graph, Node
 from workbench.graph.graph_editor import GraphEditor
+from workbench.graph.passes.layout.carrier_base import Mode, Site
 from workbench.graph.passes.layout.carriers import carrier
-from workbench.graph.passes.layout.carry import Mode, Site
-from workbench.graph.passes.layout.order import PLAIN, Order, Perm, Shape, common_digits, last
+from workbench.graph.passes.layout.memory_order import PLAIN, Order, Perm, Shape, common_digits, last
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,6 @@ A rule may use `workbench.space.sketch.rule_table` and `workbench.space.shared_s
 
 from __future__ import annotations
 
-from workbench.provided import import_modules
+from workbench.late_binding import import_modules
 
 import_modules(__name__)

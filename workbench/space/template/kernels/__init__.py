@@ -5,6 +5,6 @@ A template uses `workbench.space.template.common_knobs` and `workbench.space.sha
 
 from __future__ import annotations
 
-from workbench.provided import import_modules
+from workbench.late_binding import import_modules
 
 import_modules(__name__)

@@ -9,8 +9,8 @@ from workbench.space.shared_steps.register_tiles import parallel_limits, tile_li
 from workbench.space.shared_steps.winograd_steps import Winograd
 from workbench.space.template.common_knobs import fetch_ahead, lengthen, opening, pack, place_frame, vectors
 from workbench.space.template.config import Config
-from workbench.space.template.open_numbers import Number
 from workbench.space.template.registry import template
+from workbench.space.template.symbolic_knobs import Number
 
 
 @template("conv2d_nhwc", matches="conv2d_nhwc")

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 
 from workbench.ir import Binary, Block, Cast, Const, Expr, Func, Load, Select, blocks
-from workbench.schedule.legality.affine_forms import evaluate_form, hold
+from workbench.schedule.legality.affine_queries import evaluate_form, hold
 from workbench.schedule.refusal import Point
 
 DEEPEST = 6

@@ -14,7 +14,7 @@ from workbench.graph.graph import Array, Graph, Node, TensorType
 from workbench.graph.opdef import OpDef, opdef
 from workbench.graph.operator_call import Call
 from workbench.graph.passes.layout.costs import PRICES
-from workbench.graph.passes.layout.order import PLAIN, Order, Perm, Shape
+from workbench.graph.passes.layout.memory_order import PLAIN, Order, Perm, Shape
 from workbench.graph.type_inference import make_call
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from workbench.ir.dtypes import is_float
 from workbench.ir.expr import Binary, Cast, Const, Expr, Index, Load, Select, Unary, Where
 from workbench.ir.expr_dtypes import dtype_of
 from workbench.ir.func import Func
-from workbench.ir.numpy_reference.values import Evaluator
-from workbench.ir.rounding_bounds.values import Array, Near, Ulps, binary, cast, choice, double, unary
+from workbench.ir.numpy_reference.expressions import Evaluator
+from workbench.ir.rounding_bounds.operations import Array, Near, Ulps, binary, cast, choice, double, unary
 
 Box: TypeAlias = dict[str, range]
 

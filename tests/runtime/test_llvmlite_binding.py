@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from workbench.codegen.llvm import llvm_bind
+from workbench.codegen.llvm import llvmlite_binding
 from workbench.errors import BuildError
 from workbench.runtime.native import timing_loop
 from workbench.runtime.native.emitter import Module
@@ -19,7 +19,7 @@ PLUS = "define i64 @plus(i64 %a) {\n %b = add i64 %a, 1\n ret i64 %b\n}"
 
 
 def test_text_becomes_a_callable_address_and_is_unloaded():
-    library = llvm_bind.load_object(llvm_bind.compile_ir(PLUS, verify=True), ["plus"])
+    library = llvmlite_binding.load_object(llvmlite_binding.compile_ir(PLUS, verify=True), ["plus"])
     assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(library["plus"])(41) == 42
     library.close()
     library.close()
@@ -27,19 +27,19 @@ def test_text_becomes_a_callable_address_and_is_unloaded():
 
 
 def test_same_symbol_in_many_libraries():
-    libraries = [llvm_bind.load_object(llvm_bind.compile_ir(PLUS), ["plus"]) for _ in range(3)]
+    libraries = [llvmlite_binding.load_object(llvmlite_binding.compile_ir(PLUS), ["plus"]) for _ in range(3)]
     assert len({library["plus"] for library in libraries}) == 3
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_code_that_was_unloaded_leaves_nothing_behind(monkeypatch):
-    monkeypatch.setattr(llvm_bind, "_OBJECTS_PER_LINKER", 64)
-    code = llvm_bind.compile_ir(PLUS)
+    monkeypatch.setattr(llvmlite_binding, "_OBJECTS_PER_LINKER", 64)
+    code = llvmlite_binding.compile_ir(PLUS)
     page = resource.getpagesize()
 
     def after(count):
         for _ in range(count):
-            llvm_bind.load_object(code, ["plus"]).close()
+            llvmlite_binding.load_object(code, ["plus"]).close()
         gc.collect()
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * page
@@ -49,9 +49,9 @@ def test_code_that_was_unloaded_leaves_nothing_behind(monkeypatch):
 
 
 def test_code_outlives_the_linker_that_loaded_it(monkeypatch):
-    monkeypatch.setattr(llvm_bind, "_OBJECTS_PER_LINKER", 2)
-    code = llvm_bind.compile_ir(PLUS)
-    libraries = [llvm_bind.load_object(code, ["plus"]) for _ in range(9)]
+    monkeypatch.setattr(llvmlite_binding, "_OBJECTS_PER_LINKER", 2)
+    code = llvmlite_binding.compile_ir(PLUS)
+    libraries = [llvmlite_binding.load_object(code, ["plus"]) for _ in range(9)]
     gc.collect()
     plus = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
     assert [plus(library["plus"])(k) for k, library in enumerate(libraries)] == list(range(1, 10))
@@ -60,24 +60,24 @@ def test_code_outlives_the_linker_that_loaded_it(monkeypatch):
 def test_host_target_gives_assembly_and_optimised_text():
     target = Target.host()
     store = "define i64 @f(i64 %a) {\n %p = alloca i64\n store i64 %a, ptr %p\n %b = load i64, ptr %p\n ret i64 %b\n}"
-    assert "alloca" not in llvm_bind.optimised_ir(store, target)
-    assert "plus" in llvm_bind.assembly(PLUS, target)
+    assert "alloca" not in llvmlite_binding.optimised_ir(store, target)
+    assert "plus" in llvmlite_binding.assembly(PLUS, target)
 
 
 def test_features_decide_where_the_cpu_name_is_a_guess():
-    assert llvm_bind.cpu_for("rocketlake", ["avx512f", "avx512fp16"]) == "sapphirerapids"
-    assert llvm_bind.cpu_for("haswell", ["avx2"]) == "haswell"
-    assert llvm_bind.feature_string("+b,-a", "other-triple") == "+b,-a"
+    assert llvmlite_binding.cpu_for("rocketlake", ["avx512f", "avx512fp16"]) == "sapphirerapids"
+    assert llvmlite_binding.cpu_for("haswell", ["avx2"]) == "haswell"
+    assert llvmlite_binding.feature_string("+b,-a", "other-triple") == "+b,-a"
     target = Target.host()
-    full = llvm_bind.feature_string(target.features, target.triple)
-    assert full == llvm_bind.feature_string(
-        ",".join(f"+{f}" for f, here in llvm_bind.host_features() if here), target.triple
+    full = llvmlite_binding.feature_string(target.features, target.triple)
+    assert full == llvmlite_binding.feature_string(
+        ",".join(f"+{f}" for f, here in llvmlite_binding.host_features() if here), target.triple
     )
 
 
 @pytest.mark.skipif(Target.host().arch != "x86_64", reason="names extensions of x86")
 def test_extensions_that_are_left_out_are_off():
-    some = llvm_bind.feature_string("+avx,+fma", Target.host().triple).split(",")
+    some = llvmlite_binding.feature_string("+avx,+fma", Target.host().triple).split(",")
     assert {"+avx", "+fma", "-avx2", "-avx512f", "-amx-tile"} <= set(some)
     assert "+sse2" in some
 
@@ -87,9 +87,9 @@ def test_extensions_of_another_maker_are_off_where_a_target_leaves_some_out(monk
     """What is made on this machine for an older one of another maker must run there."""
     triple = Target.host().triple
     here = (("avx", True), ("avx2", True), ("fma4", True), ("sse2", True), ("sse4a", True), ("xop", True))
-    monkeypatch.setattr(llvm_bind, "host_features", lambda: here)
-    monkeypatch.setattr(llvm_bind.host, "detect", lambda: SimpleNamespace(isa={"avx", "avx2"}))
-    found = llvm_bind.feature_string("+avx", triple).split(",")
+    monkeypatch.setattr(llvmlite_binding, "host_features", lambda: here)
+    monkeypatch.setattr(llvmlite_binding.host, "detect", lambda: SimpleNamespace(isa={"avx", "avx2"}))
+    found = llvmlite_binding.feature_string("+avx", triple).split(",")
     assert {"+avx", "+sse2", "-avx2", "-fma4", "-sse4a", "-xop"} <= set(found)
 
 
@@ -99,15 +99,19 @@ def test_extensions_of_another_maker_are_off_where_a_target_leaves_some_out(monk
 )
 def test_bad_text_names_the_line(source, code, said):
     with pytest.raises(BuildError, match=said) as caught:
-        llvm_bind.compile_ir(source)
+        llvmlite_binding.compile_ir(source)
     assert caught.value.code == code
 
 
 def test_link_errors():
     calls = "declare void @nowhere_to_be_found()\ndefine void @f() {\n call void @nowhere_to_be_found()\n ret void\n}"
-    for image, symbol in ((llvm_bind.compile_ir(PLUS), "minus"), (llvm_bind.compile_ir(calls), "f"), (b"xx", "f")):
+    for image, symbol in (
+        (llvmlite_binding.compile_ir(PLUS), "minus"),
+        (llvmlite_binding.compile_ir(calls), "f"),
+        (b"xx", "f"),
+    ):
         with pytest.raises(BuildError) as caught:
-            llvm_bind.load_object(image, [symbol])
+            llvmlite_binding.load_object(image, [symbol])
         assert caught.value.code == "build.link"
 
 

@@ -13,7 +13,7 @@ from workbench.advice.step_text import named, say
 from workbench.analysis import Estimate
 from workbench.analysis.loop_nest.schedule_estimate import estimated
 from workbench.ir import Func
-from workbench.ir.compact import compact
+from workbench.ir.compact_temporaries import compact
 from workbench.ir.dtypes import itemsize
 from workbench.schedule import Schedule
 from workbench.schedule.legal_moves import Move

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from workbench.cooperative_yield import pause
 from workbench.graph.graph import Graph, Node
 from workbench.graph.opdef import opdef
 from workbench.graph.passes.fuse import fuse, fusion_class, is_view
+from workbench.graph.passes.layout.carrier_base import RESULT, Mode, Site
 from workbench.graph.passes.layout.carriers import carrier
-from workbench.graph.passes.layout.carry import RESULT, Mode, Site
 from workbench.graph.passes.layout.costs import PRICES
-from workbench.graph.passes.layout.order import PLAIN, Order, common_digits
-from workbench.graph.passes.layout.solve import LIMIT, Factor, Solution, Table, solve
-from workbench.turns import pause
+from workbench.graph.passes.layout.memory_order import PLAIN, Order, common_digits
+from workbench.graph.passes.layout.variable_elimination import LIMIT, Factor, Solution, Table, solve
 
 #: Orders of one tensor that are looked at, at most. Chosen, not measured: more take time and seldom gain.
 MOST_ORDERS = 5

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.turns import pause
+from workbench.cooperative_yield import pause
 
 #: Most entries of a table.
 LIMIT = 1 << 16

@@ -24,7 +24,7 @@ from workbench.tune.state.events import Event, EventBus, Progress, Snapshot, Sta
 from workbench.tune.state.run_end import end_word
 from workbench.tune.state.session_control import SessionControl
 from workbench.tune.state.trial_forecast import forecast
-from workbench.tune.steer.command_queue import CommandQueue
+from workbench.tune.steer.command_dispatcher import CommandQueue
 
 if TYPE_CHECKING:
     import pandas

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from workbench.advice.step_legality import at_hand
 from workbench.advice.step_text import argument
-from workbench.advice.step_verdict import at_hand
 from workbench.analysis.loop_nest.nest_rows import name_of
 from workbench.ir import Buffer
 from workbench.ir.text.printer import dim_text

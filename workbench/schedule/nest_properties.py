@@ -10,7 +10,7 @@ from workbench.memoize import remembered
 
 
 @dataclass(slots=True)
-class Outline:
+class NestProperties:
     """What there is in a body.
 
     Attributes
@@ -39,22 +39,22 @@ class Outline:
     plain: bool = True
 
     @staticmethod
-    def of(body: tuple[Stmt, ...]) -> Outline:
-        """Outline of a function's statements."""
+    def of(body: tuple[Stmt, ...]) -> NestProperties:
+        """Properties of a function's statements."""
         return _together(body)
 
     @staticmethod
-    def of_nest(nest: Stmt) -> Outline:
-        """Outline of one of them."""
-        return _outline(nest)
+    def of_nest(nest: Stmt) -> NestProperties:
+        """Properties of one of them."""
+        return _properties(nest)
 
 
 @remembered(512)
-def _together(body: tuple[Stmt, ...]) -> Outline:
+def _together(body: tuple[Stmt, ...]) -> NestProperties:
     """Most steps change one of the nests of a body; the others are the same objects as before."""
-    out = Outline()
+    out = NestProperties()
     for nest in body:
-        part = Outline.of_nest(nest)
+        part = NestProperties.of_nest(nest)
         out.iterations, out.depth = max(out.iterations, part.iterations), max(out.depth, part.depth)
         if part.cut:
             out.cut += part.cut
@@ -67,13 +67,13 @@ def _together(body: tuple[Stmt, ...]) -> Outline:
 
 
 @remembered(512)
-def _outline(nest: Stmt) -> Outline:
-    out = Outline()
+def _properties(nest: Stmt) -> NestProperties:
+    out = NestProperties()
     _look(nest, out, 1, (), False)
     return out
 
 
-def _look(s: Stmt, out: Outline, times: int, path: tuple[For, ...], in_unit: bool) -> None:
+def _look(s: Stmt, out: NestProperties, times: int, path: tuple[For, ...], in_unit: bool) -> None:
     while isinstance(s, For):
         if s.kind != "serial" or s.notes or s.intrin is not None:
             in_unit = _note(s, out, path, in_unit)
@@ -93,7 +93,7 @@ def _look(s: Stmt, out: Outline, times: int, path: tuple[For, ...], in_unit: boo
         out.cut.append(s)
 
 
-def _note(lp: For, out: Outline, path: tuple[For, ...], in_unit: bool) -> bool:
+def _note(lp: For, out: NestProperties, path: tuple[For, ...], in_unit: bool) -> bool:
     """Take down what a loop is marked as; returns whether what is in it lies in a unit."""
     if lp.kind in ("parallel", "vectorize"):
         out.marked.append((lp, path))

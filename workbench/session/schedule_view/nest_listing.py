@@ -9,7 +9,7 @@ from typing import Any
 from workbench.analysis import accesses, nest_rows
 from workbench.ir import Func, blocks
 from workbench.session.core.encoding import lean
-from workbench.session.schedule_view import palette
+from workbench.session.schedule_view import applicable_primitives
 from workbench.session.state.history import View
 from workbench.session.state.session_state import SessionState
 from workbench.target import Target
@@ -18,7 +18,7 @@ from workbench.target import Target
 def nest_slice(func: Func, target: Target) -> dict[str, Any]:
     """Return the slice `nest`: the rows, the axes of every block, and how a buffer lies where that is special."""
     axes = {b.name: [it.name for it in b.iters] for b, _ in blocks(func.body)}
-    stored = {b.name: said for b in func.buffers if (said := palette.storage(b))}
+    stored = {b.name: said for b in func.buffers if (said := applicable_primitives.storage(b))}
     return lean(nest_rows(func, target).to_json() | {"axes": axes, "storage": stored})
 
 

@@ -26,7 +26,7 @@ THEMES = ("auto", "light", "dark")
 _ESM = resources.files("workbench.widgets") / "static" / "workbench.js"
 _CSS = resources.files("workbench.widgets") / "static" / "workbench.css"
 
-_SCRIPT = (resources.files("workbench.widgets") / "page.js").read_text(encoding="utf-8")
+_SCRIPT = (resources.files("workbench.widgets") / "html_page.js").read_text(encoding="utf-8")
 
 _DARK = "{ background: #0b0c0f; color: #e7e9ec }"
 _STYLE = f"""

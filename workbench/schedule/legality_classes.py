@@ -13,18 +13,18 @@ from workbench.ir.stmt import cut_axes
 from workbench.memoize import remembered
 from workbench.schedule import legality, size_limits, split_tails
 from workbench.schedule.holes import Hole
-from workbench.schedule.nest_outline import Outline
+from workbench.schedule.nest_properties import NestProperties
 
 
-def outline_around(func: Func, loop: str) -> Outline:
-    """Outline of the nest that a loop is in."""
+def properties_around(func: Func, loop: str) -> NestProperties:
+    """NestProperties of the nest that a loop is in."""
     lp, path = func.loop(loop)
-    return Outline.of_nest(path[0] if path else lp)
+    return NestProperties.of_nest(path[0] if path else lp)
 
 
 def all_plain(func: Func) -> bool:
     """Whether nothing was promised of any nest or buffer."""
-    return Outline.of(func.body).plain and all(b.scope in ("auto", "global") for b in func.buffers)
+    return NestProperties.of(func.body).plain and all(b.scope in ("auto", "global") for b in func.buffers)
 
 
 def used_whole(func: Func, loop: str) -> bool:
@@ -50,7 +50,7 @@ def just_cut(func: Func, loop: str, factors: tuple[Any, ...]) -> Hashable | None
     marked loops.
     """
     lp, _ = func.loop(loop)
-    outline = outline_around(func, loop)
+    outline = properties_around(func, loop)
     match factors:
         case (None, int(f)) if isinstance(lp.extent, int) and f > 0 and lp.extent % f == 0:
             free = outline.plain or not (outline.units or func.relations or lp.kind != "serial")
@@ -71,7 +71,7 @@ def cut_off(func: Func, loop: str, factors: tuple[Any, ...]) -> bool:
         case (None, int(f)) if isinstance(lp.extent, int) and 0 < f < lp.extent and lp.extent % f and len(inside) == 1:
             if (
                 not all_plain(func)
-                or Outline.of(func.body).depth[0] >= size_limits.DEEPEST_NEST
+                or NestProperties.of(func.body).depth[0] >= size_limits.DEEPEST_NEST
                 or not used_whole(func, loop)
             ):
                 return False
@@ -86,7 +86,7 @@ def one_kind(func: Func, outer: str, inner: str) -> Hashable | None:
     """
     lp, _ = func.loop(outer)
     child = lp.body[0]
-    if len(lp.body) != 1 or not isinstance(child, For) or child.name != inner or outline_around(func, outer).units:
+    if len(lp.body) != 1 or not isinstance(child, For) or child.name != inner or properties_around(func, outer).units:
         return None
     return _reductions(lp)
 

@@ -10,7 +10,7 @@ from typing import Any
 import workbench.session.panels  # noqa: F401  (declares the slices)
 from workbench.session.core.notifications import error_note
 from workbench.session.registry import SLICES, SliceContext, slice_cache
-from workbench.session.schedule_view.nest import choose, nest_slice
+from workbench.session.schedule_view.nest_listing import choose, nest_slice
 from workbench.session.state.session_state import SessionState
 
 _log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from workbench.ir.affine import digit_extent
 from workbench.ir.poly import concrete, equal, negative, normal
 from workbench.ir.poly import nonneg as _nonneg
 from workbench.memoize import remembered, remembered_by_value
-from workbench.schedule.nest_outline import Outline
+from workbench.schedule.nest_properties import NestProperties
 
 #: Answers that are kept for the same relations; a long session asks about ever new sizes.
 _MOST_ANSWERS = 1 << 14
@@ -120,5 +120,5 @@ def hold(conds: Iterable[Bound], values: Mapping[str, Any], env: Mapping[str, Af
 
 def check_affine(func: Func) -> None:
     """Refuse ("index.affine") when some index, written in loops, is not affine: where an axis is used in parts."""
-    for block in Outline.of(func.body).cut:
+    for block in NestProperties.of(func.body).cut:
         accesses(block)
