@@ -21,7 +21,7 @@ def instructions(
 ) -> list[Named]:
     """Return functions, labels and instructions of an assembler's text; `row_of` gives the row of a line, from 1 on.
 
-    Where nobody knows what an instruction was made of (line 0, or no row), `instruction_attribution` tells what it is for;
+    Where nobody knows what an instruction was made of (line 0, or no row), `instruction_attribution` tells what for;
     `inits` are the rows of first values.
     """
     out: list[Named] = []

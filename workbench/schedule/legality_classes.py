@@ -50,17 +50,17 @@ def just_cut(func: Func, loop: str, factors: tuple[Any, ...]) -> Hashable | None
     marked loops.
     """
     lp, _ = func.loop(loop)
-    outline = properties_around(func, loop)
+    properties = properties_around(func, loop)
     match factors:
         case (None, int(f)) if isinstance(lp.extent, int) and f > 0 and lp.extent % f == 0:
-            free = outline.plain or not (outline.units or func.relations or lp.kind != "serial")
-        case (None, Hole(None, None)) if isinstance(lp.extent, int) and outline.plain:
+            free = properties.plain or not (properties.units or func.relations or lp.kind != "serial")
+        case (None, Hole(None, None)) if isinstance(lp.extent, int) and properties.plain:
             free = True
         case _:
             return None
     if not used_whole(func, loop):
         return None
-    return () if free and outline.depth[0] + 2 <= size_limits.DEEPEST_NEST else loop
+    return () if free and properties.depth[0] + 2 <= size_limits.DEEPEST_NEST else loop
 
 
 def cut_off(func: Func, loop: str, factors: tuple[Any, ...]) -> bool:

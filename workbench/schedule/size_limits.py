@@ -50,14 +50,14 @@ def check_inlined(block: Block, value: Expr, into: Block, code: str) -> None:
 
 def check(before: Func, after: Func, step: str) -> None:
     """Refuse ("nest.size", "nest.depth") a step that makes a nest or a buffer larger than it may be."""
-    outline = NestProperties.of(after.body)
-    times, block = outline.iterations
+    properties = NestProperties.of(after.body)
+    times, block = properties.iterations
     if times > MOST_ITERATIONS and times > NestProperties.of(before.body).iterations[0]:
         _too_large(step, f"{times:.2g} runs of block", block, MOST_ITERATIONS)
     nbytes, buffer = _largest(after.buffers)
     if nbytes > MOST_BYTES and nbytes > _largest(before.buffers)[0]:
         _too_large(step, f"{nbytes:.2g} bytes of buffer", buffer, MOST_BYTES)
-    depth, loop = outline.depth
+    depth, loop = properties.depth
     if depth > DEEPEST_NEST and depth > NestProperties.of(before.body).depth[0]:
         refuse(
             "nest.depth",

@@ -38,15 +38,15 @@ def check_named(func: Func, step: str, names: Iterable[str]) -> None:
 
 def check(before: Func, after: Func, step: str) -> None:
     """Refuse a step that breaks what an earlier one was promised: "loop.mark", "buffer.scope" or "unit.cut"."""
-    outline = NestProperties.of(after.body)
-    for lp in outline.bound:
+    properties = NestProperties.of(after.body)
+    for lp in properties.bound:
         _keep_bound(after, lp, step)
     for b in after.buffers:
         if b.scope not in ("auto", "global"):
             check_scope(after, b.name, "buffer.scope", f"set the scope of {b.name!r} after the {step}")
     for unit in NestProperties.of(before.body).units:
         _keep_unit(after, unit, step)
-    for unit in outline.units:
+    for unit in properties.units:
         for lp, _ in loops((unit,)):
             if lp.intrin is not None:
                 _keep_intrinsic(after, lp.name, lp.intrin, step)

@@ -113,9 +113,9 @@ def _plainly_marked(nest: Stmt) -> bool:
     """Whether the marked loops of a nest may have their kinds whatever else there is, as is soon seen of most; no says
     nothing.
     """
-    outline, chain = NestProperties.of_nest(nest), parallel_chain(nest)
-    parallel = [lp for lp, _ in outline.marked if lp.kind == "parallel"]
-    vectors = [lp for lp, _ in outline.marked if lp.kind == "vectorize"]
+    properties, chain = NestProperties.of_nest(nest), parallel_chain(nest)
+    parallel = [lp for lp, _ in properties.marked if lp.kind == "parallel"]
+    vectors = [lp for lp, _ in properties.marked if lp.kind == "vectorize"]
     if len(parallel) > len(chain) or not all(len(lp.body) == 1 and isinstance(lp.body[0], Block) for lp in vectors):
         return False
     return all(_plainly_apart(block, path) for block, path in blocks((nest,)))
