@@ -29,7 +29,7 @@ _HOME = {
     "Session": "session:Session",
     "Target": "target:Target",
     "Task": "graph.tasks:Task",
-    "TuningSession": "tune.run.session:TuningSession",
+    "TuningSession": "tune.run.tuning_session:TuningSession",
     "Workbench": "widgets:Workbench",
     "WorkbenchError": "errors:WorkbenchError",
     "analysis": "analysis:",

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from workbench.graph.onnx.reader import find_model
-from workbench.session import open_model_form as model_form
+from workbench.session import model_form as model_form
 
 
 def model(path, dims, dtype=TensorProto.FLOAT, weight=None):

@@ -23,7 +23,7 @@ _TOKEN = re.compile(
     |(?P<sign>//|\*\*|<=|>=|==|!=|[-+*/%<>=&?@(){{}}\[\],:])""",
     re.VERBOSE,
 )
-#: ``\\``, ``\"``, ``\n``, and the number of a character, as `legible.escaped` writes them.
+#: ``\\``, ``\"``, ``\n``, and the number of a character, as `safe_text.escaped` writes them.
 _ESCAPE = re.compile(r"\\(u([0-9a-f]{4})|.)", re.DOTALL)
 
 

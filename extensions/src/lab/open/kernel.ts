@@ -37,7 +37,7 @@ export class ModelKernel {
     return this.connection?.model;
   }
 
-  /** Call a function of `workbench.session.open_model_form`, which answers in JSON. */
+  /** Call a function of `workbench.session.model_form`, which answers in JSON. */
   async ask<T>(call: string): Promise<T> {
     let said = '';
     const future = this.connection!.requestExecute({
