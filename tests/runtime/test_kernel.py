@@ -17,7 +17,7 @@ from workbench.codegen.backend import backend_for, build_func
 from workbench.errors import ShapeError, UsageError
 from workbench.runtime.buffers import aligned_empty, is_ready, poison
 from workbench.runtime.kernel import Kernel
-from workbench.runtime.kernel_code import LoadedCode
+from workbench.runtime.loaded_code import LoadedCode
 from workbench.runtime.native import timing_loop
 from workbench.runtime.thread_pool.launch_context import LaunchContext
 from workbench.target import Target

@@ -9,7 +9,7 @@ from runtime.llvm_kernels import ADD, add_func, code
 
 from workbench import te
 from workbench.network.kernel_builder import build_kernels
-from workbench.runtime.kernel_code import LoadedCode
+from workbench.runtime.loaded_code import LoadedCode
 from workbench.runtime.measuring import candidate_run
 from workbench.runtime.measuring import cold_constants as streaming
 from workbench.runtime.measuring.jobs import SetupJob, TrialJob

@@ -15,11 +15,11 @@ from workbench import Session
 from workbench.cooperative_yield import pause
 from workbench.errors import UsageError
 from workbench.session import panels
+from workbench.session.compute_slices import Slices
 from workbench.session.core import threads as worker
 from workbench.session.core.identity_cache import IdentityCache
 from workbench.session.core.threads import Lanes
 from workbench.session.registry import COMMANDS, KEPT, QUESTIONS, SLICES, command, needed, question, slice_
-from workbench.session.state_slices import Slices
 
 
 @pytest.fixture

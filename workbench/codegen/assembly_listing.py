@@ -7,7 +7,7 @@ from collections.abc import Callable
 from difflib import SequenceMatcher
 
 from workbench.codegen.code_line import Named
-from workbench.codegen.instruction_attribution import Told, settled
+from workbench.codegen.def_use_attribution import Told, settled
 
 _LOC = re.compile(r"\s+\.loc\s+\d+\s+(\d+)")
 _LABEL = re.compile(r"([^\s:]+):")
@@ -21,7 +21,7 @@ def instructions(
 ) -> list[Named]:
     """Return functions, labels and instructions of an assembler's text; `row_of` gives the row of a line, from 1 on.
 
-    Where nobody knows what an instruction was made of (line 0, or no row), `instruction_attribution` tells what for;
+    Where nobody knows what an instruction was made of (line 0, or no row), `def_use_attribution` tells what for;
     `inits` are the rows of first values.
     """
     out: list[Named] = []

@@ -21,7 +21,7 @@ from workbench.runtime.buffers import (
     pointer_table,
     poison,
 )
-from workbench.runtime.kernel_code import LoadedCode
+from workbench.runtime.loaded_code import LoadedCode
 from workbench.runtime.named_arguments import by_name
 from workbench.runtime.thread_pool.launch_context import LaunchContext
 from workbench.safe_text import shown_legibly

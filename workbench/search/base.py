@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from workbench.arguments import share
 from workbench.cost_model import CostModel, Quality, Scores
 from workbench.search.history import History, MeasuredRow, log_speed
+from workbench.search.population import AllowedVariants, Rows, distinct
 from workbench.search.restore import held_out, restored_trials, rounds
 from workbench.search.restriction import Restriction, restricted
-from workbench.search.rows import AllowedVariants, Rows, distinct
 from workbench.space.program_keys import Keys
 from workbench.space.sampling import Picks
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from workbench.cost_model import Scores
 from workbench.machine_model.features import INDEX
 from workbench.search.history import History
-from workbench.search.rows import Ints, Rows
+from workbench.search.population import Ints, Rows
 
 if TYPE_CHECKING:
     from workbench.search.base import Search

@@ -2,7 +2,7 @@
 
 `core` has messages and threads and knows nothing of schedules. `state` is what a session knows. `registry` declares
 what a session can do and show. `measurement`, `tuning_run`, `variants` and `schedule_view` work on the state; `export`
-and `panels` offer it. `state_slices` computes the snapshot, `session` holds all of it together; `autosave` writes
+and `panels` offer it. `compute_slices` computes the snapshot, `session` holds all of it together; `autosave` writes
 variants to a file, `model_form` serves the form that opens a model. Imports go in this order, see
 `pyproject.toml`. Start at `session`.
 """

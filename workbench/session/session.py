@@ -15,6 +15,7 @@ from workbench.errors import UsageError
 from workbench.graph.tasks import Task
 from workbench.schedule import Schedule
 from workbench.session import registry
+from workbench.session.compute_slices import Slices
 from workbench.session.core.notifications import error_note
 from workbench.session.core.protocol import Snapshot, error_json, state_message
 from workbench.session.core.publisher import TUNING_GAP_S, Deliver, Publisher, hand_over
@@ -26,7 +27,6 @@ from workbench.session.state.history import View
 from workbench.session.state.opening_notes import first_note
 from workbench.session.state.session_input import open_subject
 from workbench.session.state.session_state import SessionState
-from workbench.session.state_slices import Slices
 from workbench.target import Target
 from workbench.tune.run.tuning_session import TuningSession
 

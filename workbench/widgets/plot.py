@@ -13,7 +13,7 @@ from typing import Any
 import plotly.graph_objects as go
 import traitlets
 
-from workbench.widgets import plotly_library
+from workbench.widgets import shared_plotly_js
 
 
 def _widget_class() -> Any:
@@ -67,7 +67,7 @@ class Plot(_widget_class()):  # type: ignore[misc]  # plotly has no types
     def __init__(self, figure: go.Figure, config: dict[str, Any]) -> None:
         self._turn = threading.RLock()  # a page may ask for the figure, in the kernel's thread, while it is edited
         super().__init__(figure)
-        self._plotly, self._lent = f"IPY_MODEL_{plotly_library.borrow().model_id}", True
+        self._plotly, self._lent = f"IPY_MODEL_{shared_plotly_js.borrow().model_id}", True
         self._config = {**self._config, **config}
         self._made = True
         self.open()
@@ -82,7 +82,7 @@ class Plot(_widget_class()):  # type: ignore[misc]  # plotly has no types
         lent, self._lent = self._lent, False
         super().close()
         if lent:
-            plotly_library.give_back()
+            shared_plotly_js.give_back()
 
     def get_state(self, key: str | Iterable[str] | None = None, drop_defaults: bool = False) -> dict[str, Any]:
         """Return the state as it is now: a `FigureWidget` sends its edits, but keeps the traits of its first moment."""

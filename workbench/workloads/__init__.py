@@ -13,6 +13,15 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from workbench.ir import Func
+from workbench.workloads.elementwise_and_reductions import (
+    concat,
+    elementwise,
+    gelu,
+    layer_norm,
+    reduce,
+    softmax,
+    transpose,
+)
 from workbench.workloads.images import (
     conv2d_nhwc,
     conv2d_transpose_nhwc,
@@ -20,7 +29,6 @@ from workbench.workloads.images import (
     global_avg_pool,
     pool2d,
 )
-from workbench.workloads.matrices import concat, elementwise, gelu, layer_norm, reduce, softmax, transpose
 from workbench.workloads.products import batch_matmul, dense, matmul, matmul_int8, matvec
 
 __all__ = [

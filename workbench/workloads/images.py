@@ -7,7 +7,7 @@ import math
 from workbench import te
 from workbench.errors import ExpressionError
 from workbench.ir import Func
-from workbench.te.conv_transpose import Phases
+from workbench.te.conv_transpose_phases import Phases
 from workbench.workloads.stages import checked, epilogue, out_size, pad
 
 

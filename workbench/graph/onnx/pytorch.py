@@ -16,7 +16,7 @@ from workbench.arguments import ArgumentTypeError, is_a, whole
 from workbench.errors import ModelError, UsageError
 from workbench.graph.graph import Graph
 from workbench.graph.onnx.reader import load_onnx
-from workbench.graph.onnx.writer import save_onnx
+from workbench.graph.onnx.save_model import save_onnx
 
 if TYPE_CHECKING:
     import onnx

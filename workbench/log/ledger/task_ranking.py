@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from workbench.log.ledger.best_history import After, Step, Why
 from workbench.log.ledger.candidate import Best, Candidate, Place, identity
-from workbench.log.ledger.comparison_order import Preferences
+from workbench.log.ledger.pairwise_preferences import Preferences
 from workbench.log.lines import INSIDE, Comparison
 from workbench.log.record import Record
 

@@ -26,7 +26,7 @@ from workbench.runtime.buffers import (
     poison,
 )
 from workbench.runtime.execution.python_steps import HostCode
-from workbench.runtime.kernel_code import LoadedCode
+from workbench.runtime.loaded_code import LoadedCode
 from workbench.runtime.native import timing_loop
 from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot
 from workbench.runtime.thread_pool.pool import ThreadPool, serial_launch_address

@@ -9,7 +9,7 @@ from dataclasses import replace
 from workbench.errors import RunError
 from workbench.ir import Buffer
 from workbench.runtime.buffers import Array, pointer_table, poison
-from workbench.runtime.kernel_code import LoadedCode
+from workbench.runtime.loaded_code import LoadedCode
 from workbench.runtime.machine.interference import StolenTime, timing
 from workbench.runtime.machine.processor_speed import Pace
 from workbench.runtime.measuring.adaptive_repeats import Timer

@@ -6,8 +6,8 @@ import numpy as np
 
 from workbench.search.base import Proposal, Search, number
 from workbench.search.batch_selection import diverse
+from workbench.search.population import distinct
 from workbench.search.registry import strategy
-from workbench.search.rows import distinct
 
 
 @strategy("descent")

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from workbench.cost_model import Scores
 from workbench.search.base import Proposal, Search, number
 from workbench.search.batch_selection import Doubt, candidates, diverse, drift
+from workbench.search.population import CROSSED, DRAWN, Ints, Rows, distinct
 from workbench.search.registry import strategy
-from workbench.search.rows import CROSSED, DRAWN, Ints, Rows, distinct
 from workbench.search.strategies.descent import polish
 from workbench.space.program_keys import Keys
 from workbench.space.sampling import Picks

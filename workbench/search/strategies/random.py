@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.search.base import Proposal, Search
+from workbench.search.population import Ints, Rows, distinct
 from workbench.search.registry import strategy
-from workbench.search.rows import Ints, Rows, distinct
 from workbench.space.sampling import Picks
 
 

@@ -26,7 +26,7 @@ from workbench.graph.ops.lowering import (
     where_all,
 )
 from workbench.graph.ops.nn.conv import check_bias, kernel_of, with_bias
-from workbench.te.conv_transpose import Phases
+from workbench.te.conv_transpose_phases import Phases
 
 #: Channels of the result below which phases are computed side by side: fewer do not fill a vector of 16 bytes of
 #: float32.

@@ -11,7 +11,7 @@ import numpy as np
 from workbench.graph.graph import Array
 from workbench.graph.opdef import OpDef
 from workbench.graph.operator_facts import inverse
-from workbench.graph.passes.layout.axes import Axes
+from workbench.graph.passes.layout.axis_carrier import Axes
 from workbench.graph.passes.layout.carrier_base import RESULT, Carrier, Mode, Site
 from workbench.graph.passes.layout.costs import PRICES
 from workbench.graph.passes.layout.memory_order import PLAIN, Order, Perm, Shape, last, split_rows, transposed
