@@ -1,4 +1,4 @@
 """What an unscheduled function computes, with NumPy: the oracle of compiled code.
 
-Start with `evaluate`; `product` computes sums of products as matrix products, `values` and `math` the rest.
+Start with `evaluate`; `product` computes sums of products as matrix products, `expressions` and `math` the rest.
 """

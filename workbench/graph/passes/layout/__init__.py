@@ -4,8 +4,8 @@ Generated code vectorises over channels, so convolutions and windows want channe
 and some understand one order only. By what an operator declares it has a carrier (`carriers`, `axis_carrier`). An order
 is carried from node to node as far as that goes (`layout_choice`). Nodes and transpositions have declared costs
 (`costs`). The cheapest choice for the whole network is found by `variable_elimination`, and written. Reshapes and
-the transpositions of the model are no obstacles: both leave memory as it is (`order`), so a transposition is only made
-where what lies in memory has to be in another order. What was decided, and why, is kept (`record`).
+the transpositions of the model are no obstacles: both leave memory as it is (`memory_order`), so a transposition is
+only made where what lies in memory has to be in another order. What was decided, and why, is kept (`record`).
 """
 
 from __future__ import annotations

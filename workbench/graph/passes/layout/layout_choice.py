@@ -1,4 +1,4 @@
-"""The choice of orders as a problem for `solve`: a variable for every node, and for every tensor with several readers.
+"""The choice of orders as variables to eliminate: one for every node, and for every tensor with several readers.
 
 A node's values are its modes. A tensor that one node reads costs what lies between the order in which it is made and
 the one that is asked for. Where several nodes read a tensor (or it is an output), they share what is transposed: a
