@@ -14,7 +14,7 @@ from onnx import TensorProto, external_data_helper, helper, numpy_helper
 
 import workbench as wb
 from workbench.errors import ModelError, ModelWarning
-from workbench.graph.onnx.save_model import save_onnx
+from workbench.graph.onnx.model_proto_file import save_onnx
 
 GIB = 2**30
 

@@ -11,7 +11,7 @@ from graph.nets import close, random_feeds, run_groups
 
 from workbench.graph import Graph, Node, TensorType, extract_tasks, load_onnx, run_reference
 from workbench.graph.graph_editor import GraphEditor
-from workbench.graph.onnx.save_model import save_onnx
+from workbench.graph.onnx.model_proto_file import save_onnx
 from workbench.graph.seeded_weights import fill_weights
 
 FAST = ["squeezenet", pytest.param("resnet50", marks=pytest.mark.checks)]

@@ -7,7 +7,7 @@ import pytest
 
 from workbench.errors import InputError, ModelError, UsageError
 from workbench.graph import Graph, Node, TensorType, load_onnx, partition
-from workbench.graph.onnx.save_model import save_onnx
+from workbench.graph.onnx.model_proto_file import save_onnx
 from workbench.graph.seeded_weights import fill_weights
 
 onnx = pytest.importorskip("onnx")

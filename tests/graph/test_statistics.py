@@ -40,5 +40,5 @@ def test_one_that_is_asked_for_its_result_alone_stays_as_it_is():
     ("old", "new"), [('"Sub", (x, mean)', '"Add", (x, mean)'), ("(variance, least)", "(variance, variance)")]
 )
 def test_the_mutation_is_noticed(old, new):
-    where = "workbench.graph.passes.split_norm_statistics:_parted"
+    where = "workbench.graph.passes.norm_statistics_outputs:_parted"
     assert_noticed(Mutation("part_statistics", where, new, old, new, (lambda: net(("y", "m", "d"), epsilon=0.1),)))

@@ -2,13 +2,14 @@
 
 A *proposal* is steps that nobody has judged yet; a trial takes them on a copy, estimates, and keeps what gains.
 
-- `bottlenecks`: what bounds a schedule, as reasons (`why`); `speedup_trial` judges the proposals against each.
+- `bottlenecks`: what bounds a schedule, as reasons (`why`); `estimated_speedup` judges the proposals against each.
 - `refusal_alternatives`, `drop_targets`: legal steps for a refused one; places to drop a row of the nest on.
 - `lookahead`: several steps, where no single proposal gains.
 - `reason_proposers`, `refusal_proposers`: what is proposed; `register_tiles`, `row_reductions` and `stage_placement`
   propose many steps together.
 
-Imports `analysis`, the machine model and `schedule`; nothing below `session` imports it. Start at `proposal_trial`.
+Imports `analysis`, the machine model and `schedule`; nothing below `session` imports it. Start at
+`proposal_evaluation`.
 """
 
 from __future__ import annotations

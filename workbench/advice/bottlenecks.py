@@ -1,7 +1,7 @@
 """Why a schedule takes as long as the model of the machine says: what bounds it, in words, and what would change that.
 
 Every number is one of the estimate's own parts (`workbench.machine_model.cycle_estimate`); nothing is measured, nothing
-is guessed. What would change it was tried on a copy (`workbench.advice.speedup_trial`).
+is guessed. What would change it was tried on a copy (`workbench.advice.estimated_speedup`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from workbench.advice.estimated_speedup import SpeedupTrial
 from workbench.advice.offer import Offer
-from workbench.advice.speedup_trial import SpeedupTrial
 from workbench.analysis.loop_nest.memory_accesses import AccessRow, accesses
 from workbench.analysis.loop_nest.schedule_estimate import evaluated, whole_cycles
 from workbench.ir import blocks

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workbench.advice.bottlenecks import why
+from workbench.advice.estimated_speedup import LEAST, SpeedupTrial
 from workbench.advice.offer import Offer, replayed
-from workbench.advice.speedup_trial import LEAST, SpeedupTrial
 from workbench.advice.step_text import gain_text, named
 from workbench.analysis.loop_nest.schedule_estimate import cycles_of
 from workbench.cooperative_yield import pause

@@ -1,4 +1,4 @@
-"""Proposers: declared functions that propose steps against a reason, or for a refused step; `trial` judges them."""
+"""Proposers: declared functions that propose steps against a reason, or for a refused step."""
 
 from __future__ import annotations
 

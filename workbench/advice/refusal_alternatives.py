@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import workbench.advice.refusal_proposers  # noqa: F401  (declares the proposers)
 from workbench.advice.offer import Offer, marking
-from workbench.advice.proposal_trial import Trial
+from workbench.advice.proposal_evaluation import Trial
 from workbench.advice.proposals import ELSE, Case, Proposal, proposals
 from workbench.advice.step_text import named, say
 from workbench.analysis import Estimate

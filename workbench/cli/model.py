@@ -105,7 +105,7 @@ def read_model(options: Namespace, output: Output, target: Target, shapes: dict[
 
     if options.fill_weights is None:
         return load_onnx(options.model, shapes)
-    from workbench.graph.onnx.save_model import save_onnx
+    from workbench.graph.onnx.model_proto_file import save_onnx
     from workbench.graph.seeded_weights import fill_weights
     from workbench.network.compile import execute
 

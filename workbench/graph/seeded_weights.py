@@ -57,7 +57,7 @@ def fill_weights(
     Returns
     -------
     ModelProto
-        A complete model without stubs; weights are no inputs any more. Write it with `onnx.writer.save_onnx`.
+        A complete model without stubs; weights are no inputs any more. Write it with `onnx.model_proto_file.save_onnx`.
 
     Raises
     ------

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from workbench.arguments import ArgumentTypeError, is_a, whole
 from workbench.errors import ModelError, UsageError
 from workbench.graph.graph import Graph
+from workbench.graph.onnx.model_proto_file import save_onnx
 from workbench.graph.onnx.reader import load_onnx
-from workbench.graph.onnx.save_model import save_onnx
 
 if TYPE_CHECKING:
     import onnx

@@ -11,9 +11,10 @@ numbers are not asked here; they become `Constraint` values that are checked per
 `data_flow`         `check_flow`, `check_sole_writer`: what is read has been written before, by whom
 `coverage`          every element of a block that runs elsewhere is still made, once
 `invariants`        what earlier steps established stays so: bound loops, scopes of temporaries, units
-`affine_queries`      `check_affine`, and what affine forms say: signs, ranges, whether a value tells loops apart
+`affine_queries`    `check_affine`, and what affine forms say: signs, ranges, whether a value tells loops apart
 `readers_writers`   what is asked about: extents, reduction loops, writers and readers
 `witness`           `conflict`, `twice`, `early`: two iterations that a refused step would bring into conflict
+                    (`counterexample_values`: what both make of one element)
 ==================  ==================================================================================================
 """
 

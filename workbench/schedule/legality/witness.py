@@ -22,7 +22,7 @@ from workbench.memoize import remembered
 from workbench.schedule.hole_domain import Domain
 from workbench.schedule.holes import fill
 from workbench.schedule.legality.affine_queries import evaluate_form, hold
-from workbench.schedule.legality.lost_update import effect_of
+from workbench.schedule.legality.counterexample_values import effect_of
 from workbench.schedule.legality.readers_writers import chain, reduction_loops
 from workbench.schedule.refusal import Point, Witness
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from workbench.advice import why
+from workbench.advice.estimated_speedup import LEAST, beside
 from workbench.advice.lookahead import Default, default_of, step_back, two_steps
-from workbench.advice.speedup_trial import LEAST, beside
 from workbench.schedule import Schedule
 from workbench.session import registry as declare
 from workbench.session.registry import Host, SliceContext

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import workbench.advice.reason_proposers  # noqa: F401  (declares the proposers)
 from workbench.advice.offer import Offer
-from workbench.advice.proposal_trial import Trial
+from workbench.advice.proposal_evaluation import Trial
 from workbench.advice.proposals import ELSE, Case, Proposal, proposals
 from workbench.analysis.loop_nest.schedule_estimate import cycles_of, evaluated
 from workbench.errors import WorkbenchError
