@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import pkgutil
 import platform
 import shutil
 import subprocess
@@ -14,12 +15,12 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.former_modules import FORMER
+from workbench.former_modules import FORMER, FORMER_ATTRIBUTES
 
 OLD = Path(__file__).parent / "data" / "version_0_1_0"
 #: What the pages, the notebooks and the exported scripts of version 0.1.0 import.
 TOLD = {
-    "workbench.analysis": ("best_so_far_figure", "nest_rows"),
+    "workbench.analysis": ("Cure", "Reason", "Why", "best_so_far_figure", "estimate", "nest_rows", "why"),
     "workbench.graph.fill": ("fill_weights",),
     "workbench.graph.onnx": ("read_program",),
     "workbench.intrinsics": ("registry",),
@@ -60,13 +61,22 @@ def test_former_names_can_be_imported(module):
         assert getattr(former, name) is getattr(present, name)
 
 
+@pytest.mark.parametrize(("former", "present"), FORMER_ATTRIBUTES.items())
+def test_names_that_have_moved_to_another_module(former, present):
+    found, expected = map(pkgutil.resolve_name, (former, present))
+    assert found is expected
+
+
 def test_each_former_name_is_one_that_a_user_was_told():
     assert FORMER.keys() <= TOLD.keys()
+    assert FORMER_ATTRIBUTES.keys() <= {f"{module}:{name}" for module in TOLD for name in TOLD[module]}
 
 
 def test_what_never_was_is_missing_as_ever():
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("workbench.tune.nothing")
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        wb.analysis.nothing  # noqa: B018
 
 
 @x86

@@ -32,6 +32,7 @@ _HOME = {
     "TuningSession": "tune.run.tuning_session:TuningSession",
     "Workbench": "widgets:Workbench",
     "WorkbenchError": "errors:WorkbenchError",
+    "advice": "advice:",
     "analysis": "analysis:",
     "compile": "network.compile:compile",
     "errors": "errors:",
@@ -71,6 +72,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from workbench import advice as advice
     from workbench import analysis as analysis
     from workbench import errors as errors
     from workbench import te as te

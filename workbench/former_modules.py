@@ -1,4 +1,4 @@
-"""Modules that have moved: scripts, notebooks and programs of an older version import them by their former names.
+"""Modules and names that have moved: what an older version said to import is still found by its former name.
 
 Exported scripts and the notebooks that `workbench lab` copied belong to the user; they keep working after an update.
 """
@@ -30,6 +30,22 @@ FORMER = {
     "workbench.tune.space": "workbench.space.space",
     "workbench.tune.template": "workbench.space.template",
 }
+
+#: Former ``module:name`` -> the one that has it, where the module is still there.
+FORMER_ATTRIBUTES = {
+    "workbench.analysis:Cure": "workbench.advice:Offer",
+    "workbench.analysis:Reason": "workbench.advice:Reason",
+    "workbench.analysis:Why": "workbench.advice:Why",
+    "workbench.analysis:why": "workbench.advice:why",
+}
+
+
+def former_attribute(module: str, name: str) -> object:
+    """Return what a module had by this name, for its ``__getattr__``; AttributeError where it never had it."""
+    present, _, attribute = FORMER_ATTRIBUTES.get(f"{module}:{name}", "").partition(":")
+    if not present:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(present), attribute)
 
 
 class _FormerNames:

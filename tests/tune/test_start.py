@@ -256,3 +256,23 @@ def test_an_option_that_does_not_exist_is_told_with_the_nearest_name():
         assert caught.value.code == "usage.option"
         assert "batch" in caught.value.hint
     assert "batch" in inspect.signature(TuneOptions).parameters
+
+
+def holed():
+    s = wb.Schedule(workloads.matmul(32, 32, 32), TARGET)
+    s.split("i", [None, wb.Hole("tile")])
+    return s
+
+
+@pytest.mark.parametrize("what", [workloads.matmul(8, 8, 8), [matmul()], holed()], ids=["func", "tasks", "schedule"])
+def test_every_option_can_be_given_by_its_name(what):
+    for field in dataclasses.fields(TuneOptions):
+        session = tune(what, target=TARGET, start=False, **{field.name: field.default})
+        assert session.state == "idle", field.name
+    for given, found in (({"constants": "memory"}, "memory"), ({"options": TuneOptions(constants="shared")}, "shared")):
+        assert tune(what, target=TARGET, start=False, **given)._plan.options.constants == found
+    for given in ({"baseline": False}, {"options": TuneOptions(baseline=False)}):
+        assert not tune(what, target=TARGET, start=False, **given)._plan.options.baseline
+    with pytest.raises(UsageError, match="constants cannot be 'far'") as caught:
+        tune(what, target=TARGET, start=False, constants="far")
+    assert caught.value.code == "usage.constants"

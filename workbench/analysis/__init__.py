@@ -25,6 +25,7 @@ from workbench.analysis.loop_nest.nest_rows import NestRow, NestView, nest_rows
 from workbench.analysis.loop_nest.schedule_estimate import Estimate, estimate
 from workbench.analysis.trials.latency_curve import Curve, best_so_far, failures
 from workbench.analysis.trials.task_rounds import Turn, turns
+from workbench.former_modules import former_attribute
 
 __all__ = [
     "AccessRow",
@@ -62,3 +63,7 @@ __all__ = [
     "tuning_figure",
     "turns",
 ]
+
+
+def __getattr__(name: str) -> object:
+    return former_attribute(__name__, name)

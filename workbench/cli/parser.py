@@ -63,7 +63,8 @@ def _build(argv: Sequence[str]) -> tuple[Parser, dict[str, Parser]]:
 
 def _commands() -> dict[str, str]:
     """Return the commands with what they do: the first line of each module, read without loading it."""
-    files = [f for f in resources.files(commands_folder).iterdir() if f.name.endswith(".py") and f.name[0] != "_"]
+    found = resources.files(commands_folder).iterdir()
+    files = [f for f in found if f.name.endswith(".py") and f.name[0] != "_" and f.name[:-3].isidentifier()]
     lines = {f.name[:-3]: f.read_text(encoding="utf-8").partition("\n")[0].strip('".') for f in files}
     return {name: line[:1].lower() + line[1:] for name, line in sorted(lines.items())}
 

@@ -129,7 +129,7 @@ def features(plan: NestPlan, columns: Mapping[str, Any], n: int, machine: Machin
     Parameters
     ----------
     plan : NestPlan
-        From `nestplan.plan`, of a schedule with holes or of a filled one.
+        From `nest_summary.plan`, of a schedule with holes or of a filled one.
     columns : mapping of str to array [N]
         Values of the holes; empty for a filled schedule.
     n : int

@@ -179,6 +179,6 @@ def _check(field: Field, value: Any) -> None:
             if name != "model" or not is_json_file(value):
                 kind.table.find(value)
         case Choice(values=values) if value not in values:
-            raise UsageError(code, f"There is no {name} {shown(value)}", [name], f"known: {', '.join(values)}")
+            raise UsageError(code, f"{name} cannot be {shown(value)}", [name], f"known: {', '.join(values)}")
         case Text():
             is_a(name, value, str)

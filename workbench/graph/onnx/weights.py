@@ -42,7 +42,7 @@ class Tensors:
         The model's file; None when it came from memory. Where it is a link, data right beside what it leads to may be
         linked to as well: stores of models keep their files so, each under its checksum.
     own : bytes or mmap
-        The file, for weights whose place is `wire.OWN`. They are copied: the file may be written again.
+        The file, for weights whose place is `protobuf_wire.OWN`. They are copied: the file may be written again.
     """
 
     def __init__(self, path: Path | None, own: Data = b"") -> None:

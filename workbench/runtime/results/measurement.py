@@ -78,6 +78,11 @@ class Measurement(Times):
         """Number of repetitions."""
         return len(self.costs_ms)
 
+    @property
+    def compile_ms(self) -> float:
+        """Milliseconds for building."""
+        return self.compile_s * 1e3
+
     @shown_legibly
     def __str__(self) -> str:
         if not self.ok:

@@ -130,9 +130,9 @@ def _options(
         Whether the space is a user's schedule: the default schedule is not in it, so it is no yardstick there.
     """
     options = is_a("options", TuneOptions() if options is None else options, TuneOptions)
+    options = replace(options, **{name: value for name, value in given.items() if value is not None})
     options = replace(
         options,
-        **{name: value for name, value in given.items() if value is not None},
         baseline=options.baseline and not drawn_up,
         constants=constants_of(tasks, target) if options.constants is None else options.constants,
     )
