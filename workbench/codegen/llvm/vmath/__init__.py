@@ -1,8 +1,8 @@
 """Vector math: functions as straight-line arithmetic on any number of lanes, each with a stated error.
 
 LLVM's ``llvm.exp`` and friends become one call of the C library per lane; these stay in vector registers, on every
-machine. A function is one declaration (`declarations.MathFunction`): operator, dtype, largest error in ULP over the whole
-range, emitter; `DECLARED` has them all, and the tests measure each against its statement. One module per family.
+machine. A function is one declaration (`declarations.MathFunction`): operator, dtype, largest error in ULP over the
+whole range, emitter; `DECLARED` has them all, and the tests measure each against its statement. One module per family.
 
 NaN gives NaN and infinities give the limits, everywhere. float16 and bfloat16 compute in float32 and round once more.
 """
