@@ -73,6 +73,39 @@ def test_actions_are_callable_even_after_their_module_was_imported(name):
     fresh(code)
 
 
+AT_ONCE = """
+import sys, threading
+import workbench as wb
+
+sys.setswitchinterval(1e-6)
+names = [*wb._HOME, "build", "moves"] if {turn} else ["build", "moves", *reversed(wb._HOME)]
+start, failed = threading.Barrier(len(names)), []
+
+def use(name):
+    start.wait()
+    try:
+        if name in wb._HOME:
+            getattr(wb, name)
+        else:
+            getattr(wb.Schedule(wb.workloads.matmul(8, 8, 8)), name)()
+    except BaseException as e:
+        failed.append(f"{{name}}: {{e!r}}")
+
+threads = [threading.Thread(target=use, args=(name,), daemon=True) for name in names]
+for t in threads:
+    t.start()
+for t in threads:
+    t.join(50)
+print(failed, sum(t.is_alive() for t in threads))
+"""
+
+
+@pytest.mark.parametrize("turn", [0, 1])
+def test_threads_can_use_names_for_the_first_time_at_once(turn):
+    """Where one imports a room and another a module of it, Python may hand out what is half made."""
+    assert fresh(AT_ONCE.format(turn=turn)).strip() == "[] 0"
+
+
 def test_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'Scheduler'"):
         wb.Scheduler  # noqa: B018

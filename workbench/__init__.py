@@ -10,6 +10,7 @@ Jupyter nor onnx, xgboost, llvmlite and pandas.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING
 
 from workbench.former_modules import keep_former_names
@@ -61,7 +62,10 @@ def __getattr__(name: str) -> object:
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module_name, _, attribute = home.partition(":")
-    module = importlib.import_module(f"{__name__}.{module_name}")
+    module = sys.modules[__name__]
+    # Room by room: of threads that import a room and a module of it at once, each would wait for the other.
+    for part in module_name.split("."):
+        module = importlib.import_module(f"{module.__name__}.{part}")
     value = getattr(module, attribute) if attribute else module
     globals()[name] = value
     return value

@@ -14,6 +14,7 @@ Imports `analysis`, the machine model and `schedule`; nothing below `session` im
 
 from __future__ import annotations
 
+import workbench.analysis  # noqa: F401 (the room before its modules, see `workbench.__getattr__`)
 from workbench.advice.bottlenecks import Reason, Why, why
 from workbench.advice.offer import Offer
 

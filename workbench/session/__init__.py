@@ -9,6 +9,7 @@ variants to a file, `model_form` serves the form that opens a model. Imports go 
 
 from __future__ import annotations
 
+import workbench.analysis  # noqa: F401 (the room before its modules, see `workbench.__getattr__`)
 from workbench.session.core.encoding import readable
 from workbench.session.core.protocol import Snapshot, apply_delta, delta
 from workbench.session.session import Session
