@@ -1,7 +1,7 @@
 """How far rounding may carry each result of a function, whatever the order in which a kernel computes it.
 
 The function is evaluated in double precision as it was before anything was scheduled, and beside every value stands a
-bound on what kernels may make of it (`values`). Sums are bounded by the sum of magnitudes, so the bound holds
+bound on what kernels may make of it (`operations`). Sums are bounded by the sum of magnitudes, so the bound holds
 for every order, for fused multiply-adds, and for stages that are computed again where they are read. Nothing here knows
 how a kernel was made: an element that lies outside was computed wrongly.
 """
