@@ -154,7 +154,7 @@ def at(where: str, what: str, old: str, new: str, *on, check=same) -> Mutation:
 MUTATIONS = (
     # orders
     at(
-        "order:transposed",
+        "memory_order:transposed",
         "the permutation and its inverse are mixed up",
         "back[a] for a",
         "perm[a] for a",
@@ -164,14 +164,14 @@ MUTATIONS = (
         check=any_choice,
     ),
     at(
-        "order:split_rows",
+        "memory_order:split_rows",
         "rows stay where they are",
         "lead for x in memory[lead:]]).reshape",
         "lead for x in sorted(memory[lead:])]).reshape",
         classifier,
     ),
     at(
-        "order:Order.of",
+        "memory_order:Order.of",
         "digits are not sorted",
         "sorted(range(len(runs)), key=lambda r: runs[r][0])",
         "list(range(len(runs)))",
@@ -370,7 +370,7 @@ MUTATIONS = (
     ),
     # what it costs
     at(
-        "problem:Space.demands",
+        "layout_choice:Space.demands",
         "only the first input has to be there",
         "zip(node.inputs, mode.inputs, strict=True)",
         "[*zip(node.inputs, mode.inputs, strict=True)][:1]",
@@ -379,7 +379,7 @@ MUTATIONS = (
         check=paid,
     ),
     at(
-        "problem:_Ends.factors",
+        "layout_choice:_Ends.factors",
         "every reader pays for itself",
         "for b in s) for s in sets]",
         "for b in s) * len(self.readers) for s in sets]",
@@ -389,7 +389,7 @@ MUTATIONS = (
         check=best,
     ),
     at(
-        "problem:_Ends.factors",
+        "layout_choice:_Ends.factors",
         "a reader takes what is not there",
         "0.0 if w <= s else np.inf",
         "0.0",
@@ -398,7 +398,7 @@ MUTATIONS = (
         check=best,
     ),
     at(
-        "problem:_Ends.factors",
+        "layout_choice:_Ends.factors",
         "outputs are not asked for",
         "[(None, [{PLAIN}])] if self.is_output else []",
         "[]",
@@ -407,7 +407,7 @@ MUTATIONS = (
         check=best,
     ),
     at(
-        "problem:_Ends.factors",
+        "layout_choice:_Ends.factors",
         "an output that nothing reads is free",
         "else [{PLAIN}]\n",
         "else [set()]\n",
@@ -415,11 +415,27 @@ MUTATIONS = (
         *RANDOM,
         check=best,
     ),
-    at("solve:_decode", "the dearest value", "np.argmin(total)", "np.argmax(total)", *RANDOM, check=best),
-    at("solve:_joined", "axes are not sorted", "np.transpose(f.table, order)", "f.table", *RANDOM, check=best),
-    at("solve:_eliminate", "the mean instead of the least", ".min(axis=0)", ".mean(axis=0)", *RANDOM, check=best),
     at(
-        "solve:_split",
+        "variable_elimination:_decode", "the dearest value", "np.argmin(total)", "np.argmax(total)", *RANDOM, check=best
+    ),
+    at(
+        "variable_elimination:_joined",
+        "axes are not sorted",
+        "np.transpose(f.table, order)",
+        "f.table",
+        *RANDOM,
+        check=best,
+    ),
+    at(
+        "variable_elimination:_eliminate",
+        "the mean instead of the least",
+        ".min(axis=0)",
+        ".mean(axis=0)",
+        *RANDOM,
+        check=best,
+    ),
+    at(
+        "variable_elimination:_split",
         "a split counts its costs twice",
         "                break\n",
         "                pass\n",

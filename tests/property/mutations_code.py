@@ -10,7 +10,7 @@ _G = "workbench.codegen."
 CODE: tuple[Mutation, ...] = (
     _m(
         "vectorize",
-        _G + "llvm.vector_pieces",
+        _G + "llvm.strip_mining",
         "the last lane of a cut vector does not run",
         "return [*out, (at, 1 << rest.bit_length(), rest)]",
         "return [*out, (at, 1 << rest.bit_length(), rest - 1)]",

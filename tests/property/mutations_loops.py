@@ -241,7 +241,7 @@ LOOPS: tuple[Mutation, ...] = (
         "bind",
         _S + "legality.invariants",
         "later steps may break what is bound",
-        "for lp in outline.bound:",
+        "for lp in properties.bound:",
         "for lp in ():",
     ),
 )

@@ -89,7 +89,7 @@ def test_a_change_of_the_code_generator_changes_the_fingerprint(monkeypatch, tmp
     changed.write_text("a = 2")
     assert compute() != first
     names = {p.name for p in real(code_cache.Path(wb.__file__).parent)}
-    assert {"loops.py", "x86_64.py", "x86_amx.py", "compact.py", "target.py", "host.py"} <= names
+    assert {"loops.py", "x86_64.py", "x86_amx.py", "compact_temporaries.py", "target.py", "host.py"} <= names
 
 
 DAMAGES = {
