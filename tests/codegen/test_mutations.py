@@ -29,7 +29,7 @@ MUTATIONS = (
     _m("addresses", "no lane is too many", "(hi, \"slt\", most >= hi)", "(hi, \"slt\", False)"),
     _m("expressions", "a page of zeros for every constant", "if other.value == 0:", "if True:"),
     _m("addresses", "a mask begins too late", '(lo, "sge", least < lo)', '(lo, "sgt", least < lo)'),
-    _m("vector_pieces", "the rest of a vector is lost", "out.append((at, width, width))", "pass"),
+    _m("strip_mining", "the rest of a vector is lost", "out.append((at, width, width))", "pass"),
     _m("expressions", "a page is always long enough", "if size > Padding.PAGE_BYTES:", "if False:"),
     _m("expressions", "a guard on lanes masks nothing", "self.both(self.mask, self._lanes_of(guard))", "self.mask"),
     _m("lane_reduction", "an odd vector is lost", "parts = pairs + parts[len(pairs) * 2 :]", "parts = pairs"),
