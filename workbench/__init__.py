@@ -41,9 +41,10 @@ _HOME = {
     "load_exported": "runtime.export.loader:load_exported",
     "load_onnx": "graph:load_onnx",
     "load_torch": "graph.onnx.pytorch:load_torch",
+    "logs": "logs:",
     "make_space": "space.space:make_space",
     "merge_logs": "log.merge:merge_logs",
-    "read_log": "log.reader:read_log",
+    "read_log": "logs.opening:read_log",
     "sketch_rule": "space.sketch:sketch_rule",
     "te": "te:",
     "template": "space.template:template",
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from workbench import advice as advice
     from workbench import analysis as analysis
     from workbench import errors as errors
+    from workbench import logs as logs
     from workbench import te as te
     from workbench.errors import WorkbenchError as WorkbenchError
     from workbench.target import Target as Target

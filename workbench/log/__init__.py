@@ -2,7 +2,7 @@
 
 Imports `runtime` and below. `lines` and `record` are the format (declared with `columns`), `writer` the one writer,
 `reader` the reader, `log_frame` the table, `ledger` decides who is the best, `database` looks records up, `replay`
-makes schedules of them; `importers` read the logs of other tuners. Nothing here knows how a record came about.
+makes schedules of them. Nothing here knows how a record came about. Logs of other tuners are opened by `logs`.
 
 Other rooms import lines, records, reader, writer and ledger from here.
 """

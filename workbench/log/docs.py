@@ -11,11 +11,9 @@ import sys
 from typing import Any
 
 from workbench.log.columns import Line, columns
-from workbench.log.importer import IMPORTERS, Evaluation
 from workbench.log.lines import Command, Comparison, NetworkTime, Round
 from workbench.log.reader import Header
 from workbench.log.record import SCHEMA, STATUSES, Record
-from workbench.registry import summary
 
 _INTRODUCTION = f"""\
 # The tuning log
@@ -116,25 +114,12 @@ _EXAMPLES: tuple[tuple[str, type[Line], Line], ...] = (
 )  # fmt: skip
 
 
-_OTHERS = """## Logs of other tuners
-
-`read_log(path)` opens these, too, and tells them by their contents. A row is one configuration, in that tuner's words
-and units: {fields}, and `cost_s`, the value in seconds where it is a time.
-
-| Format | Tuner | What a record says |
-|---|---|---|
-"""
-
-
 def documentation() -> str:
     """Return the description of the log format in Markdown."""
     parts = [_INTRODUCTION]
     for text, cls, example in _EXAMPLES:
         line = json.dumps(_shown(example), ensure_ascii=False)
         parts.append(f"## `{cls.kind}`\n\n{text}\n\n{_table(cls)}\n\n```json\n{line}\n```\n")
-    rows = [f"| `{name}` | {cls.tuner} | {summary(cls)} |" for name, cls in IMPORTERS.items()]
-    fields = [f"`{f.name}`" for f in dataclasses.fields(Evaluation)]
-    parts.append(_OTHERS.format(fields=", ".join(fields)) + "\n".join(rows) + "\n")
     return "\n".join(parts)
 
 

@@ -24,9 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar
 from workbench.arguments import path as as_path
 from workbench.errors import LogError, UsageError, did_you_mean, option
 from workbench.files import replace_file
-from workbench.log import importers  # noqa: F401  # each declares a format
 from workbench.log.columns import Line, column, unknown_fields
-from workbench.log.importer import evaluations_frame, importer_of
 from workbench.log.ledger import Ledger, TaskLedger
 from workbench.log.lines import KINDS, AnyLine, Command, Comparison, Round, Unknown, parse_line
 from workbench.log.record import SCHEMA, Record
@@ -154,7 +152,13 @@ def reason_of(error: OSError | ValueError) -> str:
 
 
 _HEAD = 4096
-"""Bytes of a file that are looked at to tell whose log it is; comments may come first. Chosen."""
+"""Bytes of a file that are looked at to tell whether it is a log of ours. Chosen: a header may be long."""
+
+
+def _ours(head: bytes) -> bool:
+    """Whether a file that begins so is a log of ours, though perhaps a damaged one."""
+    text = head.lstrip()
+    return text[:1] not in (b"{", b"[", b"#") or b'"kind"' in text or b'"task' in text or b"\n" not in text
 
 
 def iter_log(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | str]:
@@ -167,10 +171,9 @@ def iter_log(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | str]:
         complete line is not what its kind says.
     """
     with open_for_reading(path) as file:
-        if (importer := importer_of(file.read(_HEAD))) is not None:
-            hint = "`read_log` returns its records as a table; tune the same network here, and compare the times"
-            message = f"This is a log of {importer.tuner}, which cannot be read here"
-            raise LogError("log.foreign", message, [str(path)], hint)
+        if not _ours(file.read(_HEAD)):
+            hint = "`wb.logs.open` opens the logs of other tuners; tune the same network here, and compare the times"
+            raise LogError("log.foreign", "This is no log of the workbench", [str(path)], hint)
         file.seek(0)
         for number, raw in enumerate(file, 1):
             if not raw.endswith(b"\n"):
@@ -292,8 +295,7 @@ def read_log(path: str | os.PathLike[str], kind: str = "trial") -> pandas.DataFr
     Parameters
     ----------
     path : path
-        A log written by `tune`, by ``workbench tune`` or by ``workbench log distill`` or ``merge``; or one of another
-        tuner, told by its contents (`workbench.log.importer.IMPORTERS`).
+        A log written by `tune`, by ``workbench tune`` or by ``workbench log distill`` or ``merge``.
     kind : {"trial", "comparison", "round", "command"}
         The lines to read.
 
@@ -306,8 +308,6 @@ def read_log(path: str | os.PathLike[str], kind: str = "trial") -> pandas.DataFr
         programs of the task and target, from 1; `ledger_ms` is what is known of a trial's time, measured again or not;
         `best_ms` is the best of its task after it, and `best_why` says why that is more than before, where it is.
         Of other kinds: one column per field, see ``docs/log-format.md``.
-        Of another tuner's log: one row per `workbench.log.importer.Evaluation`, in that tuner's words and units, and
-        ``cost_s``, its value in seconds where it is a time.
 
     Raises
     ------
@@ -320,11 +320,6 @@ def read_log(path: str | os.PathLike[str], kind: str = "trial") -> pandas.DataFr
         raise UsageError(
             "usage.kind", f"A log has no lines of kind {kind!r}", ("kind",), did_you_mean(str(kind), KINDS)
         )
-    with open_for_reading(path) as file:
-        importer = importer_of(file.read(_HEAD))
-        if importer is not None:
-            file.seek(0)
-            return evaluations_frame(importer.read(file))
     log = load_log(path)
     if kind == Record.kind:
         return to_frame(log.lines)

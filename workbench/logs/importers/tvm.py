@@ -7,31 +7,40 @@ import statistics
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from workbench.log.importer import Evaluation, LogImporter, log_importer
+from workbench.logs.evaluation import Evaluation, Status
+from workbench.logs.importer import JsonLinesImporter, log_importer
+from workbench.logs.source import LogSource
 
-STATUSES = (
-    "ok", "instantiation error", "compile error on the host", "compile error for the device", "runtime error",
-    "wrong answer", "build timeout", "run timeout", "unknown error",
-)  # fmt: skip
+ERRORS: tuple[tuple[str, Status], ...] = (
+    ("ok", "ok"),
+    ("instantiation error", "constraint"),
+    ("compile error on the host", "compile"),
+    ("compile error for the device", "compile"),
+    ("runtime error", "run"),
+    ("wrong answer", "wrong-answer"),
+    ("build timeout", "build-timeout"),
+    ("run timeout", "run-timeout"),
+    ("unknown error", "unknown"),
+)
 """What the numbers of errors mean, from 0; both tuners have the same (``MeasureErrorNo``)."""
 
 
-class _TvmLog(LogImporter):
+class _TvmLog(JsonLinesImporter):
     tuner = "TVM"
     begin: ClassVar[re.Pattern[bytes]]
 
-    def matches(self, head: bytes) -> bool:
-        return self.begin.match(head) is not None
+    def matches(self, source: LogSource) -> bool:
+        return self.begin.match(source.head) is not None
 
 
 def _evaluation(task: str, target: str, params: Mapping[str, Any], result: list[Any]) -> Evaluation:
-    costs, number, elapsed, timestamp = result
-    status = STATUSES[number] if 0 <= number < len(STATUSES) else f"error {number}"
+    costs, number, spent, timestamp = result
+    told, status = ERRORS[number] if 0 <= number < len(ERRORS) else (f"error {number}", "unknown")
     repeats = tuple(map(float, costs)) if number == 0 else ()  # a failure has a cost of 1e9 or 1e10 seconds
     return Evaluation(
-        task=task, target=target, params=params, status=status, valid=bool(repeats),
-        value=statistics.fmean(repeats) if repeats else None, unit="s", repeats=repeats,
-        timestamp=float(timestamp), elapsed_s=float(elapsed),
+        task=task, target=target, params=params, status=status if repeats or number else "unknown", told=told,
+        value=statistics.fmean(repeats) if repeats else None, unit="s", statistic="mean", repeats=repeats,
+        timestamp=float(timestamp), spent_s=float(spent),
     )  # fmt: skip
 
 

@@ -1,0 +1,60 @@
+"""Every importer: its logs are told by their contents and read in shared words; damage is counted, never fatal."""
+
+import json
+
+import pytest
+
+import workbench as wb
+from workbench.errors import LogError
+from workbench.log import load_log
+from workbench.logs import IMPORTERS, SECONDS, STATUSES, LogSource
+from workbench.logs.importer import importer_of
+from workbench.registry import summary
+
+
+@pytest.fixture(params=sorted(IMPORTERS))
+def importer(request):
+    return IMPORTERS[request.param]()
+
+
+@pytest.fixture
+def log(importer, tmp_path):
+    path = tmp_path / "log"
+    path.write_text(importer.example)
+    return path
+
+
+def test_its_logs_are_told_from_all_others(importer, log):
+    assert type(importer_of(LogSource(log))) is type(importer)
+    assert importer.tuner
+    assert summary(type(importer)).endswith(".")
+
+
+def test_a_table_in_shared_words(importer, log):
+    found = wb.logs.open(log)
+    records = found.records
+    assert found.format == importer.name
+    assert not found.warnings
+    assert len(records) > 1
+    assert (records["status"] == "ok").any()
+    assert (records["status"] != "ok").any(), "the example shows a failure"
+    assert set(records["status"]) <= set(STATUSES)
+    timed = (records["status"] == "ok") & records["unit"].isin(list(SECONDS))
+    assert (records["cost_s"].notna() == timed).all()
+    json.dumps(records["params"].tolist())
+    json.dumps([found.raw(record) for record in records["record"]])
+
+
+def test_damage_is_counted(importer, log):
+    whole = wb.logs.open(log)
+    log.write_bytes(importer.example.encode()[:-9])
+    torn = wb.logs.open(log)
+    assert len(whole) - 1 <= len(torn) <= len(whole)
+
+
+def test_another_tuners_log_is_not_tuned_into(importer, log):
+    if importer.name == "workbench":
+        return
+    with pytest.raises(LogError) as caught:
+        load_log(log)
+    assert caught.value.code == "log.foreign"

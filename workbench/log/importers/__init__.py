@@ -1,5 +1,0 @@
-"""Readers of other tuners' logs, each in a module that is found by being here; `log.importer` is what they share."""
-
-from workbench.late_binding import import_modules
-
-import_modules(__name__)

@@ -1,0 +1,26 @@
+"""Logs of any tuner: open them, see what they say, replay them, put them back to work.
+
+`open` gives a `TuningLog`, whose table of records is the same for every tuner. `importers` has a module per tuner,
+`importer` is what they share, `source` what they read from, `evaluation` what they yield. `log` is the room of our own
+format. Imports `analysis` and below.
+"""
+
+from workbench.logs.evaluation import SECONDS, STATUSES, Evaluation
+from workbench.logs.importer import IMPORTERS, JsonLinesImporter, LogImporter, log_importer
+from workbench.logs.opening import open
+from workbench.logs.source import Fault, LogSource
+from workbench.logs.tuning_log import TuningLog
+
+__all__ = [
+    "IMPORTERS",
+    "SECONDS",
+    "STATUSES",
+    "Evaluation",
+    "Fault",
+    "JsonLinesImporter",
+    "LogImporter",
+    "LogSource",
+    "TuningLog",
+    "log_importer",
+    "open",
+]

@@ -1,0 +1,97 @@
+"""How a reader of a tuner's logs is declared, and which one reads a file."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
+
+from workbench.logs.evaluation import Evaluation
+from workbench.logs.source import LogSource, TextLine
+from workbench.registry import Registry
+
+UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What follows from text of another form than an importer expects; it becomes a `Fault`, never a traceback."""
+
+
+class LogImporter:
+    """A reader of one tuner's logs. It never fails because of what is in a file: damage goes to ``source.fault``.
+
+    Attributes
+    ----------
+    name : str
+        What it was declared as; `open` takes it as `format`.
+    tuner : str
+        Whose logs these are, for a person.
+    example : str
+        A small log with a failure in it; the contract tests read it, whole and damaged.
+    """
+
+    name: ClassVar[str] = ""
+    tuner: ClassVar[str] = ""
+    example: ClassVar[str] = ""
+
+    def matches(self, source: LogSource) -> bool:
+        """Whether this is such a log, by what is in it (`LogSource.head`, names of a folder), not by its name."""
+        raise NotImplementedError
+
+    def read(self, source: LogSource) -> Iterator[Evaluation]:
+        """Yield the evaluations in the order of the file."""
+        raise NotImplementedError
+
+    def space(self, source: LogSource) -> Mapping[str, Sequence[Any]]:
+        """Return the values that each parameter could have, as far as the log says so; asked after `read`."""
+        return {}
+
+    def notes(self, source: LogSource) -> Sequence[str]:
+        """Return what a reader of the table has to know: a guessed unit, contradictions; asked after `read`."""
+        return ()
+
+
+class JsonLinesImporter(LogImporter):
+    """A reader of logs with a JSON value per line; comments (``#``) and empty lines are passed over."""
+
+    def evaluation(self, line: Any) -> Evaluation | None:
+        """Return what one line says, None for one that is no record; may raise `UNREADABLE`, which is what follows from
+        a line of another form.
+        """
+        raise NotImplementedError
+
+    def read(self, source: LogSource) -> Iterator[Evaluation]:
+        """Yield the evaluations; a torn last line is a fault like any other."""
+        for line in source.lines():
+            if line.raw[:1] in (b"#", b"\n", b"\r", b""):
+                continue
+            try:
+                found = self.evaluation(json.loads(line.raw))
+            except UNREADABLE as error:
+                source.fault(line.number, self._reason(line, error))
+                continue
+            if found is not None:
+                yield dataclasses.replace(found, where=f"line {line.number}", offset=line.offset)
+
+    def _reason(self, line: TextLine, error: Exception) -> str:
+        if line.torn:
+            return "the line is cut off"
+        return f"no record of {self.tuner} ({type(error).__name__})"
+
+
+_I = TypeVar("_I", bound=type[LogImporter])
+IMPORTERS: Registry[type[LogImporter]] = Registry("log format", "log formats", "usage.log_format")
+
+
+def log_importer(name: str) -> Callable[[_I], _I]:
+    """Declare a reader of a tuner's logs; the first line of the class's text says what it reads."""
+
+    def register(cls: _I) -> _I:
+        cls.name = name
+        IMPORTERS[name] = cls
+        return cls
+
+    return register
+
+
+def importer_of(source: LogSource) -> LogImporter | None:
+    """Return the reader of such logs; None where no importer knows them."""
+    return next((made for cls in IMPORTERS.values() if (made := cls()).matches(source)), None)

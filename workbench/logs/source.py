@@ -1,0 +1,171 @@
+"""What an importer reads from: a file or a folder, its bytes, lines and JSON within bounds, and the damage met."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any
+
+from workbench.errors import LogError
+
+HEAD = 65_536
+"""Bytes (unpacked) that tell whose log a file is. Chosen: comments and the header of a space come first."""
+
+LONGEST_LINE = 16 << 20
+"""Bytes of a line that is read; a longer one is damage. Chosen: no tuner writes records of this size."""
+
+LARGEST_DOCUMENT = 1 << 30
+"""Bytes (unpacked) of a file that has to be read as a whole; a larger one is refused. Chosen."""
+
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Damage in a log: where, as ``line 1234`` or a name, and what."""
+
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """A line of a log: its number from 1, the offset of its first byte in the unpacked file, its bytes."""
+
+    number: int
+    offset: int
+    raw: bytes
+
+    @property
+    def torn(self) -> bool:
+        """Whether the line has no end: the writer was cut off there, or has not finished yet."""
+        return not self.raw.endswith(b"\n")
+
+
+class LogSource:
+    """A file or a folder that holds a log; gzip is unpacked, damage is collected.
+
+    Parameters
+    ----------
+    path : Path
+        The file or folder.
+    hints : mapping
+        What the caller says about the log, by the names of `workbench.logs.open`.
+
+    Attributes
+    ----------
+    faults : list of Fault
+        Damage met so far, in the order of the file.
+    """
+
+    def __init__(self, path: Path, hints: Mapping[str, Any] | None = None) -> None:
+        self.path = path
+        self.hints: Mapping[str, Any] = hints or {}
+        self.faults: list[Fault] = []
+
+    def __repr__(self) -> str:
+        return f"LogSource({str(self.path)!r})"
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the log is a folder of files."""
+        return self.path.is_dir()
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first bytes, unpacked and without byte order mark; empty for a folder."""
+        if self.is_folder:
+            return b""
+        with self.open() as file:
+            try:
+                return file.read(HEAD).removeprefix(b"\xef\xbb\xbf")
+            except (OSError, EOFError, gzip.zlib.error):  # type: ignore[attr-defined]  # damaged gzip
+                return b""
+
+    def fault(self, where: str | int, what: str) -> None:
+        """Note damage; a number is that of a line."""
+        self.faults.append(Fault(f"line {where}" if isinstance(where, int) else where, what))
+
+    @contextmanager
+    def open(self, name: str = "") -> Iterator[IO[bytes]]:
+        """Open the file, or that of a folder, for reading as unpacked bytes.
+
+        Raises
+        ------
+        LogError
+            ``log.missing``, ``log.unreadable``.
+        """
+        path = self.path / name if name else self.path
+        try:
+            raw = open(path, "rb")  # noqa: SIM115  # closed below
+        except FileNotFoundError as error:
+            raise LogError("log.missing", "There is no such log", (str(path),), "check the path") from error
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise LogError("log.unreadable", f"The log cannot be read: {reason}", (str(path),), "") from error
+        with raw:
+            packed = raw.read(2) == _GZIP
+            raw.seek(0)
+            yield gzip.GzipFile(fileobj=raw) if packed else raw  # type: ignore[misc]
+
+    def lines(self, name: str = "") -> Iterator[TextLine]:
+        """Yield the lines; one that is too long is damage, and so is the rest of a damaged gzip file."""
+        offset = number = 0
+        with self.open(name) as file:
+            while True:
+                try:
+                    raw = file.readline(LONGEST_LINE + 1)
+                except (OSError, EOFError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
+                    self.fault(number + 1, f"the file is damaged from here on ({error})")
+                    return
+                if not raw:
+                    return
+                start, number = offset, number + 1
+                offset += len(raw)
+                if len(raw) > LONGEST_LINE:
+                    self.fault(number, f"the line is longer than {LONGEST_LINE >> 20} MiB")
+                    while raw and not raw.endswith(b"\n"):
+                        raw = file.readline(LONGEST_LINE)
+                        offset += len(raw)
+                    continue
+                yield TextLine(number, start, raw)
+
+    def read_bytes(self, name: str = "") -> bytes:
+        """Return the whole file; of a damaged gzip file what is before the damage.
+
+        Raises
+        ------
+        LogError
+            ``log.too_large`` where it cannot be read as a whole.
+        """
+        buffer = io.BytesIO()
+        with self.open(name) as file:
+            try:
+                while chunk := file.read(1 << 20):
+                    if buffer.tell() > LARGEST_DOCUMENT:
+                        hint = "split it, or keep what you need of it"
+                        message = f"This file has to be read as a whole and is larger than {LARGEST_DOCUMENT >> 20} MiB"
+                        raise LogError("log.too_large", message, (str(self.path),), hint)
+                    buffer.write(chunk)
+            except (OSError, EOFError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
+                self.fault(name or self.path.name, f"the file is damaged after {buffer.tell()} bytes ({error})")
+        return buffer.getvalue().removeprefix(b"\xef\xbb\xbf")
+
+    def text(self, name: str = "") -> str:
+        """Return the whole file as text; bytes that are no UTF-8 are shown by their numbers."""
+        return self.read_bytes(name).decode("utf-8", "backslashreplace")
+
+    def line_at(self, offset: int, name: str = "") -> Any:
+        """Return the JSON value of the line that begins at an offset (in bytes of the unpacked file)."""
+        with self.open(name) as file:
+            file.seek(offset)
+            return json.loads(file.readline(LONGEST_LINE))

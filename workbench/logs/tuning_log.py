@@ -1,0 +1,132 @@
+"""`TuningLog`: any tuner's log as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import UsageError
+from workbench.logs.source import Fault
+
+if TYPE_CHECKING:
+    import pandas
+
+RESULT = ("status", "cost_s", "value", "unit", "objective", "direction")
+"""Columns of `TuningLog.records` that `TuningLog.table` keeps beside the parameters."""
+
+
+class TuningLog:
+    """What tuners have written, from one or several files: a row per configuration that was tried.
+
+    Attributes
+    ----------
+    format : str
+        Name of the importer; several are joined with a comma.
+    paths : tuple of str
+        The files or folders.
+    records : pandas.DataFrame
+        One row per record. Columns: ``record`` (number from 0, also the index), ``run`` (name of the file),
+        and the fields of `workbench.logs.evaluation.Evaluation` but `raw` and `offset`; ``cost_s`` is `value` in
+        seconds where it is a time and the record is ok. Numbers that are not told are missing (NaN).
+    params : dict of list
+        Name of each parameter -> its values: those of the space where the log says it, else those that occur.
+    faults : list of Fault
+        Damage, by its place.
+    warnings : list of str
+        What a reader has to know before believing a figure, each a sentence; damage is counted in one of them.
+    """
+
+    def __init__(
+        self,
+        format: str,  # the name that the contract gives it
+        paths: Sequence[str],
+        records: pandas.DataFrame,
+        params: Mapping[str, Sequence[Any]],
+        raw: Callable[[int], Any],
+        faults: Sequence[Fault] = (),
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.format, self.paths = format, tuple(paths)
+        self.records = records
+        self.params = {name: list(values) for name, values in params.items()}
+        self.faults = list(faults)
+        self.warnings = [*_counted(self.faults), *notes]
+        self._raw = raw
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __repr__(self) -> str:
+        files = self.paths[0] if len(self.paths) == 1 else f"{len(self.paths)} files"
+        return f"TuningLog({self.format}, {len(self)} records of {len(self.tasks)} tasks, {files})"
+
+    def raw(self, record: int) -> Any:
+        """Return a record as its tuner wrote it, as JSON has it.
+
+        Raises
+        ------
+        UsageError
+            ``usage.record`` for a number that no record has.
+        """
+        if not 0 <= record < len(self):
+            hint = f"records go from 0 to {len(self) - 1}"
+            raise UsageError("usage.record", f"There is no record {record}", ("record",), hint)
+        return self._raw(record)
+
+    @cached_property
+    def tasks(self) -> pandas.DataFrame:
+        """One row per task, device and objective, in the order of first appearance.
+
+        Columns: ``task device target objective unit direction records ok failed best best_s best_record median``;
+        `best` and `median` are in `unit`, over the records that are ok.
+        """
+        import pandas
+
+        by = ["task", "device", "target", "objective", "unit", "direction"]
+        rows = [_task_row(key, part) for key, part in self.records.groupby(by, sort=False, observed=True, dropna=False)]
+        return pandas.DataFrame(rows, columns=[*by, *_TASK])
+
+    def table(self, task: str | None = None) -> pandas.DataFrame:
+        """Return a column per parameter, then `RESULT`; the index is the number of the record.
+
+        Parameters
+        ----------
+        task : str, optional
+            Records of this task only; needed where a log has several tasks with parameters of their own.
+
+        Raises
+        ------
+        UsageError
+            ``usage.task`` for a task that is not there.
+        """
+        import pandas
+
+        records = self.records
+        if task is not None:
+            if task not in set(self.tasks["task"]):
+                hint = "the tasks are in `log.tasks`"
+                raise UsageError("usage.task", f"The log has no task {task!r}", ("task",), hint)
+            records = records[records["task"] == task]
+        columns = pandas.DataFrame(records["params"].tolist(), index=records.index)
+        return columns.infer_objects().join(records[list(RESULT)], rsuffix="_of_record")
+
+
+_TASK = ("records", "ok", "failed", "best", "best_s", "best_record", "median")
+
+
+def _task_row(key: tuple[Any, ...], part: pandas.DataFrame) -> list[Any]:
+    good = part.loc[(part["status"] == "ok") & part["value"].notna(), "value"]
+    if good.empty:
+        return [*key, len(part), 0, len(part), None, None, None, None]
+    best = good.idxmin() if key[-1] == "min" else good.idxmax()
+    failed = len(part) - len(good)
+    return [*key, len(part), len(good), failed, good.loc[best], part["cost_s"].loc[best], best, good.median()]
+
+
+def _counted(faults: Sequence[Fault]) -> list[str]:
+    if not faults:
+        return []
+    more = f" and {len(faults) - 3} more" if len(faults) > 3 else ""
+    places = "; ".join(map(str, faults[:3]))
+    return [f"{len(faults)} damaged place{'s' * (len(faults) > 1)}: {places}{more}."]
