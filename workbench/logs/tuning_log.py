@@ -119,9 +119,9 @@ def _task_row(key: tuple[Any, ...], part: pandas.DataFrame) -> list[Any]:
     good = part.loc[(part["status"] == "ok") & part["value"].notna(), "value"]
     if good.empty:
         return [*key, len(part), 0, len(part), None, None, None, None]
-    best = good.idxmin() if key[-1] == "min" else good.idxmax()
-    failed = len(part) - len(good)
-    return [*key, len(part), len(good), failed, good.loc[best], part["cost_s"].loc[best], best, good.median()]
+    place = int(good.argmin() if key[-1] == "min" else good.argmax())
+    best, failed = good.index[place], len(part) - len(good)
+    return [*key, len(part), len(good), failed, good.iloc[place], part.at[best, "cost_s"], best, good.median()]
 
 
 def _counted(faults: Sequence[Fault]) -> list[str]:
