@@ -8,6 +8,7 @@ format. Imports `analysis` and below.
 from workbench.logs.evaluation import SECONDS, STATUSES, Evaluation
 from workbench.logs.importer import IMPORTERS, JsonLinesImporter, LogImporter, log_importer
 from workbench.logs.opening import open
+from workbench.logs.replays import Replay, replay, replay_all
 from workbench.logs.source import Fault, LogSource
 from workbench.logs.tuning_log import TuningLog
 
@@ -20,7 +21,10 @@ __all__ = [
     "JsonLinesImporter",
     "LogImporter",
     "LogSource",
+    "Replay",
     "TuningLog",
     "log_importer",
     "open",
+    "replay",
+    "replay_all",
 ]

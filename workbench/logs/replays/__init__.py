@@ -1,0 +1,11 @@
+"""Records of other tuners as our schedules: the same nest, rebuilt, checked and measured here.
+
+`replaying` has `replay`, `result` what comes of it. `replayers` has a module per kind of record, found by being there:
+a function of a `Request` under `@replayer("name of the log format")`. Imports `schedule`, `runtime` and `te`, and of
+`logs` what a log is.
+"""
+
+from workbench.logs.replays.replaying import replay, replay_all
+from workbench.logs.replays.result import REPLAYERS, CannotReplay, Replay, ReplayStep, Request, replayer
+
+__all__ = ["REPLAYERS", "CannotReplay", "Replay", "ReplayStep", "Request", "replay", "replay_all", "replayer"]
