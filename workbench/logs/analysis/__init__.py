@@ -1,0 +1,19 @@
+"""Questions to a tuning log: each function returns a tidy table, and its twin `…_figure` a plotly figure.
+
+The sentence that says what a table shows, with its numbers, is in ``frame.attrs["finding"]``, and above the figure.
+A source is a `TuningLog` or rows of its `records`. Values of different units, objectives, tasks or devices are never
+mixed: they are rows of their own, or a `UsageError` asks which are meant.
+"""
+
+from workbench.logs.analysis.failures import failures, failures_figure
+from workbench.logs.analysis.progress import best_so_far, best_so_far_figure
+from workbench.logs.analysis.spread import distribution, distribution_figure
+
+__all__ = [
+    "best_so_far",
+    "best_so_far_figure",
+    "distribution",
+    "distribution_figure",
+    "failures",
+    "failures_figure",
+]

@@ -1,0 +1,110 @@
+"""What the figures share: one plot with its finding above it, bounded in what it draws."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.analysis.figures.style import SIZE, Colours, colours
+from workbench.analysis.figures.subplot import FOOT, WHOLE, Part, compose, escaped, in_middle, note
+from workbench.logs.analysis.selection import Group
+from workbench.logs.evaluation import SECONDS
+from workbench.safe_text import legible_line
+
+if TYPE_CHECKING:
+    import pandas
+    import plotly.graph_objects as go
+
+POINTS = 5_000
+"""Points that a figure draws at most; it says how many are left out. Chosen: a browser draws them at once."""
+
+CURVES = 12
+"""Curves of one figure at most. Chosen: more cannot be told apart."""
+
+LINE = 104
+"""Characters of a line of the finding. Chosen for a plot of 700 pixels."""
+
+LETTERS = 28
+"""Characters of a name on an axis. Chosen by eye."""
+
+HUES = ("#3f7fe8", "#d0453a", "#2e9e5b", "#b8860b", "#8e5bd0", "#0fa3b1", "#d0629a", "#7a828e")
+"""Colours of several curves; they can be read on light and on dark pages."""
+
+
+def figure(
+    part: Part, frame: pandas.DataFrame, theme: str, height: int = 340, left: int = 64, **layout: Any
+) -> go.Figure:
+    """Return a figure of one plot, with the sentence of ``frame.attrs["finding"]`` above it."""
+    c = colours(theme)
+    lines = [escaped(line) for line in textwrap.wrap(legible_line(frame.attrs.get("finding", "")), LINE)]
+    part.notes.append(
+        note(0.0, 1.0, "<br>".join(lines), "bottom left", c.ink, SIZE, align="left", xref="paper", yref="y domain",
+             yshift=30, xshift=16 - left)
+    )  # fmt: skip
+    margin = {"l": left, "r": 20, "t": 42 + 16 * len(lines), "b": FOOT}
+    return compose([part], [WHOLE], c, height + 16 * len(lines), margin, **layout)
+
+
+def nothing(title: str, text: str, frame: pandas.DataFrame, theme: str) -> go.Figure:
+    """Return a figure that says why it shows nothing."""
+    hidden = {"visible": False}
+    return figure(Part([], {**hidden}, {**hidden}, [in_middle(text, colours(theme))], title=title), frame, theme)
+
+
+def thinned(n: int, keep: NDArray[np.intp] | None = None, most: int = POINTS) -> NDArray[np.intp]:
+    """Return which of `n` points to draw: an even sample, and those that have to be there."""
+    if n <= most:
+        return np.arange(n)
+    even = np.linspace(0, n - 1, most).astype(np.intp)
+    return np.unique(even if keep is None else np.concatenate([even, keep]))
+
+
+def drawn(shown: int, of: int, what: str = "records") -> str:
+    """Return what a figure has to say about what it leaves out; nothing where it shows all."""
+    return f"{shown:,} of {of:,} {what} drawn" if shown < of else ""
+
+
+def hue(k: int) -> str:
+    """Return the colour of a curve."""
+    return HUES[k % len(HUES)]
+
+
+def name(text: object, letters: int = LETTERS) -> str:
+    """Return a name from a file as an axis or a legend shows it: on one line, short, no markup."""
+    plain = legible_line(text)
+    return escaped(plain if len(plain) <= letters else plain[: letters - 1] + "…")
+
+
+def legend(c: Colours) -> dict[str, Any]:
+    """Return the layout of a legend inside the plot, at the upper right."""
+    font = {"size": SIZE, "color": c.faint}
+    return {"showlegend": True, "legend": {"x": 1, "y": 1, "xanchor": "right", "bgcolor": c.under, "font": font}}
+
+
+def measured_in(group: Group) -> str:
+    """Return the name of the axis of a group's values: ``time, ms``."""
+    return ", ".join(filter(None, (name(group.key["objective"]), name(group.unit))))
+
+
+def shown(value: float, unit: str = "") -> str:
+    """Return a number with its unit, four digits of it; a time that is very short or long in its unit, in another."""
+    size = abs(value)
+    if unit in SECONDS and size and not 0.01 <= size < 1e5:
+        seconds = size * SECONDS[unit]
+        unit = next((u for u in ("s", "ms", "us") if seconds >= SECONDS[u]), "ns")
+        value = math.copysign(seconds / SECONDS[unit], value)
+    return f"{value:.4g} {'µs' if unit == 'us' else unit}".strip()
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, three digits of it."""
+    return f"{100 * share:.3g} %"
+
+
+def above(*texts: str) -> str:
+    """Return what stands at the right above a plot."""
+    return " · ".join(filter(None, texts))

@@ -1,0 +1,175 @@
+"""Parameters of records as arrays: codes of their values, and numbers that a model can learn from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ABSENT = "—"
+"""What stands where a record does not have a parameter."""
+
+
+def said(value: Any) -> str:
+    """Return a value of a parameter as text."""
+    return value if isinstance(value, str) else json.dumps(value, default=str).replace('"', "")
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """The parameters of some records.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The parameters, in the order of their first appearance.
+    levels : tuple of list
+        Values of each that occur: numbers by size, others by their text.
+    codes : array ``[N, P]`` of int32
+        Number of the level; -1 where a record does not have the parameter.
+    """
+
+    names: tuple[str, ...]
+    levels: tuple[list[Any], ...]
+    codes: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, params: Sequence[Mapping[str, Any]], names: Iterable[str] | None = None) -> Parameters:
+        """Read them from a mapping per record."""
+        if names is None:
+            names = dict.fromkeys(name for one in params for name in one)
+        names = tuple(names)
+        columns = [_coded([one.get(name, _MISSING) for one in params]) for name in names]
+        codes = np.stack([c for c, _ in columns], axis=1) if columns else np.empty((len(params), 0), np.int32)
+        return cls(names, tuple(levels for _, levels in columns), np.ascontiguousarray(codes))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def varying(self) -> list[int]:
+        """Numbers of the parameters with more than one value."""
+        return [k for k in range(len(self.names)) if len(np.unique(self.codes[:, k])) > 1]
+
+    def at(self, row: int) -> dict[str, Any]:
+        """Return the parameters of one record."""
+        pairs = zip(self.names, self.levels, self.codes[row], strict=True)
+        return {name: levels[code] for name, levels, code in pairs if code >= 0}
+
+    def taken(self, rows: NDArray[Any]) -> Parameters:
+        """Return some records, or a boolean mask of them."""
+        return Parameters(self.names, self.levels, self.codes[rows])
+
+    @cached_property
+    def configuration(self) -> NDArray[np.int64]:
+        """A number per record ``[N]``: the same for the same parameters."""
+        return combined(self.codes)
+
+    @cached_property
+    def features(self) -> Features:
+        """Numbers that a model can learn from."""
+        return Features.of(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Parameters as numbers: a list of numbers is a column per element, text is a code.
+
+    Attributes
+    ----------
+    names : tuple of str
+        ``tile_x``, or ``tile_x[1]`` for an element.
+    owner : array ``[F]``
+        Which parameter each column belongs to.
+    categorical : array ``[F]`` of bool
+        Whether the number is only a name.
+    x : array ``[N, F]`` of float32
+        NaN where a record does not have it.
+    """
+
+    names: tuple[str, ...]
+    owner: NDArray[np.intp]
+    categorical: NDArray[np.bool_]
+    x: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, parameters: Parameters) -> Features:
+        """Make them; parameters with one value are left out."""
+        names: list[str] = []
+        owner: list[int] = []
+        categorical: list[bool] = []
+        columns: list[NDArray[np.float32]] = []
+        for k in parameters.varying:
+            table, kind = _numbers(parameters.levels[k])
+            table = np.vstack([table, np.full((1, table.shape[1]), np.nan, np.float32)])  # code -1
+            for j in range(table.shape[1]):
+                column = table[parameters.codes[:, k], j]
+                if len(np.unique(column)) > 1:
+                    names.append(parameters.names[k] + (f"[{j}]" if table.shape[1] > 1 else ""))
+                    owner.append(k)
+                    categorical.append(kind)
+                    columns.append(column)
+        x = np.stack(columns, axis=1) if columns else np.empty((len(parameters), 0), np.float32)
+        return cls(tuple(names), np.array(owner, np.intp), np.array(categorical, np.bool_), x)
+
+
+def combined(codes: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return a number per row ``[N]`` of ``[N, P]``: equal for equal rows, below N."""
+    key = np.zeros(len(codes), np.int64)
+    for column in codes.T:
+        _, key = np.unique(key * (int(column.max(initial=0)) + 2) + column + 1, return_inverse=True)
+    return key
+
+
+_MISSING = object()
+
+
+def _coded(values: list[Any]) -> tuple[NDArray[np.int32], list[Any]]:
+    """Return the codes of values, and the levels in their order."""
+    seen: dict[Hashable, int] = {}
+    levels: list[Any] = []
+    codes = np.empty(len(values), np.int32)
+    for row, value in enumerate(values):
+        if value is _MISSING:
+            codes[row] = -1
+            continue
+        key = value if isinstance(value, str | int | float) else repr(value)
+        code = seen.get(key)
+        if code is None:
+            code = seen[key] = len(levels)
+            levels.append(value)
+        codes[row] = code
+    order = _order(levels)
+    place = np.empty(len(levels) + 1, np.int32)
+    place[order] = np.arange(len(levels), dtype=np.int32)
+    place[-1] = -1
+    return place[codes], [levels[k] for k in order]
+
+
+def _order(levels: list[Any]) -> list[int]:
+    if all(isinstance(v, int | float) for v in levels):
+        return sorted(range(len(levels)), key=lambda k: levels[k])
+    if all(_is_numbers(v) for v in levels):
+        return sorted(range(len(levels)), key=lambda k: list(levels[k]))
+    return sorted(range(len(levels)), key=lambda k: said(levels[k]))
+
+
+def _is_numbers(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(v, int | float) for v in value)
+
+
+def _numbers(levels: list[Any]) -> tuple[NDArray[np.float32], bool]:
+    """Return numbers of the levels ``[L, elements]``, and whether they are mere names."""
+    if all(isinstance(v, int | float) for v in levels):
+        return np.array(levels, np.float32).reshape(-1, 1), False
+    if all(_is_numbers(v) for v in levels) and any(levels):
+        table = np.full((len(levels), max(map(len, levels))), np.nan, np.float32)
+        for row, value in enumerate(levels):
+            table[row, : len(value)] = value
+        return table, False
+    return np.arange(len(levels), dtype=np.float32).reshape(-1, 1), True
