@@ -5,6 +5,7 @@
 format. Imports `analysis` and below.
 """
 
+from workbench.logs import analysis
 from workbench.logs.evaluation import SECONDS, STATUSES, Evaluation
 from workbench.logs.importer import IMPORTERS, JsonLinesImporter, LogImporter, log_importer
 from workbench.logs.opening import open
@@ -23,6 +24,7 @@ __all__ = [
     "LogSource",
     "Replay",
     "TuningLog",
+    "analysis",
     "log_importer",
     "open",
     "replay",
