@@ -54,6 +54,8 @@ class Evaluation:
         What the value is of `repeats`: mean, median, min; "" where the log does not say.
     repeats : tuple of float
         All measurements behind the value, in its unit.
+    run : str
+        Which run of the tuner, where a log has several.
     task, device, target : str
         What was tuned, on what, for what; empty where the log does not say it.
     error : str
@@ -83,6 +85,7 @@ class Evaluation:
     direction: Literal["min", "max"] = "min"
     statistic: str = ""
     repeats: tuple[float, ...] = ()
+    run: str = ""
     task: str = ""
     device: str = ""
     target: str = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from workbench.logs.evaluation import Evaluation
@@ -26,11 +27,23 @@ class LogImporter:
         Whose logs these are, for a person.
     example : str
         A small log with a failure in it; the contract tests read it, whole and damaged.
+    tells_failures : bool
+        Whether such logs say which configurations have failed.
+    rank : int
+        Importers with a lower one are asked first: 0 where a record looks like no other tuner's, 1 for lines in the
+        midst of other text, 2 for tables of any origin.
     """
 
     name: ClassVar[str] = ""
     tuner: ClassVar[str] = ""
     example: ClassVar[str] = ""
+    tells_failures: ClassVar[bool] = True
+    rank: ClassVar[int] = 0
+
+    @classmethod
+    def write_example(cls, path: Path) -> None:
+        """Write `example` to a path where nothing stands: a file, or a folder of files."""
+        path.write_text(cls.example, encoding="utf-8")
 
     def matches(self, source: LogSource) -> bool:
         """Whether this is such a log, by what is in it (`LogSource.head`, names of a folder), not by its name."""
@@ -94,4 +107,5 @@ def log_importer(name: str) -> Callable[[_I], _I]:
 
 def importer_of(source: LogSource) -> LogImporter | None:
     """Return the reader of such logs; None where no importer knows them."""
-    return next((made for cls in IMPORTERS.values() if (made := cls()).matches(source)), None)
+    by_rank = sorted(IMPORTERS.values(), key=lambda cls: cls.rank)
+    return next((made for cls in by_rank if (made := cls()).matches(source)), None)

@@ -52,7 +52,11 @@ def open(paths: Paths, format: str | None = None, **hints: Any) -> TuningLog:
         ``usage.log_format`` for a format that is not known.
     """
     several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    sources = [LogSource(Path(path), hints) for path in several]
+    return open_sources([LogSource(Path(path), hints) for path in several], format)
+
+
+def open_sources(sources: Sequence[LogSource], format: str | None = None) -> TuningLog:
+    """Open what `open` opens, given as sources."""
     chosen = [_importer(source, format) for source in sources]
     records: list[pandas.DataFrame] = []
     raws: list[tuple[LogSource, list[Any], list[int]]] = []
@@ -100,7 +104,8 @@ def records_frame(evaluations: Sequence[Evaluation], run: str) -> pandas.DataFra
     import pandas
 
     columns: dict[str, Any] = {name: [getattr(e, name) for e in evaluations] for name in _FIELDS}
-    frame = pandas.DataFrame({"record": range(len(evaluations)), "run": run, **columns})
+    runs = [f"{run} {e.run}" if e.run else run for e in evaluations]
+    frame = pandas.DataFrame({"record": range(len(evaluations)), "run": runs, **columns})
     frame = frame.astype(dict.fromkeys(_NUMBERS, "float64") | dict.fromkeys((*_WORDS, "run"), "category"))
     frame["generation"] = frame["generation"].astype("Int64")
     frame["status"] = pandas.Categorical(frame["status"], categories=list(STATUSES))

@@ -26,9 +26,10 @@ class TuningLog:
     paths : tuple of str
         The files or folders.
     records : pandas.DataFrame
-        One row per record. Columns: ``record`` (number from 0, also the index), ``run`` (name of the file),
-        and the fields of `workbench.logs.evaluation.Evaluation` but `raw` and `offset`; ``cost_s`` is `value` in
-        seconds where it is a time and the record is ok. Numbers that are not told are missing (NaN).
+        One row per record. Columns: ``record`` (number from 0, also the index), ``run`` (name of the file, and of the
+        run where a file has several), and the fields of `workbench.logs.evaluation.Evaluation` but `raw` and `offset`;
+        ``cost_s`` is `value` in seconds where it is a time and the record is ok. Numbers that are not told are missing
+        (NaN).
     params : dict of list
         Name of each parameter -> its values: those of the space where the log says it, else those that occur.
     faults : list of Fault
