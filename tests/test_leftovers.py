@@ -33,6 +33,12 @@ def test_fork():
 """
 
 
+ALONE_OR_NOT = [
+    pytest.param([], id="alone"),
+    pytest.param(["-n", "2"], id="xdist", marks=pytest.mark.checks),
+]
+
+
 def run(folder, text, *options):
     (folder / "test_it.py").write_text(text)
     path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
@@ -45,14 +51,14 @@ def run(folder, text, *options):
     return done.returncode, done.stdout
 
 
-@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["alone", "xdist"])
+@pytest.mark.parametrize("options", ALONE_OR_NOT)
 def test_a_tidy_run_passes(tmp_path, options):
     code, out = run(tmp_path, TIDY, *options)
     assert code == 0, out
     assert "left behind" not in out
 
 
-@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["alone", "xdist"])
+@pytest.mark.parametrize("options", ALONE_OR_NOT)
 def test_a_process_that_is_left_fails_the_run_and_is_ended(tmp_path, options):
     code, out = run(tmp_path, ORPHAN, *options)
     assert code == 1, out

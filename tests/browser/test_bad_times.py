@@ -109,6 +109,7 @@ def reaction(page: Any) -> float:
     return float(ms)
 
 
+@pytest.mark.checks
 @pytest.mark.parametrize(
     ("comms", "limit_ms"),
     [
@@ -174,6 +175,7 @@ AbortSignal.timeout = ms => timeout(ms === 2000 ? 0 : ms);"""
 """As on a page that is busy for longer than the two seconds that anywidget gives to the module of a model."""
 
 
+@pytest.mark.checks
 @pytest.mark.parametrize("slow", first([False, True]))
 def test_page_reloaded_in_mid_tuning(page: Any, address: str, lab_folder: Path, slow: bool) -> None:
     if slow:
@@ -222,6 +224,7 @@ def test_interrupt_does_not_stop_tuning(page: Any, address: str, lab_folder: Pat
     assert trials(log) >= then
 
 
+@pytest.mark.checks
 def test_kernel_restarted_in_mid_tuning(page: Any, address: str, lab_folder: Path) -> None:
     notebook, view, log = tuned(page, address, lab_folder, "restart")
     page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
@@ -267,6 +270,7 @@ def test_kernel_killed(page: Any, address: str, lab_folder: Path) -> None:
 # ------------------------------------------------------------------------------------------------------ more than once
 
 
+@pytest.mark.checks
 def test_shown_twice(page: Any, address: str, lab_folder: Path) -> None:
     notebook, one = opened(page, address, lab_folder, "twice", MATMUL)
     notebook.say("w")
@@ -284,6 +288,7 @@ def test_shown_twice(page: Any, address: str, lab_folder: Path) -> None:
     notebook.poll("() => document.querySelectorAll('.swb').length === 0", LONG)
 
 
+@pytest.mark.checks
 def test_single_panels_in_boxes_also_after_a_reload(page: Any, address: str, lab_folder: Path) -> None:
     notebook = Notebook(page, address).open(new_notebook(lab_folder / "boxes.ipynb"))
     notebook.say(

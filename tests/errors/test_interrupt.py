@@ -154,6 +154,7 @@ def test_run_and_benchmark(start, model, tmp_path, monkeypatch):
     assert command.all_gone()
 
 
+@pytest.mark.checks
 def test_kill_9_leaves_no_worker(start, model, tmp_path):
     log = tmp_path / "a.jsonl"
     command = start("tune", model, "--trials", "100000", "--log", log, "--threads", "1")
@@ -171,6 +172,7 @@ def test_kill_9_leaves_no_worker(start, model, tmp_path):
     assert len({(r.task_key, r.key) for r in after}) == len(after)
 
 
+@pytest.mark.checks
 def test_what_runs_in_the_background_of_a_script_is_not_interrupted(start, model, tmp_path):
     """There SIGINT is ignored from the start, and Ctrl-C is for what runs in front."""
     log = tmp_path / "a.jsonl"

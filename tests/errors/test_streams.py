@@ -41,6 +41,7 @@ def test_closed_streams(tmp_path, as_json):
     assert log.read_bytes() == before
 
 
+@pytest.mark.checks
 @posix
 def test_tuning_goes_on_when_nobody_reads_its_progress(tmp_path):
     model, log = models.dense(tmp_path / "m.onnx"), tmp_path / "log.jsonl"

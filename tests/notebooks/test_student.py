@@ -37,6 +37,7 @@ def student(tmp_path, monkeypatch):
     return Student()
 
 
+@pytest.mark.checks
 def test_whoever_clicks_first_has_the_cells_run_all_the_same(student):
     student.run("settings", "model", "task", "hand-widget")
     hand = student["hand"]

@@ -40,6 +40,7 @@ def test_what_rounding_moves_may_differ():
     assert difference(np.array([3]), np.array([4]), [np.array([3])])
 
 
+@pytest.mark.checks
 @pytest.mark.filterwarnings("ignore::workbench.errors.ModelWarning")
 def test_one_wrong_element_of_a_model_is_seen(monkeypatch):
     """Of results of random models, one element in one output is off by a fiftieth, or by one."""
