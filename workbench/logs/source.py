@@ -65,12 +65,15 @@ class LogSource:
     ----------
     faults : list of Fault
         Damage met so far, in the order of the file.
+    data : str
+        Of a folder, the name of the file that offsets of records are meant in.
     """
 
     def __init__(self, path: Path, hints: Mapping[str, Any] | None = None) -> None:
         self.path = path
         self.hints: Mapping[str, Any] = hints or {}
         self.faults: list[Fault] = []
+        self.data = ""
 
     def __repr__(self) -> str:
         return f"LogSource({str(self.path)!r})"
@@ -166,6 +169,6 @@ class LogSource:
 
     def line_at(self, offset: int, name: str = "") -> Any:
         """Return the JSON value of the line that begins at an offset (in bytes of the unpacked file)."""
-        with self.open(name) as file:
+        with self.open(name or self.data) as file:
             file.seek(offset)
             return json.loads(file.readline(LONGEST_LINE))
