@@ -5,15 +5,29 @@ A source is a `TuningLog` or rows of its `records`. Values of different units, o
 mixed: they are rows of their own, or a `UsageError` asks which are meant.
 """
 
+from workbench.logs.analysis.budget import budget, budget_figure
+from workbench.logs.analysis.failure_rule import failure_rule, failure_rule_figure
 from workbench.logs.analysis.failures import failures, failures_figure
+from workbench.logs.analysis.importance import importance, importance_figure, interactions, interactions_figure
+from workbench.logs.analysis.noise import noise, noise_figure
 from workbench.logs.analysis.progress import best_so_far, best_so_far_figure
 from workbench.logs.analysis.spread import distribution, distribution_figure
 
 __all__ = [
     "best_so_far",
     "best_so_far_figure",
+    "budget",
+    "budget_figure",
     "distribution",
     "distribution_figure",
+    "failure_rule",
+    "failure_rule_figure",
     "failures",
     "failures_figure",
+    "importance",
+    "importance_figure",
+    "interactions",
+    "interactions_figure",
+    "noise",
+    "noise_figure",
 ]

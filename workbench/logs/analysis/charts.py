@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,19 +87,38 @@ def legend(c: Colours) -> dict[str, Any]:
     return {"showlegend": True, "legend": {"x": 1, "y": 1, "xanchor": "right", "bgcolor": c.under, "font": font}}
 
 
-def measured_in(group: Group) -> str:
+def measured_in(group: Group, unit: str | None = None) -> str:
     """Return the name of the axis of a group's values: ``time, ms``."""
-    return ", ".join(filter(None, (name(group.key["objective"]), name(group.unit))))
+    return ", ".join(filter(None, (name(group.key["objective"]), name(group.unit if unit is None else unit))))
+
+
+def names(labels: Sequence[str]) -> list[str]:
+    """Return several names for a legend: without the words that all of them share."""
+    words = [re.findall(r"[^\s\[\](),;\"']+", label) for label in labels]
+    common = set(words[0]).intersection(*words[1:]) if len(words) > 1 else set()
+    left = [" ".join(w for w in one if w not in common) for one in words]
+    plain = labels if len(set(left)) < len(set(labels)) or not all(left) else left
+    return [name(label, 36) for label in plain]
+
+
+def readable(value: float, unit: str) -> tuple[float, str]:
+    """Return a factor and a unit for values of this size: those of a time that is short or long in its own unit."""
+    size = abs(value) * SECONDS.get(unit, 0.0)
+    if not size or not math.isfinite(size) or 0.01 <= abs(value) < 1e5:
+        return 1.0, "µs" if unit == "us" else unit
+    better = next((u for u in ("s", "ms", "us") if size >= SECONDS[u]), "ns")
+    return SECONDS[unit] / SECONDS[better], "µs" if better == "us" else better
 
 
 def shown(value: float, unit: str = "") -> str:
-    """Return a number with its unit, four digits of it; a time that is very short or long in its unit, in another."""
-    size = abs(value)
-    if unit in SECONDS and size and not 0.01 <= size < 1e5:
-        seconds = size * SECONDS[unit]
-        unit = next((u for u in ("s", "ms", "us") if seconds >= SECONDS[u]), "ns")
-        value = math.copysign(seconds / SECONDS[unit], value)
-    return f"{value:.4g} {'µs' if unit == 'us' else unit}".strip()
+    """Return a number with its unit, four digits of it; a time that is short or long in its unit, in another."""
+    factor, better = readable(value, unit)
+    return f"{factor * value:.4g} {better}".strip()
+
+
+def keys(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return a legend for the line above a plot, of colours and what they stand for."""
+    return " · ".join(f"<span style='color:{colour}'>■</span> {name(text, 40)}" for colour, text in pairs)
 
 
 def percent(share: float) -> str:

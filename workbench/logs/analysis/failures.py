@@ -8,8 +8,8 @@ import numpy as np
 
 from workbench.analysis.figures.style import axis, colours
 from workbench.analysis.figures.subplot import Part, trace
-from workbench.logs.analysis.charts import figure, hue, legend, name, nothing, percent
-from workbench.logs.analysis.parameters import ABSENT, Parameters, said
+from workbench.logs.analysis.charts import above, figure, hue, keys, name, nothing, percent
+from workbench.logs.analysis.parameters import ABSENT, Features, Parameters, said
 from workbench.logs.analysis.selection import Source, noted, records_of, sample
 from workbench.logs.evaluation import STATUSES
 
@@ -30,10 +30,11 @@ def failures(source: Source, task: str | None = None) -> pandas.DataFrame:
     Returns
     -------
     DataFrame
-        One row per parameter, value and status: ``parameter value status records of share lift``. `status` is a kind of
-        failure, or "any" for all of them together; `of` counts the records with the value, failed or not; `share` is
-        records ÷ of, `lift` that share ÷ the share of all records. The first rows have the parameter "" (all records).
-        ``attrs["sampled"]`` is the number of records that were looked at where that is not all.
+        One row per parameter (of a list, per element), value and status:
+        ``parameter value status records of share lift``. `status` is a kind of failure, or "any" for all of them;
+        `of` counts the records with the value, failed or not; `share` is records ÷ of, `lift` that share ÷ the share of
+        all records. The first rows have the parameter "" (all records). ``attrs["sampled"]`` is the number of records
+        that were looked at, where that is not all.
 
     Raises
     ------
@@ -49,8 +50,8 @@ def failures(source: Source, task: str | None = None) -> pandas.DataFrame:
     rows += [["", "", kind, int((status == kind).sum()), len(status)] for kind in kinds]
     chosen = sample(len(records), SAMPLE)
     if kinds:
-        parameters = Parameters.of(list(records["params"].iloc[chosen]))
-        rows += [row for k in parameters.varying for row in _of_parameter(parameters, k, status[chosen], kinds)]
+        features = Parameters.of(list(records["params"].iloc[chosen])).features
+        rows += [row for k in range(len(features.names)) for row in _of_parameter(features, k, status[chosen], kinds)]
     frame = pandas.DataFrame(rows, columns=["parameter", "value", "status", "records", "of"])
     frame["share"] = frame["records"] / frame["of"].where(frame["of"] > 0)
     whole = frame[frame["parameter"] == ""].set_index("status")["share"]
@@ -59,8 +60,8 @@ def failures(source: Source, task: str | None = None) -> pandas.DataFrame:
     return noted(frame, _finding(frame, kinds), **more)
 
 
-def _of_parameter(parameters: Parameters, k: int, status: Any, kinds: list[str]) -> list[list[Any]]:
-    codes, levels = parameters.codes[:, k] + 1, parameters.levels[k]
+def _of_parameter(features: Features, k: int, status: Any, kinds: list[str]) -> list[list[Any]]:
+    codes, levels = features.codes[:, k] + 1, features.levels[k]
     of = np.bincount(codes, minlength=len(levels) + 1)
     counts = {kind: np.bincount(codes[status == kind], minlength=len(of)) for kind in kinds}
     counts = {"any": np.sum(list(counts.values()), axis=0), **counts}
@@ -68,7 +69,7 @@ def _of_parameter(parameters: Parameters, k: int, status: Any, kinds: list[str])
     for code in np.flatnonzero(of):
         value = said(levels[code - 1]) if code else ABSENT
         for kind, count in counts.items():
-            rows.append([parameters.names[k], value, kind, int(count[code]), int(of[code])])
+            rows.append([features.names[k], value, kind, int(count[code]), int(of[code])])
     return rows
 
 
@@ -79,13 +80,21 @@ def _finding(frame: pandas.DataFrame, kinds: list[str]) -> str:
     counts = zip(frame["records"].iloc[1 : 1 + len(kinds)], kinds, strict=True)
     words = ", ".join(f"{count:,} {STATUSES[kind]}" for count, kind in sorted(counts, reverse=True))
     text = f"{failed:,} of {of:,} configurations failed ({percent(failed / of)}): {words}"
-    values = frame[(frame["parameter"] != "") & (frame["status"] == "any") & (frame["of"] >= max(5, of / 500))]
-    if len(values) and values["lift"].max() > 1.2:
-        worst = values.iloc[int(values["lift"].to_numpy().argmax())]
+    values = frame[(frame["parameter"] != "") & (frame["status"] == "any")]
+    sure = at_least(values["records"].to_numpy(), values["of"].to_numpy())
+    if len(values) and sure.max() > 1.2 * failed / of:
+        worst = values.iloc[int(sure.argmax())]
         text += (
             f"; with {worst['parameter']} = {worst['value']} it is {percent(worst['share'])} of {int(worst['of']):,}"
         )
     return text + "."
+
+
+def at_least(hits: Any, of: Any) -> Any:
+    """Return a share that the true one exceeds in 97.5 % of cases (Wilson's interval): few records count for little."""
+    z2 = 1.96**2
+    share = hits / of
+    return (share + z2 / (2 * of) - 1.96 * np.sqrt(share * (1 - share) / of + z2 / (4 * of**2))) / (1 + z2 / of)
 
 
 def failures_figure(source: Source, task: str | None = None, theme: str = "auto") -> go.Figure:
@@ -96,7 +105,8 @@ def failures_figure(source: Source, task: str | None = None, theme: str = "auto"
     if values.empty:
         text = "All values failed alike" if frame["records"].iloc[0] else "Nothing failed"
         return nothing("Failures", text, frame, theme)
-    top = values.sort_values(["share", "records"], ascending=False).head(BARS)[::-1]
+    sure = at_least(values["records"].to_numpy(), values["of"].to_numpy())
+    top = values.iloc[np.argsort(-sure, kind="stable")[:BARS][::-1]]
     labels = [name(f"{p} = {v}", 34) for p, v in zip(top["parameter"], top["value"], strict=True)]
     places = list(range(len(top)))
     traces = []
@@ -114,9 +124,8 @@ def failures_figure(source: Source, task: str | None = None, theme: str = "auto"
     ends = [-0.5, len(top) - 0.5]
     traces.append(trace("share of all records", [usual, usual], ends, mode="lines", line=dashed))
     y = axis(c, "", tickvals=places, ticktext=labels, showgrid=False)
-    shape = legend(c)
-    shape["legend"] |= {"y": 0.02, "yanchor": "bottom"}
-    aside = f"the {BARS} of {len(values)} values that fail most" if len(values) > BARS else ""
+    some = f"the {BARS} of {len(values)} values that fail most" if len(values) > BARS else ""
+    aside = above(keys((hue(k + 1), STATUSES[kind]) for k, kind in enumerate(kinds)), some)
     part_ = Part(traces, axis(c, "share of the records with the value", tickformat=".0%", rangemode="tozero"), y,
                  title="Failures by value of a parameter", aside=aside)  # fmt: skip
-    return figure(part_, frame, theme, 120 + 18 * len(top), left=210, barmode="stack", **shape)
+    return figure(part_, frame, theme, 120 + 18 * len(top), left=210, barmode="stack")

@@ -90,32 +90,48 @@ class Features:
         Whether the number is only a name.
     x : array ``[N, F]`` of float32
         NaN where a record does not have it.
+    levels : tuple of list
+        Values of each column that occur, in order.
+    codes : array ``[N, F]`` of int32
+        Number of the level; -1 where a record does not have it.
     """
 
     names: tuple[str, ...]
     owner: NDArray[np.intp]
     categorical: NDArray[np.bool_]
     x: NDArray[np.float32]
+    levels: tuple[list[Any], ...]
+    codes: NDArray[np.int32]
 
     @classmethod
     def of(cls, parameters: Parameters) -> Features:
         """Make them; parameters with one value are left out."""
         names: list[str] = []
         owner: list[int] = []
-        categorical: list[bool] = []
-        columns: list[NDArray[np.float32]] = []
+        kinds: list[bool] = []
+        levels: list[list[Any]] = []
+        columns: list[tuple[NDArray[Any], NDArray[Any]]] = []
         for k in parameters.varying:
             table, kind = _numbers(parameters.levels[k])
             table = np.vstack([table, np.full((1, table.shape[1]), np.nan, np.float32)])  # code -1
             for j in range(table.shape[1]):
-                column = table[parameters.codes[:, k], j]
-                if len(np.unique(column)) > 1:
-                    names.append(parameters.names[k] + (f"[{j}]" if table.shape[1] > 1 else ""))
-                    owner.append(k)
-                    categorical.append(kind)
-                    columns.append(column)
-        x = np.stack(columns, axis=1) if columns else np.empty((len(parameters), 0), np.float32)
-        return cls(tuple(names), np.array(owner, np.intp), np.array(categorical, np.bool_), x)
+                values, place = np.unique(table[:, j], return_inverse=True)
+                place = np.where(np.isnan(table[:, j]), -1, place).astype(np.int32)
+                code = place[parameters.codes[:, k]]
+                if len(np.unique(code)) < 2:
+                    continue
+                names.append(parameters.names[k] + (f"[{j}]" if table.shape[1] > 1 else ""))
+                owner.append(k)
+                kinds.append(kind)
+                levels.append(parameters.levels[k] if table.shape[1] == 1 else [_whole(v) for v in values if v == v])
+                columns.append((table[parameters.codes[:, k], j], code))
+        x = np.stack([c[0] for c in columns], axis=1) if columns else np.empty((len(parameters), 0), np.float32)
+        codes = np.stack([c[1] for c in columns], axis=1) if columns else np.empty((len(parameters), 0), np.int32)
+        return cls(tuple(names), np.array(owner, np.intp), np.array(kinds, np.bool_), x, tuple(levels), codes)
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if float(value).is_integer() else float(value)
 
 
 def combined(codes: NDArray[np.int32]) -> NDArray[np.int64]:

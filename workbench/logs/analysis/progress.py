@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.analysis.figures.style import axis, colours
+from workbench.analysis.figures.style import axis, colours, log_ticks
 from workbench.analysis.figures.subplot import Part, trace
 from workbench.logs.analysis.charts import (
     CURVES,
@@ -17,7 +17,9 @@ from workbench.logs.analysis.charts import (
     legend,
     measured_in,
     name,
+    names,
     nothing,
+    readable,
     shown,
     thinned,
 )
@@ -141,21 +143,25 @@ def best_so_far_figure(
     counts = [len(group.records) for group in found]
     ends = np.cumsum(counts)
     kept = sorted(range(len(found)), key=lambda k: -counts[k])[:CURVES]
+    labels = names([group.label for group in found])
+    factor, unit = readable(float(frame["best"].iloc[-1]), found[0].unit) if alone else (1.0, "")
+    if alone:
+        frame = frame.assign(best=factor * frame["best"], value=factor * frame["value"])
     traces: list[dict[str, Any]] = []
     texts = [drawn(len(kept), len(found), "groups")]
     for number, k in enumerate(sorted(kept)):
         curve = frame.iloc[ends[k] - counts[k] : ends[k]]
         if alone:
-            points, text = _points(curve, column, found[k], c.point)
+            points, text = _points(curve, column, unit, c.point)
             traces.append(points)
             texts.append(text)
-        traces.append(_line(curve, column, found[k], c.accent if alone else hue(number), alone))
-    y = measured_in(found[0]) if alone else "share of the optimum"
-    scale = "log" if alone and (frame["value"].dropna() > 0).all() else "linear"
+        traces.append(_line(curve, column, found[k], c.accent if alone else hue(number), "" if alone else labels[k]))
+    y = measured_in(found[0], unit) if alone else "share of the optimum"
+    value = frame["value"].dropna()
+    log = alone and bool((value > 0).all())
+    scale = {"type": "log", **log_ticks(value.min(), value.max())} if log else {}
     x = "tuning time, s" if by == "time" else "evaluations"
-    part = Part(
-        traces, axis(c, x, rangemode="tozero"), axis(c, y, type=scale), title="Best so far", aside=above(*texts)
-    )
+    part = Part(traces, axis(c, x, rangemode="tozero"), axis(c, y, **scale), title="Best so far", aside=above(*texts))
     return figure(part, frame, theme, **({} if alone else _below(c)))
 
 
@@ -165,30 +171,30 @@ def _below(c: Any) -> dict[str, Any]:
     return shape
 
 
-def _line(curve: pandas.DataFrame, column: str, group: Group, colour: str, alone: bool) -> dict[str, Any]:
+def _line(curve: pandas.DataFrame, column: str, group: Group, colour: str, label: str) -> dict[str, Any]:
     if column == "elapsed_s":  # records are not always written in the order of their times
         curve = curve.sort_values(column, kind="stable")
         value = curve["value"].to_numpy()
         best = np.fmin.accumulate(value) if group.smaller_is_better else np.fmax.accumulate(value)
         curve = curve.assign(best=best, share=group.share(best, best[-1]) * curve["share"].max())
-    y = curve["best" if alone else "share"].to_numpy()
+    y = curve["share" if label else "best"].to_numpy()
     corner = np.flatnonzero(np.diff(curve["best"].to_numpy(), prepend=np.nan) != 0)
     corner = np.unique(np.append(corner[np.isfinite(y[corner])], len(y) - 1))
     corner = corner[thinned(len(corner))]
     hover = "%{x:,} · %{y:.4g}<extra>%{fullData.name}</extra>"
     return trace(
-        "best so far" if alone else name(group.label), curve[column].to_numpy()[corner], y[corner], mode="lines",
-        line={"shape": "hv", "width": 2, "color": colour}, hovertemplate=hover, showlegend=not alone,
+        label or "best so far", curve[column].to_numpy()[corner], y[corner], mode="lines",
+        line={"shape": "hv", "width": 2, "color": colour}, hovertemplate=hover, showlegend=bool(label),
     )  # fmt: skip
 
 
-def _points(curve: pandas.DataFrame, column: str, group: Group, colour: str) -> tuple[dict[str, Any], str]:
+def _points(curve: pandas.DataFrame, column: str, unit: str, colour: str) -> tuple[dict[str, Any], str]:
     rows = np.flatnonzero(np.isfinite(curve["value"].to_numpy()))
     kept = rows[thinned(len(rows))]
     at = curve.iloc[kept]
     points = trace(
         "evaluations", at[column].to_numpy(), at["value"].to_numpy(), mode="markers",
         customdata=at["record"].to_numpy(), marker={"size": 4, "color": colour, "opacity": 0.5}, showlegend=False,
-        hovertemplate="record %{customdata}<br>%{y:.4g} " + name(group.unit) + "<extra></extra>",
+        hovertemplate="record %{customdata}<br>%{y:.4g} " + name(unit) + "<extra></extra>",
     )  # fmt: skip
     return points, drawn(len(kept), len(rows))

@@ -132,18 +132,18 @@ def groups(source: Source, task: str | None = None) -> list[Group]:
 
 
 def one_group(source: Source, task: str | None = None) -> Group:
-    """Return the only group that is selected.
+    """Return the only group that is selected; an empty one where nothing is.
 
     Raises
     ------
     UsageError
-        ``usage.one_task`` where there is none, or more than one.
+        ``usage.one_task`` where there is more than one.
     """
     found = groups(source, task)
     if len(found) == 1:
         return found[0]
     if not found:
-        raise UsageError("usage.one_task", "There are no records to look at", ("source",), "")
+        return Group(dict.fromkeys(KEY, ""), records_of(source, task))
     differ = [name for name in KEY if len({group.key[name] for group in found}) > 1]
     column, values = differ[0], sorted({group.key[differ[0]] for group in found})
     some = ", ".join(map(repr, values[:5])) + (", …" if len(values) > 5 else "")

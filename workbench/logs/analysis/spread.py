@@ -16,9 +16,10 @@ from workbench.logs.analysis.charts import (
     hue,
     legend,
     measured_in,
-    name,
+    names,
     nothing,
     percent,
+    readable,
     shown,
     thinned,
 )
@@ -111,7 +112,8 @@ def distribution_figure(source: Source, task: str | None = None, theme: str = "a
 
 def _histogram(group: Group, frame: pandas.DataFrame, theme: str) -> Part:
     c = colours(theme)
-    value = np.sort(group.value[group.ok])
+    factor, unit = readable(float(frame["best"].iloc[0]), group.unit)
+    value = factor * np.sort(group.value[group.ok])
     logarithmic = bool(value[0] > 0)
     edges = np.geomspace(value[0], value[-1], BARS + 1) if logarithmic else np.linspace(value[0], value[-1], BARS + 1)
     counts, edges = np.histogram(value, np.unique(edges) if value[0] < value[-1] else 1)
@@ -126,12 +128,12 @@ def _histogram(group: Group, frame: pandas.DataFrame, theme: str) -> Part:
         "share that is as good", order[kept], (kept + 1) / len(value), yaxis="y2", mode="lines",
         line={"color": c.accent, "width": 2}, hovertemplate="%{y:.1%} are %{x:.4g} or better<extra></extra>",
     )  # fmt: skip
-    median = float(frame["median"].iloc[0])
+    median = factor * float(frame["median"].iloc[0])
     line = trace("median", [median, median], [0, 1], yaxis="y2", mode="lines",
                  line={"color": c.faint, "dash": "dash", "width": 1})  # fmt: skip
     scale = {"type": "log", **log_ticks(value[0], value[-1])} if logarithmic else {}
-    over = axis(c, "", range=[0, 1.02], side="right", showgrid=False, tickformat=".0%")
-    return Part([bars, edf, line], axis(c, measured_in(group), showgrid=False, **scale),
+    over = axis(c, "", range=[0, 1.02], side="right", showgrid=False, tickvals=[0, 0.5, 1], tickformat=".0%")
+    return Part([bars, edf, line], axis(c, measured_in(group, unit), showgrid=False, **scale),
                 axis(c, "configurations", rangemode="tozero"), y2=over, title="Distribution",
                 aside="bars: count · line: share that is as good · dashed: median")  # fmt: skip
 
@@ -139,6 +141,7 @@ def _histogram(group: Group, frame: pandas.DataFrame, theme: str) -> Part:
 def _shares(found: list[Group], theme: str) -> Part:
     c = colours(theme)
     kept = sorted(sorted(range(len(found)), key=lambda k: -int(found[k].ok.sum()))[:CURVES])
+    labels = names([group.label for group in found])
     traces = []
     for number, k in enumerate(kept):
         group = found[k]
@@ -146,7 +149,7 @@ def _shares(found: list[Group], theme: str) -> Part:
         share = group.share(cost if group.smaller_is_better else -cost, float(abs(cost[0])))
         rows = thinned(len(cost), most=400)
         hover = "%{y:.1%} reach %{x:.1%} of the best<extra>%{fullData.name}</extra>"
-        traces.append(trace(name(group.label), share[rows], (rows + 1) / len(cost), mode="lines", hovertemplate=hover,
+        traces.append(trace(labels[k], share[rows], (rows + 1) / len(cost), mode="lines", hovertemplate=hover,
                             line={"color": hue(number), "width": 2}))  # fmt: skip
     x = axis(c, "share of the best value", range=[0, 1.01], tickformat=".0%")
     y = axis(c, "configurations", range=[0, 1.02], tickformat=".0%")
