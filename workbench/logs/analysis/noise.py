@@ -170,7 +170,7 @@ def _finding(frame: pandas.DataFrame, group: Group, table: _Repeats) -> str:
     if abs(first - 1) > max(0.01, float(many["spread"].median())):
         text += f", and the first is {first:.2f} times the others"
     if odd := _contradicting(frame):
-        return f"{text}; {odd:,} values are neither mean, median nor minimum of their repeats: trust the ranks of one only."
+        return f"{text}; {odd:,} values are neither mean, median nor minimum of their repeats, and contradict them."
     by_median = int(frame["rank_by_median"].iloc[0])
     return f"{text}." if by_median == 1 else f"{text}; by the median the best one would be number {by_median:,}."
 
