@@ -63,13 +63,33 @@ class LogImporter:
 
 
 class JsonLinesImporter(LogImporter):
-    """A reader of logs with a JSON value per line; comments (``#``) and empty lines are passed over."""
+    """A reader of logs with a JSON value per line; comments (``#``) and empty lines are passed over.
+
+    Attributes
+    ----------
+    by_itself : bool
+        Whether `evaluation` needs nothing but its line, and `space` and `notes` nothing but `tally`: large files are
+        then read in several processes, and parameters are read from their lines when asked for.
+    """
+
+    by_itself: ClassVar[bool] = False
 
     def evaluation(self, line: Any) -> Evaluation | None:
         """Return what one line says, None for one that is no record; may raise `UNREADABLE`, which is what follows from
         a line of another form.
         """
         raise NotImplementedError
+
+    def brief(self, line: Any) -> Evaluation | None:
+        """As `evaluation`, but without `params` and `extra` where making them takes long; for large files."""
+        return self.evaluation(line)
+
+    def tally(self) -> Mapping[str, int]:
+        """Return what was counted over lines for `notes`."""
+        return {}
+
+    def add_tally(self, other: Mapping[str, int]) -> None:
+        """Add what another reader has counted over other lines of the file."""
 
     def read(self, source: LogSource) -> Iterator[Evaluation]:
         """Yield the evaluations; a torn last line is a fault like any other."""
@@ -79,12 +99,13 @@ class JsonLinesImporter(LogImporter):
             try:
                 found = self.evaluation(json.loads(line.raw))
             except UNREADABLE as error:
-                source.fault(line.number, self._reason(line, error))
+                source.fault(line.number, self.reason(line, error))
                 continue
             if found is not None:
                 yield dataclasses.replace(found, where=f"line {line.number}", offset=line.offset)
 
-    def _reason(self, line: TextLine, error: Exception) -> str:
+    def reason(self, line: TextLine, error: Exception) -> str:
+        """Say what is wrong with a line."""
         if line.torn:
             return "the line is cut off"
         return f"no record of {self.tuner} ({type(error).__name__})"

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import LogError
 from workbench.log.reader import read_log as read_own_log
 from workbench.logs import importers  # noqa: F401  # each declares a format
-from workbench.logs.evaluation import STATUSES, Evaluation
+from workbench.logs.evaluation import Evaluation
 from workbench.logs.importer import IMPORTERS, LogImporter, importer_of
 from workbench.logs.source import LogSource
+from workbench.logs.table.columns import Collector
+from workbench.logs.table.frame import joined_frames
+from workbench.logs.table.log_file import LogFile, kept_frame
+from workbench.logs.table.parts import Progress
 from workbench.logs.tuning_log import TuningLog
 
 if TYPE_CHECKING:
     import pandas
 
-_FIELDS = (
-    "task", "device", "params", "status", "cost_s", "value", "unit", "objective", "direction", "statistic", "repeats",
-    "error", "elapsed_s", "technique", "generation", "predicted", "target", "told", "timestamp", "compile_s", "run_s",
-    "verify_s", "search_s", "spent_s", "extra", "where",
-)  # fmt: skip
-_NUMBERS = (
-    "cost_s", "value", "elapsed_s", "predicted", "timestamp", "compile_s", "run_s", "verify_s", "search_s", "spent_s",
-)  # fmt: skip
-_WORDS = ("task", "device", "target", "unit", "objective", "direction", "statistic", "technique")
-
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
-def open(paths: Paths, format: str | None = None, **hints: Any) -> TuningLog:
+def open(paths: Paths, format: str | None = None, *, progress: Progress | None = None, **hints: Any) -> TuningLog:
     """Open the log of any tuner that is known here.
 
     Parameters
@@ -40,6 +34,8 @@ def open(paths: Paths, format: str | None = None, **hints: Any) -> TuningLog:
         A file, a folder, or several of them; gzip is unpacked.
     format : str, optional
         Name of a format (`workbench.logs.IMPORTERS`); without it, the contents tell.
+    progress : callable, optional
+        Is called now and then while a large file is read: with the bytes that were read, and those of the file.
     **hints
         What the file does not say: ``task``, ``device``, ``objective``, ``unit``, ``direction`` ("min" or "max"), and
         ``columns`` for tables of one's own.
@@ -52,36 +48,42 @@ def open(paths: Paths, format: str | None = None, **hints: Any) -> TuningLog:
         ``usage.log_format`` for a format that is not known.
     """
     several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    return open_sources([LogSource(Path(path), hints) for path in several], format)
+    return open_sources([LogSource(Path(path), hints) for path in several], format, progress)
 
 
-def open_sources(sources: Sequence[LogSource], format: str | None = None) -> TuningLog:
+def open_sources(
+    sources: Sequence[LogSource], format: str | None = None, progress: Progress | None = None
+) -> TuningLog:
     """Open what `open` opens, given as sources."""
     chosen = [_importer(source, format) for source in sources]
-    records: list[pandas.DataFrame] = []
-    raws: list[tuple[LogSource, list[Any], list[int]]] = []
-    params: dict[str, list[Any]] = {}
-    notes: list[str] = []
-    for source, importer in zip(sources, chosen, strict=True):
-        found = list(importer.read(source))
-        records.append(records_frame(found, source.path.name))
-        raws.append((source, [e.raw for e in found], [e.offset for e in found]))
-        _add_space(params, importer.space(source), found)
-        notes += importer.notes(source)
-    frame = _joined(records)
-    starts = [0]
-    for part in records:
-        starts.append(starts[-1] + len(part))
+    files = [LogFile(source, importer, progress) for source, importer in zip(sources, chosen, strict=True)]
+    return TuningLog(
+        ", ".join(dict.fromkeys(importer.name for importer in chosen)),
+        [str(source.path) for source in sources],
+        joined_frames([file.frame for file in files]),
+        lambda: _space(files),
+        lambda record: _raw(files, record),
+        [fault for source in sources for fault in source.faults],
+        [note for file in files for note in file.importer.notes(file.source)],
+    )
 
-    def raw(record: int) -> Any:
-        which = max(k for k, start in enumerate(starts[:-1]) if start <= record and len(records[k]))
-        source, kept, offsets = raws[which]
-        at = record - starts[which]
-        return source.line_at(offsets[at]) if kept[at] is None and offsets[at] >= 0 else kept[at]
 
-    names = list(dict.fromkeys(importer.name for importer in chosen))
-    faults = [fault for source in sources for fault in source.faults]
-    return TuningLog(", ".join(names), [str(s.path) for s in sources], frame, params, raw, faults, notes)
+def _raw(files: Sequence[LogFile], record: int) -> Any:
+    for file in files:
+        if record < len(file):
+            return file.raw(record)
+        record -= len(file)
+    raise IndexError(record)
+
+
+def _space(files: Sequence[LogFile]) -> dict[str, list[Any]]:
+    params: dict[str, dict[str, Any]] = {}
+    for file in files:
+        for name, values in file.space().items():
+            known = params.setdefault(name, {})
+            for value in values:
+                known.setdefault(repr(value), value)
+    return {name: list(values.values()) for name, values in params.items()}
 
 
 def _importer(source: LogSource, format: str | None) -> LogImporter:
@@ -99,41 +101,9 @@ def _importer(source: LogSource, format: str | None) -> LogImporter:
     return found
 
 
-def records_frame(evaluations: Sequence[Evaluation], run: str) -> pandas.DataFrame:
+def records_frame(evaluations: Iterable[Evaluation], run: str) -> pandas.DataFrame:
     """Return evaluations as the table of `TuningLog.records`."""
-    import pandas
-
-    columns: dict[str, Any] = {name: [getattr(e, name) for e in evaluations] for name in _FIELDS}
-    runs = [f"{run} {e.run}" if e.run else run for e in evaluations]
-    frame = pandas.DataFrame({"record": range(len(evaluations)), "run": runs, **columns})
-    frame = frame.astype(dict.fromkeys(_NUMBERS, "float64") | dict.fromkeys((*_WORDS, "run"), "category"))
-    frame["generation"] = frame["generation"].astype("Int64")
-    frame["status"] = pandas.Categorical(frame["status"], categories=list(STATUSES))
-    return frame
-
-
-def _joined(parts: Sequence[pandas.DataFrame]) -> pandas.DataFrame:
-    import pandas
-
-    if len(parts) == 1:
-        return parts[0]
-    frame = pandas.concat([part.astype(dict.fromkeys((*_WORDS, "run"), object)) for part in parts], ignore_index=True)
-    frame["record"] = range(len(frame))
-    return frame.astype(dict.fromkeys((*_WORDS, "run"), "category"))
-
-
-def _add_space(
-    params: dict[str, list[Any]], declared: Mapping[str, Sequence[Any]], found: Iterable[Evaluation]
-) -> None:
-    """Add values of parameters: those that the log declares, and those that occur where it declares none."""
-    occur: dict[str, dict[str, Any]] = {name: {repr(v): v for v in values} for name, values in declared.items()}
-    for evaluation in found:
-        for name, value in evaluation.params.items():
-            if name not in declared:
-                occur.setdefault(name, {}).setdefault(repr(value), value)
-    for name, values in occur.items():
-        have = {repr(v) for v in params.setdefault(name, [])}
-        params[name] += [v for key, v in values.items() if key not in have]
+    return kept_frame(Collector().extend(evaluations), run)
 
 
 def read_log(path: str | os.PathLike[str], kind: str = "trial") -> pandas.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import io
 import json
@@ -24,6 +25,18 @@ LARGEST_DOCUMENT = 1 << 30
 """Bytes (unpacked) of a file that has to be read as a whole; a larger one is refused. Chosen."""
 
 _GZIP = b"\x1f\x8b"
+
+
+@contextmanager
+def many_values() -> Iterator[None]:
+    """Make JSON values without looking for circles among them meanwhile, which takes as long again."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +95,14 @@ class LogSource:
     def is_folder(self) -> bool:
         """Whether the log is a folder of files."""
         return self.path.is_dir()
+
+    @property
+    def packed(self) -> bool:
+        """Whether the file is packed with gzip; false for a folder."""
+        if self.is_folder:
+            return False
+        with self.open() as file:
+            return isinstance(file, gzip.GzipFile)
 
     @cached_property
     def head(self) -> bytes:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
-from workbench.logs.source import Fault
+from workbench.logs.source import Fault, many_values
 
 if TYPE_CHECKING:
     import pandas
@@ -29,9 +30,8 @@ class TuningLog:
         One row per record. Columns: ``record`` (number from 0, also the index), ``run`` (name of the file, and of the
         run where a file has several), and the fields of `workbench.logs.evaluation.Evaluation` but `raw` and `offset`;
         ``cost_s`` is `value` in seconds where it is a time and the record is ok. Numbers that are not told are missing
-        (NaN).
-    params : dict of list
-        Name of each parameter -> its values: those of the space where the log says it, else those that occur.
+        (NaN). Of a large file, ``params``, ``extra`` and ``repeats`` are read when asked for, and ``error`` is cut off
+        after some lines.
     faults : list of Fault
         Damage, by its place.
     warnings : list of str
@@ -43,14 +43,14 @@ class TuningLog:
         format: str,  # the name that the contract gives it
         paths: Sequence[str],
         records: pandas.DataFrame,
-        params: Mapping[str, Sequence[Any]],
+        params: Mapping[str, Sequence[Any]] | Callable[[], Mapping[str, Sequence[Any]]],
         raw: Callable[[int], Any],
         faults: Sequence[Fault] = (),
         notes: Sequence[str] = (),
     ) -> None:
         self.format, self.paths = format, tuple(paths)
         self.records = records
-        self.params = {name: list(values) for name, values in params.items()}
+        self._params = params
         self.faults = list(faults)
         self.warnings = [*_counted(self.faults), *notes]
         self._raw = raw
@@ -74,6 +74,15 @@ class TuningLog:
             hint = f"records go from 0 to {len(self) - 1}"
             raise UsageError("usage.record", f"There is no record {record}", ("record",), hint)
         return self._raw(record)
+
+    @cached_property
+    def params(self) -> dict[str, list[Any]]:
+        """Name of each parameter -> its values: those of the space where the log says it, else those that occur.
+
+        Of a large log, all records are read again for that.
+        """
+        found = self._params() if callable(self._params) else self._params
+        return {name: list(values) for name, values in found.items()}
 
     @cached_property
     def tasks(self) -> pandas.DataFrame:
@@ -109,8 +118,13 @@ class TuningLog:
                 hint = "the tasks are in `log.tasks`"
                 raise UsageError("usage.task", f"The log has no task {task!r}", ("task",), hint)
             records = records[records["task"] == task]
-        columns = pandas.DataFrame(records["params"].tolist(), index=records.index)
-        return columns.infer_objects().join(records[list(RESULT)], rsuffix="_of_record")
+        with many_values():
+            found = list(records["params"])
+            names = dict.fromkeys(name for params in found for name in params)
+            told = {name: [params.get(name, math.nan) for params in found] for name in names}
+            columns = pandas.DataFrame(told, index=records.index)
+        result = records[list(RESULT)].rename(columns={n: f"{n}_of_record" for n in RESULT if n in columns})
+        return columns.infer_objects().join(result)
 
 
 _TASK = ("records", "ok", "failed", "best", "best_s", "best_record", "median")

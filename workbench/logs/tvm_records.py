@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,15 @@ class Contradictions:
 
     number_says_ok: int = 0
     cost_says_ok: int = 0
+
+    def tally(self) -> dict[str, int]:
+        """Return the counts by name."""
+        return {"number_says_ok": self.number_says_ok, "cost_says_ok": self.cost_says_ok}
+
+    def add(self, other: Mapping[str, int]) -> None:
+        """Add counts of other records."""
+        self.number_says_ok += other.get("number_says_ok", 0)
+        self.cost_says_ok += other.get("cost_says_ok", 0)
 
 
 def measured(result: Sequence[Any], contradictions: Contradictions) -> dict[str, Any]:

@@ -36,6 +36,7 @@ class AutoSchedulerLog(JsonLinesImporter):
     """
 
     tuner = "TVM's auto-scheduler"
+    by_itself = True
     example = (
         "# best of two\n"
         '{"i": [["[\\"a1b2\\", 64, 64]", "llvm -mcpu=core-avx2", [8, 64, 64, 0, 0, 0, 0, 0], "", 1], [[], [["SP", 2, '
@@ -53,14 +54,29 @@ class AutoSchedulerLog(JsonLinesImporter):
         return _LINE.search(source.head) is not None
 
     def evaluation(self, line: Any) -> Evaluation:
-        array, (_, steps) = line["i"]
+        return self._evaluation(line, self._params(line["i"][1][1]))
+
+    def brief(self, line: Any) -> Evaluation:
+        """As `evaluation`, without the steps."""
+        if not all(type(step) is list and step for step in line["i"][1][1]):
+            raise TypeError("a step is a list")
+        return self._evaluation(line, {})
+
+    def _evaluation(self, line: Any, params: Mapping[str, Any]) -> Evaluation:
+        array, (_, _) = line["i"]
         key = repr(array)
         task = self._tasks.get(key)
         if task is None:
             if len(self._tasks) >= _TASKS_KEPT:
                 self._tasks.clear()
             task = self._tasks[key] = _task(array, str(line.get("v", "")))
-        return Evaluation(**task, params=self._params(steps), **measured(line["r"], self._contradictions))
+        return Evaluation(**task, params=params, **measured(line["r"], self._contradictions))
+
+    def tally(self) -> Mapping[str, int]:
+        return self._contradictions.tally()
+
+    def add_tally(self, other: Mapping[str, int]) -> None:
+        self._contradictions.add(other)
 
     def notes(self, source: LogSource) -> Sequence[str]:
         return notes_of(self._contradictions)

@@ -34,6 +34,7 @@ class AutoTvmLog(JsonLinesImporter):
     """
 
     tuner = "AutoTVM"
+    by_itself = True
     example = (
         '{"input": ["llvm -mcpu=core-avx2", "dense_nopack.x86", [["TENSOR", [1, 512], "float32"]], {}], "config": '
         '{"index": 7, "code_hash": null, "entity": [["tile_y", "sp", [-1, 1, 1]], ["unroll", "ot", 16]]}, "result": '
@@ -91,6 +92,14 @@ class AutoTvmLog(JsonLinesImporter):
             fields = {"task": call(full, args, kwargs), "target": target, "device": device_of(target)}
             found = self._tasks[key] = fields, template_extents(name, args)
         return found
+
+    def tally(self) -> Mapping[str, int]:
+        return {**self._contradictions.tally(), "records": self._records, "failed": self._failed}
+
+    def add_tally(self, other: Mapping[str, int]) -> None:
+        self._contradictions.add(other)
+        self._records += other["records"]  # a collection of best ones is never large
+        self._failed += other["failed"]
 
     def notes(self, source: LogSource) -> Sequence[str]:
         return [*self._kind_of_file(), *notes_of(self._contradictions)]

@@ -1,0 +1,165 @@
+"""Large logs: read in parts by several processes into columns; what they say is the same as of small ones."""
+
+import gzip
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas
+import pytest
+from benchmarks import big_logs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import workbench as wb
+from workbench.errors import LogError, UsageError
+from workbench.logs import IMPORTERS
+from workbench.logs.source import Fault
+from workbench.logs.table import parts
+from workbench.logs.table.columns import Collector, Columns
+from workbench.logs.table.lazy_array import LazyArray, Listed
+
+RECORD = (
+    '{"i": [["[\\"a1b2\\", 64, 64]", "llvm -mcpu=core-avx2", [8, 64, 64, 0, 0, 0, 0, 0], "", 1], [[], [["SP", 2, 0, '
+    '64, [4, 8], 1], ["AN", 2, 0, 3]]]], "r": [[0.000121, 0.000125], 0, 0.41, 1600000000], "v": "v0.5"}\n'
+)
+
+
+@pytest.fixture
+def sample(tmp_path):
+    path = tmp_path / "sample.json"
+    path.write_text(RECORD + RECORD.replace("a1b2", "c3d4").replace("[4, 8]", "[2, 2, 2]"))
+    return path
+
+
+@pytest.fixture
+def large(tmp_path, sample):
+    """A log of 3,000 records, with damage, that is read as large ones are."""
+    path = tmp_path / "large.json"
+    big_logs.ansor(path, 3000, sample)
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[700] = lines[700].replace(b'"r"', b"r")
+    lines[1500] = b'{"i": [[]]}\n'
+    lines[2999] = b"\xff\n"
+    path.write_bytes(b"".join(lines)[:-20])
+    return path
+
+
+def both(path, monkeypatch, **hints):
+    small = wb.logs.open(path, **hints)
+    monkeypatch.setattr(parts, "LARGE", 0)
+    monkeypatch.setattr(parts, "PROCESSES", 3)
+    return small, wb.logs.open(path, **hints)
+
+
+def test_a_large_log_says_what_a_small_one_says(large, monkeypatch):
+    small, big = both(large, monkeypatch)
+    assert big.faults == small.faults
+    assert [fault.where for fault in big.faults] == ["line 701", "line 1501", "line 3000", "line 3001"]
+    assert isinstance(big.records["params"].array, LazyArray)
+    plain = big.records.astype(dict.fromkeys(("params", "extra", "repeats"), object)).astype({"where": "str"})
+    pandas.testing.assert_frame_equal(plain, small.records)
+    pandas.testing.assert_frame_equal(big.tasks, small.tasks)
+    pandas.testing.assert_frame_equal(big.table(), small.table())
+    assert big.params == small.params
+    assert [big.raw(k) for k in (0, 5, 2990)] == [small.raw(k) for k in (0, 5, 2990)]
+
+
+@pytest.mark.parametrize("name", sorted(IMPORTERS))
+def test_every_format_that_is_read_line_by_line(name, tmp_path, monkeypatch):
+    if not getattr(IMPORTERS[name], "by_itself", False):
+        return
+    path = tmp_path / "log"
+    IMPORTERS[name].write_example(path)
+    small, big = both(path, monkeypatch)
+    assert repr(big.records.to_dict("records")) == repr(small.records.to_dict("records"))
+
+
+def test_it_tells_how_far_it_is(large, monkeypatch):
+    monkeypatch.setattr(parts, "LARGE", 0)
+    told = []
+    wb.logs.open(large, progress=lambda done, size: told.append((done, size)))
+    assert told == sorted(told)
+    assert told[-1] == (large.stat().st_size,) * 2
+
+
+def test_a_process_that_dies_costs_time_only(large, monkeypatch):
+    small = wb.logs.open(large)
+    monkeypatch.setattr(parts, "LARGE", 0)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    assert wb.logs.open(large).records["value"].equals(small.records["value"])
+
+
+def test_lines_that_are_too_long_are_passed_over(sample, monkeypatch, tmp_path):
+    path = tmp_path / "log"
+    path.write_text(RECORD + "[" * (18 << 20) + "\n" + RECORD)
+    small, big = both(path, monkeypatch)
+    assert big.faults == small.faults == [Fault("line 2", "the line is longer than 16 MiB")]
+    assert big.records["where"].tolist() == ["line 1", "line 3"]
+
+
+def test_a_log_that_was_changed_is_not_misread(large, monkeypatch):
+    _, log = both(large, monkeypatch)
+    large.write_bytes(large.read_bytes()[:9000])
+    with pytest.raises(LogError) as caught:
+        log.records["params"].tolist()
+    assert caught.value.code == "log.changed"
+    with pytest.raises(UsageError):
+        log.raw(10**6)
+
+
+def test_packed_logs_are_read_whole(large, tmp_path, monkeypatch):
+    packed = tmp_path / "log.gz"
+    packed.write_bytes(gzip.compress(large.read_bytes()))
+    monkeypatch.setattr(parts, "LARGE", 0)
+    assert len(wb.logs.open(packed)) == len(wb.logs.open(large))
+
+
+def test_tables_of_several_logs_stay_lazy(large, sample, monkeypatch):
+    monkeypatch.setattr(parts, "LARGE", 0)
+    log = wb.logs.open([large, sample, large])
+    assert isinstance(log.records["params"].array, LazyArray)
+    one, two = len(wb.logs.open(large)), 2
+    assert log.records["params"].iloc[one + two] == log.records["params"].iloc[0] == log.table().iloc[0, :2].to_dict()
+    assert log.raw(one)["r"] == json.loads(RECORD)["r"]
+
+
+values = st.lists(st.one_of(st.integers(), st.tuples(st.integers()), st.dictionaries(st.text(), st.integers())))
+
+
+@settings(max_examples=50, deadline=None)
+@given(values, st.data())
+def test_the_lazy_array_is_an_array_of_pandas(found, data):
+    series = pandas.Series(LazyArray(Listed(found), np.arange(len(found))))
+    assert series.tolist() == found
+    assert series.map(repr).tolist() == list(map(repr, found))
+    order = data.draw(st.permutations(range(len(found))))
+    assert series.iloc[order].tolist() == [found[k] for k in order]
+    assert pandas.concat([series, series[::-1]]).tolist() == found + found[::-1]
+    assert series.reindex([*range(len(found)), -1]).tolist() == [*found, None]
+    assert list(series.astype(object)) == found
+    assert series.to_frame().to_dict("list") == {0: found}
+    assert not series.isna().any()
+    repr(series)
+    mask = data.draw(st.lists(st.booleans(), min_size=len(found), max_size=len(found)))
+    assert series[np.array(mask, dtype=bool)].tolist() == [x for x, yes in zip(found, mask, strict=True) if yes]
+
+
+def test_columns_become_bytes_and_back(large):
+    importer = IMPORTERS["auto-scheduler"]()
+    found = [importer.evaluation(json.loads(RECORD))] * 5000
+    columns = Collector().extend(found).columns()
+    again, told = Columns.from_bytes(columns.to_bytes({"a": [1]}))
+    assert told == {"a": [1]}
+    assert again.words["task"][1] == columns.words["task"][1]
+    for name in ("lines", "offsets", "repeats", "ends"):
+        assert (getattr(again, name) == getattr(columns, name)).all()
+    assert again.numbers.keys() == {"value", "timestamp", "spent_s"}
+
+
+def test_the_process_imports_little():
+    code = (
+        "import sys, workbench.logs.table.part; print([m for m in ('plotly', 'xgboost', 'onnx') if m in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
