@@ -26,6 +26,11 @@ RECORD = (
 )
 
 
+@pytest.fixture(autouse=True)
+def one_process(monkeypatch):
+    monkeypatch.setattr(parts, "PROCESSES", 1)
+
+
 @pytest.fixture
 def sample(tmp_path):
     path = tmp_path / "sample.json"
@@ -49,11 +54,11 @@ def large(tmp_path, sample):
 def both(path, monkeypatch, **hints):
     small = wb.logs.open(path, **hints)
     monkeypatch.setattr(parts, "LARGE", 0)
-    monkeypatch.setattr(parts, "PROCESSES", 3)
     return small, wb.logs.open(path, **hints)
 
 
 def test_a_large_log_says_what_a_small_one_says(large, monkeypatch):
+    monkeypatch.setattr(parts, "PROCESSES", 3)
     small, big = both(large, monkeypatch)
     assert big.faults == small.faults
     assert [fault.where for fault in big.faults] == ["line 701", "line 1501", "line 3000", "line 3001"]
@@ -87,6 +92,7 @@ def test_it_tells_how_far_it_is(large, monkeypatch):
 def test_a_process_that_dies_costs_time_only(large, monkeypatch):
     small = wb.logs.open(large)
     monkeypatch.setattr(parts, "LARGE", 0)
+    monkeypatch.setattr(parts, "PROCESSES", 2)
     monkeypatch.setattr(sys, "executable", "/bin/false")
     assert wb.logs.open(large).records["value"].equals(small.records["value"])
 
