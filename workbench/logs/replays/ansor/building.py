@@ -1,0 +1,316 @@
+"""From what the steps of a record come to, to a schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from workbench.errors import ScheduleError
+from workbench.ir import Block, For, Func, accesses, blocks
+from workbench.logs.replays.ansor.program import Fuse, Iterator, Making, Mark, Program, Reorder, Split, Stage
+from workbench.logs.replays.ansor.steps import Step
+from workbench.logs.replays.ansor.unrolling import loops_to_unroll
+from workbench.logs.replays.result import CannotReplay, ReplayStep
+from workbench.schedule.primitive import Primitive
+from workbench.schedule.schedule import Schedule
+from workbench.target import Target
+
+SERVED = ("vectorize", "parallel", "unroll")
+"""Annotations that are primitives of the same name; the others are bindings."""
+
+
+def build(
+    func: Func, program: Program, steps: Sequence[Step], target: Target, rewrite: bool = False
+) -> tuple[Schedule, list[ReplayStep]]:
+    """Make a schedule.
+
+    Parameters
+    ----------
+    func : Func
+        The computation.
+    program : Program
+        What the steps come to on it (`program.follow`).
+    steps : sequence of Step
+    target : Target
+    rewrite : bool
+        Whether the weights were stored anew for the schedule when it was measured.
+
+    Returns
+    -------
+    Schedule, list of ReplayStep
+
+    Raises
+    ------
+    CannotReplay
+        Where a step is not legal here, with the steps that were taken.
+    """
+    building = _Building(Schedule(func, target), program)
+    try:
+        building.make_stages()
+        building.place()
+        left = building.rewrite_layouts() if rewrite else []
+        building.annotate()
+    except CannotReplay as refused:
+        raise CannotReplay(refused.reason, building.told(steps)) from None
+    told = building.told(steps)
+    if rewrite:
+        words = "; ".join(["weights are stored as they are read, ahead of time", *left])
+        told.append(ReplayStep(-1, "layout_rewrite_option 2", words, tuple(building.taken.get(-1, ()))))
+    return building.schedule, told
+
+
+class _Building:
+    """A schedule while it is built, and which step of the record each of its steps is for."""
+
+    def __init__(self, schedule: Schedule, program: Program) -> None:
+        self.schedule, self.program = schedule, program
+        self.taken: dict[int, list[Primitive]] = {}
+        self.remarks: dict[int, list[str]] = {}
+        self.marks: list[tuple[Stage, Mark]] = []
+        for stage in program.stages:
+            self._adopt(stage, stage.roots)
+
+    def told(self, steps: Sequence[Step]) -> list[ReplayStep]:
+        """What each step of the record became."""
+        return [
+            ReplayStep(
+                step.number, step.text,
+                "; ".join([self.program.words.get(step.number, ""), *self.remarks.get(step.number, [])]),
+                tuple(self.taken.get(step.number, ())),
+            )
+            for step in steps
+        ]  # fmt: skip
+
+    # ----- small pieces
+
+    def _do(self, step: Step | None, primitive: str, *args: Any) -> Any:
+        """Take a step of the schedule, for a step of the record."""
+        try:
+            found = getattr(self.schedule, primitive)(*args)
+        except ScheduleError as error:
+            self._refuse(step, f"{primitive} is not legal here: {error.message} [{error.code}]")
+        self.taken.setdefault(-1 if step is None else step.number, []).append(self.schedule.trace[-1])
+        return found
+
+    def _refuse(self, step: Step | None, why: str) -> NoReturn:
+        raise CannotReplay(why if step is None else f"step {step.number} {step.text}: {why}")
+
+    def _remark(self, step: Step, words: str) -> None:
+        said = self.remarks.setdefault(step.number, [])
+        if words not in said:
+            said.append(words)
+
+    def _block(self, stage: Stage) -> tuple[Block, tuple[For, ...]]:
+        return self.schedule.func.block(stage.block)
+
+    def _adopt(self, stage: Stage, roots: Sequence[Iterator]) -> None:
+        """Give the iterators of a stage's axes the loops of its block."""
+        if stage.block in ("", "?"):
+            return
+        block, path = self._block(stage)
+        names = [lp.name for lp in path]
+        for root, bind in zip(roots, block.binds, strict=False):
+            loop = bind.single_var()
+            root.loops = (loop,) if loop in names else ()
+
+    def _one_loop(self, iterator: Iterator, step: Step) -> str | None:
+        """The loop of an iterator; those that were fused become one now. None where it runs once."""
+        loops = tuple(n for n in iterator.loops if self.schedule.func.loop(n)[0].extent != 1)
+        if not iterator.loops:
+            return None
+        if len(iterator.loops) > 1 and len(loops) != 1:
+            iterator.loops = (self._do(step, "fuse", *iterator.loops),)
+        elif len(iterator.loops) > 1:
+            return loops[0]
+        return iterator.loops[0]
+
+    # ----- stages that come and go
+
+    def make_stages(self) -> None:
+        """Take the steps that make or remove a stage, in the order of the record."""
+        for making in self.program.makings:
+            getattr(self, f"_make_{making.kind}")(making)
+
+    def _make_inline(self, making: Making) -> None:
+        if making.stage.place == "inline" and making.stage.block:
+            self._do(making.step, "compute_inline", making.stage.block)
+            making.stage.block = ""
+
+    def _make_cache_write(self, making: Making) -> None:
+        assert making.new is not None
+        making.stage.block = self._do(making.step, "cache_write", making.new.block)
+        self._adopt(making.stage, making.stage.roots)
+        self._adopt(making.new, making.new.roots)
+
+    def _make_cache_read(self, making: Making) -> None:
+        assert making.new is not None
+        readers = [s.block for s in making.readers if s.block]
+        if len(readers) != 1:
+            self._refuse(making.step, f"{len(readers)} stages read the copy; a copy has one reader here")
+        source = self._block(making.stage)[0].buffer if making.stage.block else making.stage.name
+        making.new.block = self._do(making.step, "cache_read", readers[0], source)
+        self._adopt(making.new, making.new.roots)
+
+    def _make_rfactor(self, making: Making) -> None:
+        assert making.new is not None
+        assert making.iterator is not None
+        self._adopt(making.stage, making.roots)
+        self._act(making.stage, making.before)
+        loop = self._one_loop(making.iterator, making.step)
+        if loop is None:
+            self._refuse(making.step, "the part runs once, so there is nothing to keep apart")
+        making.new.block = self._do(making.step, "rfactor", loop)
+        self._adopt(making.stage, making.stage.roots)
+        self._reorder(making.new, making.step, making.new.roots)
+
+    # ----- places, cuts and orders
+
+    def place(self) -> None:
+        """Place the stages, readers first, and cut and order the loops of each."""
+        for stage in reversed(self.program.stages):
+            if not stage.block:
+                continue
+            if isinstance(stage.place, tuple):
+                self._compute_at(stage, *stage.place)
+            self._act(stage, stage.actions)
+
+    def _compute_at(self, stage: Stage, target: Stage, at: Iterator) -> None:
+        step = stage.placed_by
+        assert step is not None
+        if at not in target.iterators or not target.block:
+            self._refuse(step, f"the iterator of {target.name} is not there at the end")
+        outside = target.iterators[: target.iterators.index(at) + 1]
+        loops = [n for i in outside for n in i.loops]
+        if not loops:
+            self._remark(step, "all loops around it run once, so it stays where it is")
+            return
+        block, _ = self._block(stage)
+        by_loop = {i.loops[0]: i for i in stage.roots if len(i.loops) == 1}
+        iterators = [by_loop.get(str(bind.single_var())) for bind in block.binds]
+        names = self._do(step, "compute_at", stage.block, loops[-1])
+        for iterator, name in zip(iterators, names, strict=True):
+            if iterator is not None:
+                iterator.loops = (name,)
+
+    def _act(self, stage: Stage, actions: Sequence[Any]) -> None:
+        for action in actions:
+            match action:
+                case Split():
+                    self._split(action)
+                case Fuse(_, parts, whole):
+                    whole.loops = tuple(n for p in parts for n in p.loops)
+                case Reorder(step, order):
+                    self._reorder(stage, step, order)
+                case Mark():
+                    self._claim(stage, action)
+
+    def _split(self, action: Split) -> None:
+        loop = self._one_loop(action.whole, action.step)
+        extent = 1 if loop is None else int(self.schedule.func.loop(loop)[0].extent)  # type: ignore[arg-type]
+        sizes = part_sizes(extent, action.lengths, action.inner)
+        many = [(part, size) for part, size in zip(action.parts, sizes, strict=True) if size > 1]
+        if loop is None:
+            return
+        if len(many) < 2:
+            # Parts that run once have no loop of their own: the loop stands for the part that has all of it.
+            (many[0][0] if many else action.parts[0]).loops = action.whole.loops
+            self._remark(action.step, "one part has all iterations, so nothing is cut")
+            return
+        total = 1
+        for size in sizes:
+            total *= size
+        tail = () if total == extent else ("guard",)
+        names = self._do(action.step, "split", loop, [size for _, size in many], *tail)
+        for (part, _), name in zip(many, names, strict=True):
+            part.loops = (name,)
+
+    def _reorder(self, stage: Stage, step: Step, order: Sequence[Iterator]) -> None:
+        wanted = [n for i in order for n in i.loops]
+        _, path = self._block(stage)
+        now = [lp.name for lp in path if lp.name in wanted]
+        if now != wanted:
+            self._do(step, "reorder", *wanted)
+
+    def _claim(self, stage: Stage, mark: Mark) -> None:
+        """Marks come last: a marked loop is cut no more."""
+        self.marks.append((stage, mark))
+        if mark.what in ("vectorize", "vthread") or mark.what.startswith(("blockIdx", "threadIdx")):
+            self._one_loop(mark.iterator, mark.step)
+
+    # ----- where weights lie
+
+    def rewrite_layouts(self) -> list[str]:
+        """Store the weights as their innermost loop reads them; returns what stays as it is, in words."""
+        left = []
+        for buffer in [b for b in self.schedule.buffers if b.role == "const"]:
+            found = innermost_read(self.schedule.func, buffer.name)
+            if found is None:
+                left.append(f"no loop reads neighbours of {buffer.name}")
+                continue
+            try:
+                self.schedule.transform_layout(buffer.name, *found)
+            except ScheduleError as error:
+                left.append(error.message)
+                continue
+            self.taken.setdefault(-1, []).append(self.schedule.trace[-1])
+        return left
+
+    # ----- how loops are run
+
+    def annotate(self) -> None:
+        """Mark loops, in the order of the record, and unroll last."""
+        order = sorted(self.marks, key=lambda found: (found[1].what == "auto_unroll_max_step", found[1].step.number))
+        for stage, mark in order:
+            self._mark(stage, mark)
+
+    def _mark(self, stage: Stage, mark: Mark) -> None:
+        loops = mark.iterator.loops
+        if mark.what == "auto_unroll_max_step":
+            for name in loops_to_unroll(self.schedule.func, stage.block, mark.numbers[0]):
+                self._do(mark.step, "unroll", name)
+        elif mark.what == "storage_align":
+            dim = stage.roots.index(mark.iterator) if mark.iterator in stage.roots else 0
+            self._do(mark.step, "storage_align", self._block(stage)[0].buffer, dim, *mark.numbers)
+        elif not loops:
+            self._remark(mark.step, "it runs once")
+        elif mark.what == "parallel":
+            self._do(mark.step, "parallel", *loops)
+        elif mark.what in SERVED:
+            for name in loops:
+                self._do(mark.step, mark.what, name)
+        else:
+            for name in loops:
+                self._do(mark.step, "bind", name, mark.what)
+
+
+def innermost_read(func: Func, buffer: str) -> tuple[int, int] | None:
+    """The dimension of a buffer along which its innermost loop reads it, and how many elements; None where the loop
+    reads all of the dimension, or along several.
+    """
+    readers = [(b, path) for b, path in blocks(func.body) if buffer in {ld.buffer for ld in b.loads()}]
+    if len(readers) != 1:
+        return None
+    block, path = readers[0]
+    index = next(a.index for a in accesses(block) if a.buffer == buffer and not a.is_write)
+    for loop in reversed(path):
+        dims = [d for d, form in enumerate(index) if loop.name in form.vars]
+        if loop.extent == 1 or not dims:
+            continue
+        whole = func.buffer(buffer).shape[dims[0]]
+        if len(dims) > 1 or not isinstance(loop.extent, int) or loop.extent == whole:
+            return None
+        return dims[0], loop.extent
+    return None
+
+
+def part_sizes(extent: int, lengths: Sequence[int], inner: bool) -> list[int]:
+    """Extents of the parts of a loop, outermost first, as TVM's bound inference gives them.
+
+    A length is the size of a part, of the innermost first where `inner` is set, else the number of parts from the
+    outside. A part is no longer than what is left, so a stage that is placed has shorter parts than its lengths say.
+    """
+    rest, found = extent, []
+    for length in reversed(lengths) if inner else lengths:
+        found.append(min(length, rest))
+        rest = -(-rest // found[-1])
+    return [rest, *reversed(found)] if inner else [*found, rest]
