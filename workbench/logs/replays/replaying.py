@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.errors import UsageError, WorkbenchError
+from workbench.errors import ExpressionError, ScheduleError, UsageError
 from workbench.logs.replays import replayers  # noqa: F401  # each declares what it rebuilds
 from workbench.logs.replays.result import REPLAYERS, CannotReplay, Replay, Request
 from workbench.logs.tuning_log import TuningLog
@@ -37,7 +37,9 @@ def replay(log: TuningLog, record: int | None = None, task: Any = None, target: 
     ------
     UsageError
         ``replay.format`` for a format that has no replay, ``replay.record`` where it is not said which one,
-        ``usage.record`` for a number that no record has; for a `task` that is none of these as its reader says.
+        ``usage.record`` for a number that no record has, ``replay.task`` for a `task` that is none of these.
+    LogError
+        ``replay.dag``, ``log.missing``, ``log.unreadable`` for a text or a file with computations.
     """
     number = _best(log) if record is None else record
     raw = log.raw(number)
@@ -53,9 +55,7 @@ def replay(log: TuningLog, record: int | None = None, task: Any = None, target: 
         schedule, steps, notes = make(Request(log, number, raw, task, where))
     except CannotReplay as refused:
         return dataclasses.replace(told, steps=refused.steps, reason=refused.reason)
-    except WorkbenchError as error:
-        if isinstance(error, UsageError):
-            raise
+    except (ScheduleError, ExpressionError) as error:
         return dataclasses.replace(told, reason=f"{error.message} [{error.code}]")
     return dataclasses.replace(told, schedule=schedule, steps=tuple(steps), notes=tuple(notes))
 

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from workbench.errors import ScheduleError
-from workbench.ir import Block, For, Func, accesses, blocks
+from workbench.ir import Block, Digit, For, Func, accesses, blocks
 from workbench.logs.replays.ansor.program import Fuse, Iterator, Making, Mark, Program, Reorder, Split, Stage
 from workbench.logs.replays.ansor.steps import Step
 from workbench.logs.replays.ansor.unrolling import loops_to_unroll
 from workbench.logs.replays.result import CannotReplay, ReplayStep
 from workbench.schedule.primitive import Primitive
+from workbench.schedule.primitives.loop_annotations import Vectorize
 from workbench.schedule.schedule import Schedule
 from workbench.target import Target
 
@@ -266,8 +267,7 @@ class _Building:
     def _mark(self, stage: Stage, mark: Mark) -> None:
         loops = mark.iterator.loops
         if mark.what == "auto_unroll_max_step":
-            for name in loops_to_unroll(self.schedule.func, stage.block, mark.numbers[0]):
-                self._do(mark.step, "unroll", name)
+            self._unroll(stage, mark)
         elif mark.what == "storage_align":
             dim = stage.roots.index(mark.iterator) if mark.iterator in stage.roots else 0
             self._do(mark.step, "storage_align", self._block(stage)[0].buffer, dim, *mark.numbers)
@@ -281,6 +281,26 @@ class _Building:
         else:
             for name in loops:
                 self._do(mark.step, "bind", name, mark.what)
+
+    def _unroll(self, stage: Stage, mark: Mark) -> None:
+        for k, name in enumerate(loops_to_unroll(self.schedule.func, stage.block, mark.numbers[0])):
+            if k == 0 and self._as_vector(stage, name):
+                self._do(mark.step, "vectorize", name)
+                self._remark(mark.step, f"{name} as a vector, which TVM leaves to LLVM for straight-line code")
+            else:
+                self._do(mark.step, "unroll", name)
+
+    def _as_vector(self, stage: Stage, loop: str) -> bool:
+        """Whether unrolled iterations write neighbours: LLVM finds vectors in them, our backends want to be told."""
+        block, path = self._block(stage)
+        last = accesses(block)[0].index[-1:]
+        if not path or path[-1].name != loop or not last or (Digit(loop), 1) not in last[0].terms:
+            return False
+        try:
+            Vectorize(loop).check(self.schedule.func, self.schedule.target)
+        except ScheduleError:
+            return False
+        return True
 
 
 def innermost_read(func: Func, buffer: str) -> tuple[int, int] | None:
