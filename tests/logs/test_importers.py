@@ -1,6 +1,7 @@
 """Every importer: its logs are told by their contents and read in shared words; damage is counted, never fatal."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,8 @@ from workbench.log import load_log
 from workbench.logs import IMPORTERS, SECONDS, STATUSES, LogSource
 from workbench.logs.importer import importer_of
 from workbench.registry import summary
+
+PAGE = Path(__file__).parents[2] / "docs" / "tuning-logs.md"
 
 
 @pytest.fixture(params=sorted(IMPORTERS))
@@ -62,3 +65,8 @@ def test_another_tuners_log_is_not_tuned_into(importer, log):
     with pytest.raises(LogError) as caught:
         load_log(log)
     assert caught.value.code == "log.foreign"
+
+
+def test_the_page_about_logs_has_its_line(importer):
+    line = f"| `{importer.name}` | {importer.tuner} | {summary(type(importer))} |"
+    assert line in PAGE.read_text(encoding="utf-8")
