@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import sys
 from pathlib import Path
 
-SAMPLE = Path(__file__).resolve().parents[1] / "data" / "logs" / "ansor" / "ansor-resnet-50-NHWC-B1-llvm.json"
+SAMPLE = Path(__file__).resolve().parents[1] / "data" / "logs" / "ansor" / "resnet-50-NHWC-B1-llvm.json.gz"
 
 
 SHORT = 3
@@ -21,7 +22,8 @@ def ansor(path: Path, records: int, sample: Path = SAMPLE, failed: float = 0.03,
     Of the shortest real records more are made, so that a line has about 400 bytes.
     """
     rng = random.Random(seed)
-    made = [json.loads(line) for line in sample.read_bytes().splitlines() if line.startswith(b"{")]
+    text = gzip.decompress(sample.read_bytes()) if sample.suffix == ".gz" else sample.read_bytes()
+    made = [json.loads(line) for line in text.splitlines() if line.startswith(b"{")]
     texts = [_pieces(record) for record in made]
     texts.sort(key=lambda text: sum(map(len, text[0])))
     weights = [(SHARE / SHORT if k < SHORT else 0.0) + (1.0 - SHARE) / len(texts) for k in range(len(texts))]

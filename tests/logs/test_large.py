@@ -16,7 +16,7 @@ import workbench as wb
 from workbench.errors import LogError, UsageError
 from workbench.logs import IMPORTERS
 from workbench.logs.source import Fault
-from workbench.logs.table import parts
+from workbench.logs.table import kept, parts
 from workbench.logs.table.columns import Collector, Columns
 from workbench.logs.table.lazy_array import LazyArray, Listed
 
@@ -86,7 +86,8 @@ def test_it_tells_how_far_it_is(large, monkeypatch):
     told = []
     wb.logs.open(large, progress=lambda done, size: told.append((done, size)))
     assert told == sorted(told)
-    assert told[-1] == (large.stat().st_size,) * 2
+    assert told[-1][0] > 0.9 * told[-1][1]
+    assert {size for _, size in told} == {large.stat().st_size}
 
 
 def test_a_process_that_dies_costs_time_only(large, monkeypatch):
@@ -169,3 +170,81 @@ def test_the_process_imports_little():
         "import sys, workbench.logs.table.part; print([m for m in ('plotly', 'xgboost', 'onnx') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("WORKBENCH_CACHE", raising=False)
+    monkeypatch.setattr(parts, "LARGE", 0)
+
+
+def lines_read(monkeypatch):
+    """The lines that are decoded from now on."""
+    read = []
+    evaluation = IMPORTERS["auto-scheduler"]._evaluation
+    monkeypatch.setattr(
+        IMPORTERS["auto-scheduler"], "_evaluation", lambda *args: read.append(1) or evaluation(*args), raising=True
+    )
+    return read
+
+
+def test_a_log_that_was_opened_before_is_not_read_again(large, cache, monkeypatch):
+    first = wb.logs.open(large)
+    read = lines_read(monkeypatch)
+    again = wb.logs.open(large)
+    assert not read
+    pandas.testing.assert_frame_equal(again.records, first.records)
+    assert (again.faults, again.warnings) == (first.faults, first.warnings)
+    read.clear()
+    large.write_text(large.read_text(errors="surrogateescape")[:-30] + "\n" + RECORD, errors="surrogateescape")
+    grown = wb.logs.open(large)
+    assert len(grown) == len(first) + 1
+    assert len(read) == 1, "only the line behind what is kept"
+    changed = large.read_bytes().replace(b"1606960999", b"1606960998")
+    large.write_bytes(changed)
+    assert len(wb.logs.open(large)) == len(grown)
+    assert len(read) > 1000, "another content of the same size"
+
+
+def test_damaged_and_surplus_entries_go(large, cache, monkeypatch):
+    first = wb.logs.open(large)
+    ((entry, status),) = kept.entries()
+    entry.write_bytes(entry.read_bytes()[:-300])
+    assert wb.logs.open(large).records["value"].equals(first.records["value"])
+    assert kept.entries()[0][1].st_size == status.st_size
+    monkeypatch.setattr(kept, "LIMIT", 100)
+    kept.clear()
+    wb.logs.open(large)
+    assert not kept.entries()
+    monkeypatch.setenv("WORKBENCH_CACHE", "0")
+    wb.logs.open(large)
+
+
+@pytest.mark.parametrize("least", [0, 1 << 30])
+def test_a_growing_log_is_followed(least, tmp_path, monkeypatch):
+    monkeypatch.setattr(parts, "LARGE", least)
+    path = tmp_path / "log"
+    path.write_text(RECORD + RECORD[:-40])
+    log = wb.logs.open(path)
+    assert (len(log), len(log.faults), log.refresh()) == (1, 1, 0)
+    with path.open("a") as file:
+        file.write(RECORD[-40:] + RECORD.replace("a1b2", "c3d4") + "{}\n")
+    assert log.refresh() == 2
+    assert log.records["record"].tolist() == [0, 1, 2]
+    assert [fault.where for fault in log.faults] == ["line 4"]
+    assert len(log.tasks) == 2
+    assert len(log.table()) == 3
+    assert log.raw(2)["i"][0][0].startswith('["c3d4"')
+    assert log.refresh() == 0
+    path.write_text(RECORD.replace("0.000121", "0.000991"))
+    log.refresh()
+    assert log.records["repeats"].tolist() == [(0.000991, 0.000125)]
+    assert any("read anew" in text for text in log.warnings) == (least == 0)
+
+
+def test_a_log_that_is_gone_stays_as_it_was(sample):
+    log = wb.logs.open(sample)
+    sample.unlink()
+    assert log.refresh() == 0
+    assert len(log) == 2

@@ -84,6 +84,9 @@ class JsonLinesImporter(LogImporter):
         """As `evaluation`, but without `params` and `extra` where making them takes long; for large files."""
         return self.evaluation(line)
 
+    def check(self, source: LogSource) -> None:
+        """Raise a `LogError` for a file of which nothing is read."""
+
     def tally(self) -> Mapping[str, int]:
         """Return what was counted over lines for `notes`."""
         return {}
@@ -93,6 +96,7 @@ class JsonLinesImporter(LogImporter):
 
     def read(self, source: LogSource) -> Iterator[Evaluation]:
         """Yield the evaluations; a torn last line is a fault like any other."""
+        self.check(source)
         for line in source.lines():
             if line.raw[:1] in (b"#", b"\n", b"\r", b""):
                 continue

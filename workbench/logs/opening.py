@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,12 @@ from workbench.log.reader import read_log as read_own_log
 from workbench.logs import importers  # noqa: F401  # each declares a format
 from workbench.logs.evaluation import Evaluation
 from workbench.logs.importer import IMPORTERS, LogImporter, importer_of
-from workbench.logs.source import LogSource
+from workbench.logs.source import Fault, LogSource
 from workbench.logs.table.columns import Collector
 from workbench.logs.table.frame import joined_frames
 from workbench.logs.table.log_file import LogFile, kept_frame
 from workbench.logs.table.parts import Progress
-from workbench.logs.tuning_log import TuningLog
+from workbench.logs.tuning_log import Followed, TuningLog
 
 if TYPE_CHECKING:
     import pandas
@@ -57,15 +58,23 @@ def open_sources(
     """Open what `open` opens, given as sources."""
     chosen = [_importer(source, format) for source in sources]
     files = [LogFile(source, importer, progress) for source, importer in zip(sources, chosen, strict=True)]
-    return TuningLog(
-        ", ".join(dict.fromkeys(importer.name for importer in chosen)),
-        [str(source.path) for source in sources],
-        joined_frames([file.frame for file in files]),
-        lambda: _space(files),
-        lambda record: _raw(files, record),
-        [fault for source in sources for fault in source.faults],
-        [note for file in files for note in file.importer.notes(file.source)],
-    )
+
+    def follow() -> Followed:
+        return sum(file.refresh() for file in files), *_said(files)
+
+    names = ", ".join(dict.fromkeys(importer.name for importer in chosen))
+    where = [str(source.path) for source in sources]
+    records, faults, notes = _said(files)
+    space, raw = partial(_space, files), partial(_raw, files)
+    return TuningLog(names, where, records, space, raw, faults, notes, follow)
+
+
+def _said(files: Sequence[LogFile]) -> tuple[pandas.DataFrame, list[Fault], list[str]]:
+    """Return the records of files, their damage, and what a reader of the table has to know."""
+    notes = [note for file in files for note in file.importer.notes(file.source)]
+    again = [f"{file.source.path.name} was replaced or cut short; it was read anew." for file in files if file.replaced]
+    faults = [fault for file in files for fault in file.source.faults]
+    return joined_frames([file.frame for file in files]), faults, [*notes, *again]
 
 
 def _raw(files: Sequence[LogFile], record: int) -> Any:

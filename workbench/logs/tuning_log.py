@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from workbench.errors import UsageError
 from workbench.logs.source import Fault, many_values
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 RESULT = ("status", "cost_s", "value", "unit", "objective", "direction")
 """Columns of `TuningLog.records` that `TuningLog.table` keeps beside the parameters."""
+
+
+Followed: TypeAlias = "tuple[int, pandas.DataFrame, list[Fault], list[str]]"
+"""New records, then all records, damage and notes of files that were looked at again."""
 
 
 class TuningLog:
@@ -47,13 +51,14 @@ class TuningLog:
         raw: Callable[[int], Any],
         faults: Sequence[Fault] = (),
         notes: Sequence[str] = (),
+        follow: Callable[[], Followed] | None = None,
     ) -> None:
         self.format, self.paths = format, tuple(paths)
         self.records = records
         self._params = params
         self.faults = list(faults)
         self.warnings = [*_counted(self.faults), *notes]
-        self._raw = raw
+        self._raw, self._follow = raw, follow
 
     def __len__(self) -> int:
         return len(self.records)
@@ -74,6 +79,26 @@ class TuningLog:
             hint = f"records go from 0 to {len(self) - 1}"
             raise UsageError("usage.record", f"There is no record {record}", ("record",), hint)
         return self._raw(record)
+
+    def refresh(self) -> int:
+        """Take up what tuners have written since the log was opened, or refreshed; return how many records are new.
+
+        `records`, `tasks`, `params`, `faults` and `warnings` are then those of the files as they are now. Of a large
+        file only the new lines are read. A last line without its end waits for it. A file that was replaced or cut
+        short is read anew, and a warning says so.
+
+        Raises
+        ------
+        LogError
+            What `open` raises of a file.
+        """
+        if self._follow is None:
+            return 0
+        fresh, self.records, faults, notes = self._follow()
+        self.faults, self.warnings = faults, [*_counted(faults), *notes]
+        for name in ("tasks", "params"):
+            self.__dict__.pop(name, None)
+        return fresh
 
     @cached_property
     def params(self) -> dict[str, list[Any]]:

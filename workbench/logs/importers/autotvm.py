@@ -54,12 +54,11 @@ class AutoTvmLog(JsonLinesImporter):
     def matches(self, source: LogSource) -> bool:
         return _LINE.search(source.head) is not None or _PICKLES.search(source.head) is not None
 
-    def read(self, source: LogSource) -> Any:
+    def check(self, source: LogSource) -> None:
         if _LINE.search(source.head) is None and _PICKLES.search(source.head) is not None:
             hint = "write it as JSON where it was made: autotvm.record.decode with 'pickle', then encode with 'json'"
             message = "This log has AutoTVM's pickled records; reading a pickle can run code, so it is not read"
             raise LogError("log.pickle", message, (str(source.path),), hint)
-        return super().read(source)
 
     def evaluation(self, line: Any) -> Evaluation:
         if "input" in line:

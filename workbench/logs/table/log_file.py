@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +14,14 @@ from workbench.logs.table import parts
 from workbench.logs.table.columns import Collector, Columns
 from workbench.logs.table.frame import records_frame
 from workbench.logs.table.line_values import Lines
+from workbench.logs.table.part import Part, PartReader
 
 if TYPE_CHECKING:
     import pandas
+
+
+SEAM = 4096
+"""Bytes at each end of what was read that are compared before more is read. Chosen: some records."""
 
 
 class LogFile:
@@ -32,34 +38,76 @@ class LogFile:
     ----------
     frame : pandas.DataFrame
         Its records.
+    replaced : bool
+        Whether the file was found replaced or cut short, and was read anew.
     """
 
     frame: pandas.DataFrame
 
     def __init__(self, source: LogSource, importer: LogImporter, progress: parts.Progress | None = None) -> None:
         self.source, self.importer, self._progress = source, importer, progress
+        self.replaced = False
         self._kept: Collector | None = None
         self._lines: Lines | None = None
+        self._part: Part | None = None
+        self._stamp: Hashable = None
+        self._seam = b""
         self._read()
 
     def __len__(self) -> int:
         return len(self.frame)
 
     def _read(self) -> None:
+        self._stamp = _stamp(self.source.path)
         if isinstance(self.importer, JsonLinesImporter) and self._large():
-            part = parts.read_file(self.source, self.importer, self._progress)
-            self.importer.add_tally(part.tally)
-            for number, what in part.faults:
-                self.source.fault(number, what)
-            self._lines = Lines(self.source.path, type(self.importer)(), part.columns.offsets)
-            self.frame = records_frame(part.columns, self.source.path.name, _lazy(self._lines, part.columns))
+            self.importer.check(self.source)
+            self._columns(parts.read_kept(self.source, self.importer, self._progress))
         else:
             self._kept = Collector().extend(self.importer.read(self.source))
             self.frame = kept_frame(self._kept, self.source.path.name)
 
+    def _columns(self, part: Part) -> None:
+        """Make the table of whole lines, and of what there is of an unfinished one."""
+        assert isinstance(self.importer, JsonLinesImporter)
+        self._part, self._seam, self._kept = part, _seam(self.source.path, part.end), None
+        self._afresh()
+        rest = PartReader(self.source, type(self.importer)()).read(part.end, unfinished=True)
+        whole = parts.together([part, rest])
+        self.importer.add_tally(whole.tally)
+        for number, what in whole.faults:
+            self.source.fault(number, what)
+        self._lines = Lines(self.source.path, type(self.importer)(), whole.columns.offsets)
+        self.frame = records_frame(whole.columns, self.source.path.name, _lazy(self._lines, whole.columns))
+
+    def _afresh(self) -> None:
+        """Forget what was counted."""
+        self.source, self.importer = LogSource(self.source.path, self.source.hints), type(self.importer)()
+
+    def refresh(self) -> int:
+        """Take up what was written since the last time; return how many records are new: all of a replaced file's."""
+        stamp = _stamp(self.source.path)
+        if stamp is None or stamp == self._stamp:
+            return 0
+        before = len(self)
+        part = self._part
+        if part is None:
+            self._afresh()
+            self._read()
+            return max(0, len(self) - before)
+        self._stamp = stamp
+        if _seam(self.source.path, part.end) != self._seam:
+            self.replaced = True
+            self._afresh()
+            self._read()
+            return len(self)
+        assert isinstance(self.importer, JsonLinesImporter)
+        more = PartReader(self.source, type(self.importer)()).read(part.end)
+        self._columns(parts.together([part, more]))
+        return max(0, len(self) - before)
+
     def _large(self) -> bool:
         assert isinstance(self.importer, JsonLinesImporter)
-        plain = self.importer.by_itself and not self.source.is_folder and not self.source.packed
+        plain = self.importer.by_itself and self.source.path.is_file() and not self.source.packed
         return plain and self.source.path.stat().st_size >= parts.LARGE
 
     def raw(self, record: int) -> Any:
@@ -79,6 +127,23 @@ class LogFile:
                 if name not in declared:
                     found.setdefault(name, {}).setdefault(repr(value), value)
         return {name: list(values.values()) for name, values in found.items()}
+
+
+def _stamp(path: Path) -> Hashable:
+    """Return what changes when a log is written to; None where there is none."""
+    try:
+        found = [path, *sorted(path.iterdir())] if path.is_dir() else [path]
+        return tuple((p.name, s.st_size, s.st_mtime_ns, s.st_ino) for p in found for s in (p.stat(),))
+    except OSError:
+        return None
+
+
+def _seam(path: Path, end: int) -> bytes:
+    """Return bytes by which it is noticed that another file stands there: the first ones, and those before `end`."""
+    with open(path, "rb") as file:
+        first = file.read(min(end, SEAM))
+        file.seek(max(0, end - SEAM))
+        return first + file.read(min(end, SEAM))
 
 
 def kept_frame(kept: Collector, run: str) -> pandas.DataFrame:

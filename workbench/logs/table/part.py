@@ -36,8 +36,6 @@ class Part:
         Byte behind the last line that was read.
     faults : list of (int, str)
         Damage: number of the line in the part, from 1, and what is wrong.
-    open_end : bool
-        Whether the last line lacks its end, so that it may be read again when it has one.
     tally : mapping
         What the importer has counted.
     """
@@ -46,12 +44,11 @@ class Part:
     count: int
     end: int
     faults: list[tuple[int, str]] = field(default_factory=list)
-    open_end: bool = False
     tally: Mapping[str, int] = field(default_factory=dict)
 
     def told(self) -> dict[str, Any]:
         """Return what the columns do not say, as JSON."""
-        return {name: getattr(self, name) for name in ("count", "end", "faults", "open_end", "tally")}
+        return {name: getattr(self, name) for name in ("count", "end", "faults", "tally")}
 
     @classmethod
     def of(cls, columns: Columns, told: Mapping[str, Any]) -> Part:
@@ -76,28 +73,33 @@ class PartReader:
         self._faults: list[tuple[int, str]] = []
         self._count = 0
 
-    def read(self, start: int, end: int | None = None, told: Told | None = None) -> Part:
-        """Read the lines that begin between two bytes, `start` being the begin of a line; all up to the end if None."""
-        at, open_end = start, False
+    def read(self, start: int, end: int | None = None, told: Told | None = None, unfinished: bool = False) -> Part:
+        """Read the lines that begin between two bytes, `start` being the begin of a line; all up to the end if None.
+
+        A last line that has no end yet is left for the next time, unless `unfinished` says otherwise.
+        """
+        at = start
         with self.source.open() as file, many_values():
             file.seek(start)
             while end is None or at < end:
                 block = file.read(BLOCK if end is None else min(BLOCK, end - at))
-                if not block:
-                    break
                 size = len(block)
-                if not block.endswith(b"\n"):
+                if block and not block.endswith(b"\n"):
                     more, skipped = _rest(file)
                     block, size = block + more, size + len(more) + skipped
-                    if skipped or len(block) > LONGEST_LINE + BLOCK:
+                    if skipped:
                         block = self._too_long(block)
-                    open_end = not block.endswith(b"\n")
+                    elif not block.endswith(b"\n") and not unfinished:
+                        block = block[: block.rfind(b"\n") + 1]
+                        size = len(block)
+                if not block:
+                    break
                 self._block(block, at)
                 at += size
                 if told is not None:
                     told(size)
                 gc.collect(0)
-        return Part(self._found.columns(), self._count, at, self._faults, open_end, self.importer.tally())
+        return Part(self._found.columns(), self._count, at, self._faults, self.importer.tally())
 
     def _too_long(self, block: bytes) -> bytes:
         """Return a block without its last line, which is longer than any that is read."""

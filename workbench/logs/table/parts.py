@@ -12,22 +12,43 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from workbench.logs.importer import JsonLinesImporter
 from workbench.logs.source import LONGEST_LINE, LogSource
+from workbench.logs.table import kept
 from workbench.logs.table.columns import Columns, joined
 from workbench.logs.table.part import Part, PartReader
 
 LARGE = 32 << 20
 """Bytes of a file that is read into columns, whose parameters stay in the file. Chosen: it takes about a second."""
 
+WORTH_KEEPING = 4
+"""A log that has grown is kept again when one of so many of its lines is new. Chosen: reading them takes a second."""
+
 PROCESSES = 4
 """Processes at most, this one included. Chosen: each takes some 150 MB."""
 
 Progress = Callable[[int, int], None]
 """Is told, now and then, how many bytes were read, and of how many."""
+
+
+def read_kept(source: LogSource, importer: JsonLinesImporter, progress: Progress | None = None) -> Part:
+    """Return what a file that is not packed says: what is kept on disk of it, and what is not, read and then kept."""
+    part = kept.find(source.path, importer)
+    if part is None:
+        part = read_file(source, importer, progress)
+        kept.keep(source.path, importer, part)
+        return part
+    if progress is not None:
+        progress(part.end, source.path.stat().st_size)
+    rest = PartReader(source, type(importer)()).read(part.end)
+    found = together([part, rest])
+    if rest.count * WORTH_KEEPING > part.count:
+        kept.keep(source.path, importer, found)
+    return found
 
 
 def read_file(source: LogSource, importer: JsonLinesImporter, progress: Progress | None = None) -> Part:
@@ -58,12 +79,13 @@ def read_file(source: LogSource, importer: JsonLinesImporter, progress: Progress
 def together(parts: Sequence[Part]) -> Part:
     """Return parts of a file that follow each other as one."""
     lines, faults = 0, []
+    moved = []
     for part in parts:
-        part.columns.lines = part.columns.lines + lines
+        moved.append(replace(part.columns, lines=part.columns.lines + lines))
         faults += [(number + lines, what) for number, what in part.faults]
         lines += part.count
     tally = sum((Counter(part.tally) for part in parts), Counter[str]())
-    return Part(joined([p.columns for p in parts]), lines, parts[-1].end, faults, parts[-1].open_end, tally)
+    return Part(joined(moved), lines, parts[-1].end, faults, tally)
 
 
 def _processes(importer: JsonLinesImporter) -> int:
