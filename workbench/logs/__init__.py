@@ -9,7 +9,7 @@ from workbench.logs import analysis
 from workbench.logs.evaluation import SECONDS, STATUSES, Evaluation
 from workbench.logs.importer import IMPORTERS, JsonLinesImporter, LogImporter, log_importer
 from workbench.logs.opening import open
-from workbench.logs.replays import Replay, replay, replay_all
+from workbench.logs.replays import Replay, explain, explain_figure, replay, replay_all
 from workbench.logs.source import Fault, LogSource
 from workbench.logs.tuning_log import TuningLog
 
@@ -25,6 +25,8 @@ __all__ = [
     "Replay",
     "TuningLog",
     "analysis",
+    "explain",
+    "explain_figure",
     "log_importer",
     "open",
     "replay",

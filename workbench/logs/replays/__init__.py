@@ -5,7 +5,19 @@ a function of a `Request` under `@replayer("name of the log format")`. Imports `
 `logs` what a log is.
 """
 
+from workbench.logs.replays.explaining import explain, explain_figure
 from workbench.logs.replays.replaying import replay, replay_all
 from workbench.logs.replays.result import REPLAYERS, CannotReplay, Replay, ReplayStep, Request, replayer
 
-__all__ = ["REPLAYERS", "CannotReplay", "Replay", "ReplayStep", "Request", "replay", "replay_all", "replayer"]
+__all__ = [
+    "REPLAYERS",
+    "CannotReplay",
+    "Replay",
+    "ReplayStep",
+    "Request",
+    "explain",
+    "explain_figure",
+    "replay",
+    "replay_all",
+    "replayer",
+]
