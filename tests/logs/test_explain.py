@@ -123,3 +123,19 @@ def test_real_times():
     frame = explain(s, budget_ms=20.0, most_ms=40.0, least=4)
     assert (frame["status"] == "ok").all()
     assert (frame["ms"] > 0).all()
+
+
+def test_a_record_of_our_own_log(tmp_path):
+    func = workloads.matmul(16, 16, 16)
+    path = tmp_path / "own.jsonl"
+    with wb.tune(func, trials=3, target=TARGET, log=path) as session:
+        assert session.wait(60)
+    log = wb.logs.open(path)
+    for record, expected in enumerate(session.records):
+        found = wb.logs.replay(log, record, task=func)
+        assert found.ok, found.reason
+        assert found.schedule.to_json() == list(expected.trace)
+        assert [str(step) for p in found.steps for step in p.ours] == [str(step) for step in found.schedule.trace]
+    assert "by a key only" in wb.logs.replay(log, 0).reason
+    assert "another key" in wb.logs.replay(log, 0, task=workloads.matmul(8, 8, 8)).reason
+    assert wb.logs.replay(log, 0, task=[wb.Task.of_func(func)]).ok

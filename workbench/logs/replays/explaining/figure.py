@@ -53,8 +53,9 @@ def explain_figure(frame: pandas.DataFrame, theme: str = "auto") -> go.Figure:
         "arrayminus": (measured["worth"] - measured["worth_low"]).to_numpy(),
     }  # fmt: skip
     worth = {
-        "type": "scatter", "mode": "markers", "x": measured["worth"].to_numpy(), "y": [-int(k) for k in measured["unit"]],
-        "error_x": half, "marker": {"color": hue(1)}, "customdata": [name(a or "no other", 90) for a in measured["also"]],
+        "type": "scatter", "mode": "markers", "x": measured["worth"].to_numpy(), "error_x": half,
+        "y": [-int(k) for k in measured["unit"]], "marker": {"color": hue(1)},
+        "customdata": [name(also or "no other", 90) for also in measured["also"]],
         "hovertemplate": "%{x:.3f} times as long; goes with it: %{customdata}<extra></extra>",
     }  # fmt: skip
     rows: dict[str, Any] = {"tickvals": places, "showgrid": False, "range": [min(places) - 0.6, 1.6]}

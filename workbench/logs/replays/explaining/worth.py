@@ -126,7 +126,7 @@ def _units_of(what: Any) -> tuple[Schedule, list[_Unit]]:
     owners = _owners(what) if isinstance(what, Replay) else {}
     last: ReplayStep | None = None
     for k, step in enumerate(schedule.trace):
-        owner = owners[id(step)] if id(step) in owners else None
+        owner = owners.get(id(step))
         if owner is None or owner is not last:
             units.append(_Unit([], [], owner.theirs if owner else "", owner.words if owner else ""))
         units[-1].places.append(k)
@@ -230,7 +230,7 @@ def _finding(frame: pandas.DataFrame, units: Sequence[_Unit]) -> str:
     text = f"{frame.attrs['shortest_prefix'] + 1} of {len(units)} steps give {frame.attrs['enough']:.0%} of the speed"
     if left.empty:
         return f"{text}."
-    most = left.loc[left["worth"].idxmax()]
+    most = left.iloc[int(left["worth"].argmax())]
     return f"{text}; without '{label(most)}' the schedule takes {most['worth']:.2f} times as long."
 
 
