@@ -197,3 +197,32 @@ def test_a_placed_stage_is_as_long_as_its_reader_needs():
     uneven = replayed([["SP", 2, 0, 32, [8], 1], ["SP", 1, 0, 34, [4], 1], placed], c)
     assert "split.tail" in uneven.reason
     assert any(step.ours for step in uneven.steps), "what was taken before is told"
+
+
+STEPS = (
+    ["SP", 2, 0, 32, [2, 1, 4], 1], ["SP", 2, 4, 32, [1, 1, 8], 1], ["SP", 2, 8, 32, [4], 1],
+    ["RE", 2, [0, 4, 1, 5, 8, 2, 6, 9, 3, 7]], ["FU", 2, [0, 1]], ["AN", 2, 0, 3], ["AN", 2, 8, 2],
+)  # fmt: skip
+
+
+def test_a_record_is_a_variant_on_the_bench():
+    found = replayed(list(STEPS), workloads.matmul(32, 32, 32))
+    bench = wb.Workbench(found.schedule.copy())
+    try:
+        assert bench.schedule.to_json() == found.schedule.to_json()
+        assert len(bench.variants) == len(found.schedule.trace) + 1
+        bench.schedule.undo()
+        bench.schedule.unroll(bench.schedule.loops[-2].name)
+        assert bench.schedule.trace[-1].name == "unroll"
+        assert found.schedule.trace[-1].name == "vectorize", "the replay stays what it was"
+    finally:
+        bench.close()
+
+
+def test_tuning_goes_on_from_a_record():
+    func = workloads.matmul(32, 32, 32)
+    found = replayed(list(STEPS), func)
+    with wb.tune(func, trials=12, seed=3) as session:
+        session.add(0, found.schedule)
+        assert session.wait(60)
+    assert [r for r in session.records if r.origin == "manual" and list(r.trace) == found.schedule.to_json()]

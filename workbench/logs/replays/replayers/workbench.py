@@ -45,7 +45,7 @@ def _func(task: Any, record: Record) -> Task | Func:
     if task is None:
         raise CannotReplay("the log says its computation by a key only: replay(…, task=…) has to give it")
     if isinstance(task, list | tuple) and task and all(isinstance(t, Task) for t in task):
-        tasks = list(task)
+        tasks: list[Task] = list(task)
     else:
         tasks = [task if isinstance(task, Task) else Task.of_func(workload(record.task, task).func)]
     found = next((t for t in tasks if t.key == record.task_key), None)
