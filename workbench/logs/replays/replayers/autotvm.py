@@ -1,0 +1,45 @@
+"""Records of AutoTVM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.logs.autotvm_templates import resolved, template_extents
+from workbench.logs.importer import UNREADABLE
+from workbench.logs.replays.autotvm import known
+from workbench.logs.replays.result import CannotReplay, Rebuilt, Request, replayer
+from workbench.logs.replays.taking import Taking
+from workbench.schedule.schedule import Schedule
+
+
+@replayer("autotvm")
+def replay_autotvm(request: Request) -> Rebuilt:
+    """Rebuild a record of AutoTVM; its task says the computation, its knobs the schedule."""
+    name, args, entities = _read(request.raw)
+    template = known(name)
+    extents = template_extents(name, args)
+    knobs = {str(knob): resolved(kind, value, extents.get(knob)) for knob, kind, value in entities}
+    sizes = {knob: value[-1] for knob, value in knobs.items() if isinstance(value, list) and value}
+    try:
+        func = template.computation(args, sizes)
+        taking = Taking(Schedule(func, request.target))
+        template.schedule(taking, knobs)
+    except UNREADABLE as error:
+        if isinstance(error, KeyError):
+            raise CannotReplay(f"the knob {error.args[0]} is missing") from None
+        raise CannotReplay(f"arguments or knobs of another form ({type(error).__name__})") from None
+    return taking.schedule, taking.steps, taking.notes
+
+
+def _read(raw: Any) -> tuple[str, list[Any], list[Any]]:
+    try:
+        if "input" in raw:
+            (_, name, args, kwargs), entities = raw["input"], raw["config"]["entity"]
+        else:
+            (_, name, args, kwargs, _, config) = raw["i"]
+            name, entities = f"{name}.{config['t']} of format 0.1", config["e"]
+    except UNREADABLE as error:
+        raise CannotReplay(f"the record has another form ({type(error).__name__})") from None
+    if kwargs:
+        raise CannotReplay(f"it has arguments by name: {', '.join(map(str, kwargs))}")
+    return str(name), args, entities
