@@ -43,6 +43,8 @@ def resolved(kind: str, value: Any, extent: int | None) -> Any:
     """Return the value of a knob; a split's -1 becomes the iterations that the extent leaves, the last may be cut."""
     if kind != "sp" or extent is None or not isinstance(value, list) or value.count(-1) != 1:
         return value
+    if not all(isinstance(size, int) for size in value):
+        return value
     given = math.prod(size for size in value if size != -1)
     if given <= 0:
         return value

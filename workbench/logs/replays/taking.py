@@ -92,7 +92,9 @@ class Taking:
             if most == 1:
                 self.note(f"a loop of {extent} is not run as vectors: {VECTOR_LIMIT} is the longest here")
                 return
-            self.note(f"a loop of {extent} runs as {extent // most} vectors of {most}: {VECTOR_LIMIT} is the longest here")
+            self.note(
+                f"a loop of {extent} runs as {extent // most} vectors of {most}: {VECTOR_LIMIT} is the longest here"
+            )
             loop = self.do("split", loop, [None, most])[1]
         self.do("vectorize", loop)
 

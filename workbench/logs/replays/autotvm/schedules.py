@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.ir import Func
+from workbench.logs.replays.ansor.unrolling import loops_to_unroll
 from workbench.logs.replays.autotvm import computations
 from workbench.logs.replays.result import CannotReplay
 from workbench.logs.replays.taking import Taking
+
+_UNROLL_STEPS = 16
+"""Statements up to which ``batch_matmul.x86`` has loops unrolled, whatever its knobs are."""
 
 Knobs = Mapping[str, Any]
 """Name of a knob -> its value: the factors of a split, an option."""
@@ -47,6 +51,8 @@ def _cut(taking: Taking, loop: str, factors: Sequence[int]) -> list[str]:
     for factor in inner:
         total *= factor
     extent = taking.extent(loop)
+    if total < 1:
+        raise CannotReplay(f"a split by {list(factors)} makes no sense")
     outer = -(-extent // total)
     if outer * total == extent:
         return list(taking.do("split", loop, [outer, *inner]))
@@ -133,7 +139,9 @@ def _batch_matmul(taking: Taking, knobs: Knobs) -> None:
     taking.told("compute_at", "the sums of a tile are made right before it, the partial ones before those")
     _batch_matmul_inside(taking, partial, one)
     taking.parallel(b, yo, xo)
-    taking.told("parallel", "tiles on all cores")
+    for loop in loops_to_unroll(taking.schedule.func, copy, _UNROLL_STEPS):
+        taking.do("unroll", loop)
+    taking.told(f"parallel, auto_unroll_max_step {_UNROLL_STEPS}", "tiles on all cores, short loops unrolled")
 
 
 def _batch_matmul_inside(taking: Taking, partial: str, place: str) -> None:
@@ -174,13 +182,30 @@ def _convolution(taking: Taking, knobs: Knobs) -> None:
         _convolution_rows(taking, copy, knobs)
 
 
-def _convolution_rows(taking: Taking, copy: str, knobs: Knobs) -> None:
+def _pieces(taking: Taking, copy: str, knobs: Knobs) -> tuple[list[str], list[str], str]:
+    """Sum up a piece of a row right before it is copied; pieces that do not divide the row are cut by conditions.
+
+    Returns the loops outside of the pieces, those of the sum inside, and the loop over the lanes of the copy.
+    """
     n, oc_chunk, oh, ow, oc_block = taking.loops_of(copy)
-    ow_chunk, ow_block = _cut(taking, ow, knobs["tile_ow"])
-    taking.told(f"tile_ow {knobs['tile_ow']}", "columns in pieces")
-    taking.do("compute_at", "conv", ow_chunk)
-    *_, column, lane, channel, kh, kw = taking.loops_of("conv")
-    taking.told("compute_at", "a piece is summed up right before it is copied")
+    factors = knobs["tile_ow"]
+    even = taking.extent(ow) % factors[-1] == 0
+    if even:
+        ow_chunk, _ = _cut(taking, ow, factors)
+        taking.do("compute_at", "conv", ow_chunk)
+    else:
+        n, oc_chunk, oh, ow, *_ = taking.loops_of("conv")
+        ow_chunk, _ = _cut(taking, ow, factors)
+        taking.do("reverse_compute_at", copy, ow_chunk)
+        oc_block = taking.loops_of(copy)[-1]
+    taking.told(f"tile_ow {factors}, compute_at", "columns in pieces, each summed up right before it is copied")
+    inside = taking.loops_of("conv")
+    return [n, oc_chunk, oh], inside[inside.index(ow_chunk) + 1 :], oc_block
+
+
+def _convolution_rows(taking: Taking, copy: str, knobs: Knobs) -> None:
+    outside, inside, oc_block = _pieces(taking, copy, knobs)
+    *_, column, lane, channel, kh, kw = inside
     ic_chunk, ic_block = _cut(taking, channel, knobs["tile_ic"])
     taking.told(f"tile_ic {knobs['tile_ic']}", "input channels in blocks")
     kernel = (kh, ic_block, kw) if knobs["unroll_kw"] else (kh, kw, ic_block)
@@ -191,7 +216,7 @@ def _convolution_rows(taking: Taking, copy: str, knobs: Knobs) -> None:
         taking.unroll(kw)
     taking.told(f"unroll_kw {knobs['unroll_kw']}", "a piece unrolled, channels as vectors")
     taking.vectorize(oc_block)
-    taking.parallel(n, oc_chunk, oh)
+    taking.parallel(*outside)
     taking.told("vectorize, parallel", "rows on all cores")
 
 
@@ -221,20 +246,15 @@ def _depthwise(taking: Taking, knobs: Knobs) -> None:
     _schedule_pad(taking)
     copy = taking.do("cache_write", "conv")
     taking.told("cache_write", "the sums are kept in a temporary")
-    _, oc_chunk, oh, ow, oc_block = taking.loops_of(copy)
-    ow_chunk, _ = _cut(taking, ow, knobs["tile_ow"])
-    taking.told(f"tile_ow {knobs['tile_ow']}", "columns in pieces")
-    taking.do("compute_at", "conv", ow_chunk)
-    *_, column, lane, kh, kw = taking.loops_of("conv")
+    outside, inside, oc_block = _pieces(taking, copy, knobs)
+    *_, column, lane, kh, kw = inside
     taking.order(kh, kw, column, lane)
-    taking.told("compute_at", "a piece is summed up right before it is copied, the kernel outside of it")
     taking.vectorize(lane)
     taking.unroll(column)
     if knobs["unroll_kw"]:
         taking.unroll(kw)
     taking.vectorize(oc_block)
-    n = taking.loops_of(copy)[0]
-    taking.parallel(n, oc_chunk, oh)
+    taking.parallel(*outside)
     taking.told(f"unroll_kw {knobs['unroll_kw']}", "a piece unrolled, channels as vectors, rows on all cores")
 
 
