@@ -71,7 +71,7 @@ def _dense_nopack(taking: Taking, knobs: Knobs) -> None:
     taking.told(f"tile_x {knobs['tile_x']}", "columns in tiles")
     taking.order(yo, xo, yi, xi)
     taking.do("compute_at", partial, xo)
-    *outer, z, row, k, vector = taking.loops_of(partial)
+    *_, z, row, k, vector = taking.loops_of(partial)
     taking.order(k, z, row, vector)
     taking.told("compute_at", "the partial sums of a tile are made right before it, the reduction outermost")
     taking.vectorize(vector)
@@ -130,7 +130,7 @@ def _batch_matmul(taking: Taking, knobs: Knobs) -> None:
     taking.told(f"tile_x {knobs['tile_x']}", "columns in tiles")
     taking.order(b, yo, xo, yi, xi)
     *_, k = taking.loops_of("matmul")
-    ko, ki = _cut(taking, k, knobs["tile_k"])
+    _, ki = _cut(taking, k, knobs["tile_k"])
     partial = taking.do("rfactor", ki, 0)
     taking.told(f"tile_k {knobs['tile_k']}", "a stage of its own holds a sum for each place")
     taking.do("compute_at", "matmul", xo)
@@ -147,19 +147,13 @@ def _batch_matmul(taking: Taking, knobs: Knobs) -> None:
 def _batch_matmul_inside(taking: Taking, partial: str, place: str) -> None:
     path = taking.loops_of(partial)
     own = path[path.index(place) + 1 :]
-    place_of = {axis: loop for axis, loop in zip(_axes(taking, partial), _binds(taking, partial), strict=True)}
-    vector = next(loop for axis, loop in place_of.items() if loop in own and axis.startswith("k1"))
+    block, _ = taking.schedule.func.block(partial)
+    result = {it.name for it in taking.schedule.func.block("matmul")[0].iters if it.kind == "S"}
+    by_axis = zip(block.iters, block.binds, strict=True)
+    vector = next(str(bind.single_var()) for it, bind in by_axis if it.kind == "S" and it.name not in result)
     taking.order(*[loop for loop in own if loop != vector], vector)
     taking.vectorize(vector)
     taking.told("vectorize", "partial sums as vectors; the loop of the vector is the innermost here")
-
-
-def _axes(taking: Taking, block: str) -> list[str]:
-    return [it.name for it in taking.schedule.func.block(block)[0].iters]
-
-
-def _binds(taking: Taking, block: str) -> list[str]:
-    return [str(bind.single_var()) for bind in taking.schedule.func.block(block)[0].binds]
 
 
 def _schedule_pad(taking: Taking) -> None:
