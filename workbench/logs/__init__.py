@@ -11,6 +11,7 @@ from workbench.logs.importer import IMPORTERS, JsonLinesImporter, LogImporter, l
 from workbench.logs.opening import open
 from workbench.logs.replays import Replay, explain, explain_figure, replay, replay_all
 from workbench.logs.source import Fault, LogSource
+from workbench.logs.space import SearchSpace, read_space
 from workbench.logs.tuning_log import TuningLog
 
 __all__ = [
@@ -23,12 +24,14 @@ __all__ = [
     "LogImporter",
     "LogSource",
     "Replay",
+    "SearchSpace",
     "TuningLog",
     "analysis",
     "explain",
     "explain_figure",
     "log_importer",
     "open",
+    "read_space",
     "replay",
     "replay_all",
 ]

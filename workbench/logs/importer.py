@@ -57,6 +57,12 @@ class LogImporter:
         """Return the values that each parameter could have, as far as the log says so; asked after `read`."""
         return {}
 
+    def restrictions(self, source: LogSource) -> Sequence[str] | None:
+        """Return what a configuration has to fulfil, as `workbench.logs.expressions` has it; None where the log does
+        not say whether there is anything; asked after `read`.
+        """
+        return None
+
     def notes(self, source: LogSource) -> Sequence[str]:
         """Return what a reader of the table has to know: a guessed unit, contradictions; asked after `read`."""
         return ()

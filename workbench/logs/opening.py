@@ -14,6 +14,7 @@ from workbench.logs import importers  # noqa: F401  # each declares a format
 from workbench.logs.evaluation import Evaluation
 from workbench.logs.importer import IMPORTERS, LogImporter, importer_of
 from workbench.logs.source import Fault, LogSource
+from workbench.logs.space import SearchSpace, is_space, read_space
 from workbench.logs.table.columns import Collector
 from workbench.logs.table.frame import joined_frames
 from workbench.logs.table.log_file import LogFile, kept_frame
@@ -38,13 +39,14 @@ def open(paths: Paths, format: str | None = None, *, progress: Progress | None =
     progress : callable, optional
         Is called now and then while a large file is read: with the bytes that were read, and those of the file.
     **hints
-        What the file does not say: ``task``, ``device``, ``objective``, ``unit``, ``direction`` ("min" or "max"), and
-        ``columns`` for tables of one's own.
+        What the file does not say: ``task``, ``device``, ``objective``, ``unit``, ``direction`` ("min" or "max"),
+        ``columns`` for tables of one's own, and ``space``, a T1 file; such a file may also be one of the paths.
 
     Raises
     ------
     LogError
-        ``log.missing``, ``log.unreadable``, ``log.unknown_format``, ``log.too_large``.
+        ``log.missing``, ``log.unreadable``, ``log.unknown_format``, ``log.too_large``; ``log.space`` for a damaged
+        description of a space, ``log.no_records`` for one without a log.
     UsageError
         ``usage.log_format`` for a format that is not known.
     """
@@ -56,6 +58,7 @@ def open_sources(
     sources: Sequence[LogSource], format: str | None = None, progress: Progress | None = None
 ) -> TuningLog:
     """Open what `open` opens, given as sources."""
+    sources, space = _without_space(sources)
     chosen = [_importer(source, format) for source in sources]
     files = [LogFile(source, importer, progress) for source, importer in zip(sources, chosen, strict=True)]
 
@@ -65,8 +68,33 @@ def open_sources(
     names = ", ".join(dict.fromkeys(importer.name for importer in chosen))
     where = [str(source.path) for source in sources]
     records, faults, notes = _said(files)
-    space, raw = partial(_space, files), partial(_raw, files)
-    return TuningLog(names, where, records, space, raw, faults, notes, follow)
+    params, raw = partial(_params, files), partial(_raw, files)
+    return TuningLog(names, where, records, params, raw, faults, notes, follow, lambda: space or _declared(files))
+
+
+def _without_space(sources: Sequence[LogSource]) -> tuple[list[LogSource], SearchSpace | None]:
+    """Return the logs, and the space that a T1 file among them, or the hint, describes."""
+    logs = [source for source in sources if source.is_folder or not _is_space(source)]
+    if sources and not logs:
+        hint = "give it with the log: open([log, space]), or open(log, space=…)"
+        message = "This file describes a space and has no records"
+        raise LogError("log.no_records", message, (str(sources[0].path),), hint)
+    told = sources[0].hints.get("space") if sources else None
+    told = next((source for source in sources if source not in logs), told)
+    return logs, told if told is None or isinstance(told, SearchSpace) else read_space(told)
+
+
+def _is_space(source: LogSource) -> bool:
+    with source.open():  # a file that cannot be opened is told as such, not as an unknown format
+        return is_space(source)
+
+
+def _declared(files: Sequence[LogFile]) -> SearchSpace | None:
+    """Return the space that all files declare alike; None where one declares none, or another one."""
+    declared = [(dict(f.importer.space(f.source)), f.importer.restrictions(f.source)) for f in files]
+    if not declared or not declared[0][0] or any(other != declared[0] for other in declared):
+        return None
+    return SearchSpace(*declared[0], told_by=str(files[0].source.path))
 
 
 def _said(files: Sequence[LogFile]) -> tuple[pandas.DataFrame, list[Fault], list[str]]:
@@ -85,7 +113,7 @@ def _raw(files: Sequence[LogFile], record: int) -> Any:
     raise IndexError(record)
 
 
-def _space(files: Sequence[LogFile]) -> dict[str, list[Any]]:
+def _params(files: Sequence[LogFile]) -> dict[str, list[Any]]:
     params: dict[str, dict[str, Any]] = {}
     for file in files:
         for name, values in file.space().items():
@@ -98,9 +126,6 @@ def _space(files: Sequence[LogFile]) -> dict[str, list[Any]]:
 def _importer(source: LogSource, format: str | None) -> LogImporter:
     if format is not None:
         return IMPORTERS.find(format)()
-    if not source.is_folder:
-        with source.open():
-            pass  # a file that cannot be opened is told as such, not as an unknown format
     found = importer_of(source)
     if found is None:
         hint = f"say `format=` if you know it: {', '.join(sorted(IMPORTERS))}"

@@ -13,6 +13,8 @@ from workbench.logs.source import Fault, many_values
 if TYPE_CHECKING:
     import pandas
 
+    from workbench.logs.space import SearchSpace
+
 RESULT = ("status", "cost_s", "value", "unit", "objective", "direction")
 """Columns of `TuningLog.records` that `TuningLog.table` keeps beside the parameters."""
 
@@ -52,13 +54,14 @@ class TuningLog:
         faults: Sequence[Fault] = (),
         notes: Sequence[str] = (),
         follow: Callable[[], Followed] | None = None,
+        space: Callable[[], SearchSpace | None] = lambda: None,
     ) -> None:
         self.format, self.paths = format, tuple(paths)
         self.records = records
         self._params = params
         self.faults = list(faults)
         self.warnings = [*_counted(self.faults), *notes]
-        self._raw, self._follow = raw, follow
+        self._raw, self._follow, self._space = raw, follow, space
 
     def __len__(self) -> int:
         return len(self.records)
@@ -99,6 +102,17 @@ class TuningLog:
         for name in ("tasks", "params"):
             self.__dict__.pop(name, None)
         return fresh
+
+    @cached_property
+    def space(self) -> SearchSpace | None:
+        """The configurations that could have been tried, where a T1 file or the log says it; None elsewhere.
+
+        Raises
+        ------
+        UsageError
+            ``usage.expression`` or ``usage.expression_name`` for a restriction of the log that cannot be used.
+        """
+        return self._space()
 
     @cached_property
     def params(self) -> dict[str, list[Any]]:
