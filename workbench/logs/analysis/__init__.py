@@ -6,18 +6,26 @@ mixed: they are rows of their own, or a `UsageError` asks which are meant.
 """
 
 from workbench.logs.analysis.budget import budget, budget_figure
+from workbench.logs.analysis.centrality import centrality, centrality_figure
+from workbench.logs.analysis.comparing import both_tried, compare, compare_figure
 from workbench.logs.analysis.failure_rule import failure_rule, failure_rule_figure
 from workbench.logs.analysis.failures import failures, failures_figure
 from workbench.logs.analysis.importance import importance, importance_figure, interactions, interactions_figure
 from workbench.logs.analysis.noise import noise, noise_figure
+from workbench.logs.analysis.portability import most_portable, portability, portability_figure
 from workbench.logs.analysis.progress import best_so_far, best_so_far_figure
 from workbench.logs.analysis.spread import distribution, distribution_figure
 
 __all__ = [
     "best_so_far",
     "best_so_far_figure",
+    "both_tried",
     "budget",
     "budget_figure",
+    "centrality",
+    "centrality_figure",
+    "compare",
+    "compare_figure",
     "distribution",
     "distribution_figure",
     "failure_rule",
@@ -28,6 +36,9 @@ __all__ = [
     "importance_figure",
     "interactions",
     "interactions_figure",
+    "most_portable",
     "noise",
     "noise_figure",
+    "portability",
+    "portability_figure",
 ]

@@ -1,0 +1,244 @@
+"""Two runs beside each other: who wins which task, and what they say of the configurations that both tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.analysis.figures.style import axis, colours, log_ticks
+from workbench.analysis.figures.subplot import Part, trace
+from workbench.logs.analysis.alignment import Alignment, difference, paired
+from workbench.logs.analysis.charts import (
+    above,
+    drawn,
+    figure,
+    keys,
+    name,
+    names,
+    nothing,
+    percent,
+    readable,
+    shown,
+    thinned,
+)
+from workbench.logs.analysis.progress import elapsed
+from workbench.logs.analysis.selection import Source, noted
+
+if TYPE_CHECKING:
+    import pandas
+    import plotly.graph_objects as go
+
+COLUMNS = [
+    "task", "first", "second", "unit", "ratio", "winner", "records_first", "records_second", "cost_first",
+    "cost_second", "both", "ratio_of_both", "disagree", "first_in_second", "second_in_first", "differ",
+]  # fmt: skip
+PAIRS = ["task", "params", "record_first", "record_second", "first", "second", "unit", "ratio", "status_first",
+         "status_second", "disagree"]  # fmt: skip
+
+BARS = 30
+"""Tasks that the figure shows. Chosen by eye."""
+
+Renames = Mapping[str, str] | None
+
+
+def compare(first: Source, second: Source, task: str | None = None, rename: Renames = None) -> pandas.DataFrame:
+    """Compare two runs, task by task.
+
+    Tasks are matched by their names, or the only ones of each log; configurations by the values of the parameters that
+    both have, whose names are compared without regard to upper and lower case.
+
+    Parameters
+    ----------
+    first, second : TuningLog or DataFrame
+    task : str, optional
+        This task only.
+    rename : mapping, optional
+        Names of parameters in the second, and what the first calls them.
+
+    Returns
+    -------
+    DataFrame
+        One row per common task: ``task first second unit ratio winner records_first records_second cost_first
+        cost_second both ratio_of_both disagree first_in_second second_in_first differ``. `first` and `second` are the
+        best values in `unit`, `ratio` second ÷ first; `winner` is "first", "second" or "" (equal, or none has a value);
+        costs are seconds of tuning (missing where the log does not say). `both` counts the configurations that both
+        tried, `ratio_of_both` is the median of second ÷ first over those that are ok in both, `disagree` counts those
+        that failed in one only. ``first_in_second``: how much of the second's best the first's winner reaches there.
+        `differ` says how the winners differ.
+
+    Raises
+    ------
+    UsageError
+        ``usage.task``, ``usage.one_task``, ``usage.units``, ``usage.parameters``.
+    """
+    import pandas
+
+    aligned = [(a, Alignment.of([a, b], [{}, rename or {}])) for a, b in paired(first, second, task)]
+    frame = pandas.DataFrame([_row(group.key["task"], one) for group, one in aligned], columns=COLUMNS)
+    return noted(frame, _finding(frame), only=[one.only for _, one in aligned])
+
+
+def both_tried(first: Source, second: Source, task: str | None = None, rename: Renames = None) -> pandas.DataFrame:
+    """Return the configurations that two runs have both tried, and what each says.
+
+    Returns
+    -------
+    DataFrame
+        One row per configuration: ``task params record_first record_second first second unit ratio status_first
+        status_second disagree``; of a configuration that a run tried more than once, its best record. `disagree` is
+        whether it failed in one only.
+
+    Raises
+    ------
+    UsageError
+        As `compare` does.
+    """
+    import pandas
+
+    parts = [_pairs(a.key["task"], Alignment.of([a, b], [{}, rename or {}])) for a, b in paired(first, second, task)]
+    frame = pandas.concat(parts, ignore_index=True) if parts else pandas.DataFrame(columns=PAIRS)
+    return noted(frame, _agreement(frame))
+
+
+def _row(task: str, both: Alignment) -> list[Any]:
+    tried = both.tried.all(axis=1)
+    value, ok = both.value[tried], np.isfinite(both.value[tried])
+    fine = ok.all(axis=1)
+    ratio = np.divide(value[fine, 1], value[fine, 0]) if fine.any() else np.array([np.nan])
+    best = [both.best(k) for k in (0, 1)]
+    values = [float(both.value[b, k]) if b is not None else np.nan for k, b in enumerate(best)]
+    shares = both.shares()
+    crossed = [float(shares[b, 1 - k]) if b is not None else np.nan for k, b in enumerate(best)]
+    winner = ""
+    if best[0] is None or best[1] is None:
+        winner = "second" if best[1] is not None else "first" if best[0] is not None else ""
+    elif values[0] != values[1]:
+        winner = "first" if (values[0] < values[1]) == both.smaller_is_better else "second"
+    params = [both.params[b] if b is not None else {} for b in best]
+    return [
+        task, *values, both.unit, values[1] / values[0], winner, *(len(g.records) for g in both.groups),
+        *(_cost(both, k) for k in (0, 1)), int(tried.sum()), float(np.median(ratio)),
+        int((ok[:, 0] != ok[:, 1]).sum()), *crossed, difference(*params) if all(params) else "",
+    ]  # fmt: skip
+
+
+def _cost(both: Alignment, k: int) -> float:
+    time, _ = elapsed(both.groups[k])
+    return float(time.max()) if len(time) else np.nan
+
+
+def _pairs(task: str, both: Alignment) -> pandas.DataFrame:
+    import pandas
+
+    at = np.flatnonzero(both.tried.all(axis=1))
+    value = both.value[at]
+    records = [g.records.iloc[both.rows[at, k]] for k, g in enumerate(both.groups)]
+    ok = np.isfinite(value)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = value[:, 1] / value[:, 0]
+    return pandas.DataFrame(
+        {
+            "task": task, "params": [both.params[c] for c in at], "record_first": records[0]["record"].to_numpy(),
+            "record_second": records[1]["record"].to_numpy(), "first": value[:, 0], "second": value[:, 1],
+            "unit": both.unit, "ratio": ratio, "status_first": records[0]["status"].astype(str).to_numpy(),
+            "status_second": records[1]["status"].astype(str).to_numpy(), "disagree": ok[:, 0] != ok[:, 1],
+        }
+    )[PAIRS]  # fmt: skip
+
+
+def _finding(frame: pandas.DataFrame) -> str:
+    if frame.empty:
+        return "The logs have no task in common."
+    if len(frame) == 1:
+        row = frame.iloc[0]
+        values = f"{shown(row['first'], row['unit'])} against {shown(row['second'], row['unit'])}"
+        text = f"The {row['winner']} run wins, {values}" if row["winner"] else f"No run wins, {values}"
+        if not row["both"]:
+            return f"{text}; no configuration was tried by both."
+        text += f"; of {row['both']:,} configurations that both tried {row['disagree']:,} failed in one only"
+        return f"{text}, and where both have a value, second ÷ first is {row['ratio_of_both']:.2f} in the median."
+    wins = [int((frame["winner"] == side).sum()) for side in ("first", "second")]
+    ratio = float(np.exp(np.nanmean(np.log(frame["ratio"]))))
+    return (
+        f"Of {len(frame)} common tasks the first run wins {wins[0]}, the second {wins[1]}; the best values of the "
+        f"second are {ratio:.2f} times those of the first in the geometric mean."
+    )
+
+
+def _agreement(frame: pandas.DataFrame) -> str:
+    if frame.empty:
+        return "No configuration was tried by both runs."
+    ratio = frame.loc[np.isfinite(frame["ratio"]), "ratio"]
+    failed = int(frame["disagree"].sum())
+    if ratio.empty:
+        return f"{len(frame):,} configurations were tried by both runs, none is ok in both; {failed:,} are in one."
+    low, middle, high = ratio.quantile([0.0, 0.5, 1.0])
+    return (
+        f"Of {len(frame):,} configurations that both runs tried, {failed:,} failed in one only "
+        f"({percent(failed / len(frame))}); second ÷ first is {middle:.2f} in the median, from {low:.2f} to {high:.2f}."
+    )
+
+
+def compare_figure(
+    first: Source, second: Source, task: str | None = None, rename: Renames = None, theme: str = "auto"
+) -> go.Figure:
+    """Plot `compare`: of one task the configurations that both tried, one value against the other; of several tasks the
+    ratio of the best values.
+    """
+    frame = compare(first, second, task, rename)
+    if frame.empty:
+        return nothing("Two runs", "No common task", frame, theme)
+    if len(frame) > 1:
+        return _ratios(frame, theme)
+    pairs = both_tried(first, second, task, rename)
+    if not np.isfinite(pairs["ratio"]).any():
+        return nothing("Two runs", "No configuration is ok in both", frame, theme)
+    return figure(_scatter(pairs, theme), frame, theme, 420)
+
+
+def _scatter(pairs: pandas.DataFrame, theme: str) -> Part:
+    c = colours(theme)
+    factor, unit = readable(float(pairs["first"].min()), str(pairs["unit"].iloc[0]))
+    fine = pairs[np.isfinite(pairs["ratio"])]
+    kept = fine.iloc[thinned(len(fine))]
+    values = factor * fine[["first", "second"]].to_numpy()
+    low, high = float(values.min()), float(values.max())
+    log = low > 0
+    one_failed = pairs[pairs["disagree"]].iloc[:2000]
+    edge = [low * 0.97, low * 0.97] if log else [low, low]
+    lost = [factor * one_failed[side].fillna(edge[k] / factor).to_numpy() for k, side in enumerate(("first", "second"))]
+    records = kept[["record_first", "record_second"]].to_numpy()
+    failed = one_failed[["record_first", "record_second"]].to_numpy()
+    cross = {"size": 7, "symbol": "x-thin", "line": {"width": 1.5, "color": c.danger}}
+    traces = [
+        trace("equal", [low, high], [low, high], mode="lines", line={"color": c.faint, "width": 1, "dash": "dash"}),
+        trace("both ok", factor * kept["first"].to_numpy(), factor * kept["second"].to_numpy(), mode="markers",
+              customdata=records, marker={"size": 4, "color": c.accent, "opacity": 0.5},
+              hovertemplate="%{x:.4g} and %{y:.4g}<br>records %{customdata[0]} and %{customdata[1]}<extra></extra>"),
+        trace("failed in one", *lost, mode="markers", marker=cross, customdata=failed,
+              hovertemplate="failed in one run<br>records %{customdata[0]} and %{customdata[1]}<extra></extra>"),
+    ]  # fmt: skip
+    scale = {"type": "log", **log_ticks(low, high)} if log else {}
+    aside = above(keys([(c.accent, "ok in both"), (c.danger, "failed in one")]), drawn(len(kept), len(fine)))
+    x, y = (axis(c, f"{side} run, {unit}".rstrip(", "), **scale) for side in ("first", "second"))
+    return Part(traces, x, y, title="Two runs", aside=aside)
+
+
+def _ratios(frame: pandas.DataFrame, theme: str) -> Any:
+    c = colours(theme)
+    order = frame["ratio"].sort_values(kind="stable").index
+    kept = order[np.linspace(0, len(order) - 1, min(BARS, len(order))).astype(int)]
+    rows = frame.loc[kept]
+    labels = dict(zip(frame.index, names(list(frame["task"])), strict=True))
+    bars = {
+        "type": "bar", "orientation": "h", "x": rows["ratio"].to_numpy() - 1, "base": 1, "y": list(range(len(rows))),
+        "marker": {"color": [c.accent if w == "second" else c.point for w in rows["winner"]]},
+        "customdata": [name(text, 80) for text in rows["differ"]],
+        "hovertemplate": "%{x:.3f}<br>%{customdata}<extra></extra>",
+    }  # fmt: skip
+    y = axis(c, "", tickvals=list(range(len(rows))), ticktext=[labels[k] for k in kept], showgrid=False)
+    aside = above(keys([(c.point, "first wins"), (c.accent, "second wins")]), drawn(len(rows), len(frame), "tasks"))
+    part = Part([bars], axis(c, "best of the second ÷ best of the first"), y, title="Two runs", aside=aside)
+    return figure(part, frame, theme, 120 + 20 * len(rows), left=230)
