@@ -97,6 +97,8 @@ def grid(group: Group) -> tuple[Floats | None, int, int]:
     place = np.ravel_multi_index(tuple(parameters.codes[have][:, axes].T), shape)
     cost = np.full(size, np.inf)
     np.fmin.at(cost, place, np.where(group.ok, group.cost, np.inf)[have])
+    if not np.isfinite(cost).any():  # records with a value lack a parameter
+        return None, 0, 0
     return cost.reshape(shape), len(np.unique(place)), size
 
 

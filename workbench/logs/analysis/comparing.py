@@ -24,7 +24,7 @@ from workbench.logs.analysis.charts import (
     thinned,
 )
 from workbench.logs.analysis.progress import elapsed
-from workbench.logs.analysis.selection import Source, noted
+from workbench.logs.analysis.selection import Floats, Source, noted
 
 if TYPE_CHECKING:
     import pandas
@@ -102,11 +102,17 @@ def both_tried(first: Source, second: Source, task: str | None = None, rename: R
     return noted(frame, _agreement(frame))
 
 
+def quotient(a: Floats | float, b: Floats | float) -> Floats:
+    """Return a ÷ b; NaN or infinite where b is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.divide(a, b), np.float64)
+
+
 def _row(task: str, both: Alignment) -> list[Any]:
     tried = both.tried.all(axis=1)
     value, ok = both.value[tried], np.isfinite(both.value[tried])
     fine = ok.all(axis=1)
-    ratio = np.divide(value[fine, 1], value[fine, 0]) if fine.any() else np.array([np.nan])
+    ratio = quotient(value[fine, 1], value[fine, 0]) if fine.any() else np.array([np.nan])
     best = [both.best(k) for k in (0, 1)]
     values = [float(both.value[b, k]) if b is not None else np.nan for k, b in enumerate(best)]
     shares = both.shares()
@@ -118,7 +124,7 @@ def _row(task: str, both: Alignment) -> list[Any]:
         winner = "first" if (values[0] < values[1]) == both.smaller_is_better else "second"
     params = [both.params[b] if b is not None else {} for b in best]
     return [
-        task, *values, both.unit, values[1] / values[0], winner, *(len(g.records) for g in both.groups),
+        task, *values, both.unit, float(quotient(values[1], values[0])), winner, *(len(g.records) for g in both.groups),
         *(_cost(both, k) for k in (0, 1)), int(tried.sum()), float(np.median(ratio)),
         int((ok[:, 0] != ok[:, 1]).sum()), *crossed, difference(*params) if all(params) else "",
     ]  # fmt: skip
@@ -136,8 +142,7 @@ def _pairs(task: str, both: Alignment) -> pandas.DataFrame:
     value = both.value[at]
     records = [g.records.iloc[both.rows[at, k]] for k, g in enumerate(both.groups)]
     ok = np.isfinite(value)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = value[:, 1] / value[:, 0]
+    ratio = quotient(value[:, 1], value[:, 0])
     return pandas.DataFrame(
         {
             "task": task, "params": [both.params[c] for c in at], "record_first": records[0]["record"].to_numpy(),

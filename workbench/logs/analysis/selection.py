@@ -80,9 +80,13 @@ class Group:
         return int(np.nanargmin(self.cost))
 
     def share(self, value: Floats | float, best: float) -> Floats:
-        """How much of the best a value is: 1 at the best, 0.5 at twice the time or half the throughput."""
+        """How much of the best a value is: 1 at the best, 0.5 at twice the time or half the throughput. NaN where one
+        is not positive.
+        """
+        some = np.asarray(value, np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(best / value if self.smaller_is_better else value / best, np.float64)
+            share = best / some if self.smaller_is_better else some / best
+            return np.where((some > 0) & (best > 0), share, np.nan)
 
     def params(self, rows: NDArray[np.intp] | None = None) -> list[Mapping[str, Any]]:
         """Parameters of the records, or of some rows."""
@@ -159,6 +163,8 @@ def in_one_unit(found: Sequence[Group]) -> tuple[str, list[float]]:
     UsageError
         ``usage.units`` where the objectives cannot be compared.
     """
+    if not found:
+        return "", []
     units = list(dict.fromkeys(group.unit for group in found))
     directions = {group.key["direction"] for group in found}
     if len(directions) == 1 and len(units) == 1:
