@@ -92,13 +92,18 @@ def measured_in(group: Group, unit: str | None = None) -> str:
     return ", ".join(filter(None, (name(group.key["objective"]), name(group.unit if unit is None else unit))))
 
 
+def wrapped(text: str, letters: int, lines: int = 3) -> str:
+    """Return a text from a file in lines, for an axis."""
+    return "<br>".join(map(escaped, textwrap.wrap(legible_line(text), letters, max_lines=lines, placeholder=" …")))
+
+
 def names(labels: Sequence[str]) -> list[str]:
     """Return several names for a legend: without the words that all of them share."""
     words = [re.findall(r"[^\s\[\](),;\"']+", label) for label in labels]
     common = set(words[0]).intersection(*words[1:]) if len(words) > 1 else set()
     left = [" ".join(w for w in one if w not in common) for one in words]
     plain = labels if len(set(left)) < len(set(labels)) or not all(left) else left
-    return [name(label, 36) for label in plain]
+    return [name(label, 35) for label in plain]
 
 
 def readable(value: float, unit: str) -> tuple[float, str]:

@@ -246,4 +246,4 @@ def _ratios(frame: pandas.DataFrame, theme: str) -> Any:
     y = axis(c, "", tickvals=list(range(len(rows))), ticktext=[labels[k] for k in kept], showgrid=False)
     aside = above(keys([(c.point, "first wins"), (c.accent, "second wins")]), drawn(len(rows), len(frame), "tasks"))
     part = Part([bars], axis(c, "best of the second ÷ best of the first"), y, title="Two runs", aside=aside)
-    return figure(part, frame, theme, 120 + 20 * len(rows), left=230)
+    return figure(part, frame, theme, 120 + 20 * len(rows), left=252)

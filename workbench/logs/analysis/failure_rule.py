@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from workbench.analysis.figures.style import axis, colours
 from workbench.analysis.figures.subplot import Part
-from workbench.logs.analysis.charts import above, figure, hue, keys, name, nothing, percent
+from workbench.logs.analysis.charts import above, figure, hue, keys, nothing, percent, wrapped
 from workbench.logs.analysis.model import held_out
 from workbench.logs.analysis.parameters import Features, Parameters, said
 from workbench.logs.analysis.selection import MOST, Source, noted, records_of, sample
@@ -241,7 +241,9 @@ def failure_rule_figure(
     c = colours(theme)
     if frame.empty:
         return nothing("Rule for failures", "No rule", frame, theme)
-    labels = [name(rule if term else "together", 60) for rule, term in zip(frame["rule"], frame["term"], strict=True)]
+    labels = [
+        wrapped(rule, 46) if term else "together" for rule, term in zip(frame["rule"], frame["term"], strict=True)
+    ]
     shown = frame if len(frame) > 2 else frame.iloc[:1]
     places = list(range(len(shown)))[::-1]
     count = np.stack([shown["failed"], shown["records"]], axis=1)
@@ -254,4 +256,4 @@ def failure_rule_figure(
     y = axis(c, "", tickvals=places, ticktext=labels[: len(shown)], showgrid=False)
     part = Part(traces, axis(c, "", tickformat=".0%", range=[0, 1]), y, title="Rule for failures",
                 aside=above(keys([(hue(0), "precision"), (hue(1), "recall")]), "held out"))  # fmt: skip
-    return figure(part, frame, theme, 110 + 46 * len(shown), left=330)
+    return figure(part, frame, theme, 110 + 52 * len(shown), left=310)

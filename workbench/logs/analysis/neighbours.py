@@ -190,7 +190,16 @@ def neighbours_figure(
     low, high = factor * float(np.nanmin(ends)), factor * float(np.nanmax(ends))
     if np.isfinite(mine):
         line = {"color": c.faint, "dash": "dash", "width": 1}
-        traces.append(trace("the record", [factor * mine] * 2, [-0.5, len(labels) - 0.5], mode="lines", line=line))
+        traces.append(
+            trace(
+                "the record",
+                [factor * mine] * 2,
+                [-0.5, len(labels) - 0.5],
+                mode="lines+markers",
+                line=line,
+                marker={"size": 1, "color": c.faint},
+            )
+        )
     scale = {"type": "log", **log_ticks(low, high)} if low > 0 else {}
     y = axis(c, "", tickvals=list(range(len(labels))), ticktext=list(map(name, labels)), showgrid=False)
     failed = len(frame) - len(fine)

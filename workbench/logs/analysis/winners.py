@@ -52,7 +52,9 @@ def winners(source: Source, task: str | None = None, n: int = 1) -> pandas.DataF
         ahead = f", {percent(row['ahead'] - 1)} ahead of the next configuration" if row["ahead"] == row["ahead"] else ""
         return noted(frame, f"{text}{ahead}: {', '.join(f'{k} {said(v)}' for k, v in row['params'].items())}.")
     late = float((first["evaluation"] / [len(g.records) for g in found if g.ok.any()]).median())
-    return noted(frame, f"{len(first)} groups have a best record; in the median it came after {percent(late)} of them.")
+    return noted(
+        frame, f"{len(first)} groups have a best record; of their evaluations it came when {percent(late)} were done."
+    )
 
 
 def _rows(group: Group, n: int) -> list[list[Any]]:
@@ -174,4 +176,4 @@ def winners_figure(source: Source, task: str | None = None, n: int = 1, theme: s
     x = axis(c, "", tickvals=columns, ticktext=[name(parameters.names[k], 16) for k in columns], showgrid=False)
     y = axis(c, "", tickvals=rows, ticktext=labels[: len(rows)], autorange="reversed", showgrid=False)
     aside = above(drawn(len(rows), len(frame), "records"), drawn(len(columns), len(parameters.names), "parameters"))
-    return figure(Part([cells], x, y, title="Winners", aside=aside), frame, theme, 130 + 26 * len(rows), left=230)
+    return figure(Part([cells], x, y, title="Winners", aside=aside), frame, theme, 130 + 26 * len(rows), left=252)
