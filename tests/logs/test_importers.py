@@ -37,7 +37,7 @@ def test_a_table_in_shared_words(importer, log):
     found = wb.logs.open(log)
     records = found.records
     assert found.format == importer.name
-    assert not found.warnings
+    assert not found.faults
     assert len(records) > 1
     assert (records["status"] == "ok").any()
     assert (records["status"] != "ok").any() == importer.tells_failures, "the example shows a failure"
@@ -62,9 +62,8 @@ def test_damage_is_counted(importer, log):
 def test_another_tuners_log_is_not_tuned_into(importer, log):
     if importer.name == "workbench":
         return
-    with pytest.raises(LogError) as caught:
+    with pytest.raises(LogError):
         load_log(log)
-    assert caught.value.code in ("log.foreign", "log.corrupt")  # the second where it does not look like JSON at all
 
 
 def test_the_page_about_logs_has_its_line(importer):

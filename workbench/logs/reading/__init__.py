@@ -1,0 +1,1 @@
+"""What files of other programs are read with: Python literals, pickles, SQLite and broken JSON; nothing is executed."""
