@@ -158,6 +158,8 @@ _HEAD = 4096
 def _ours(head: bytes) -> bool:
     """Whether a file that begins so is a log of ours, though perhaps a damaged one."""
     text = head.lstrip()
+    if text.startswith((b"SQLite format 3\0", b"PAR1")):
+        return False
     if text[:1] == b"[" and b"\n{" not in text:
         return False  # lines of lists; what is in them may have any name
     return text[:1] not in (b"{", b"[", b"#") or b'"kind"' in text or b'"task' in text or b"\n" not in text

@@ -155,9 +155,7 @@ def read_log(path: str | os.PathLike[str], kind: str = "trial") -> pandas.DataFr
     LogError
         As both say.
     """
-    try:
-        return read_own_log(path, kind)
-    except LogError as error:
-        if error.code != "log.foreign":
-            raise
-    return open(path).records
+    known = importer_of(LogSource(Path(path))) if os.path.isfile(path) else None
+    if os.path.isdir(path) or (known is not None and known.name != "workbench"):
+        return open(path).records
+    return read_own_log(path, kind)

@@ -103,8 +103,8 @@ class TinygradCache(SqliteImporter):
     tables = frozenset[str]()
     example = """
     CREATE TABLE beam_search_22 (ast BLOB, amt INTEGER, allow_test_size INTEGER, device TEXT, suffix TEXT, val BLOB);
-    INSERT INTO beam_search_22 VALUES (x'9158', 2, 1, 'CPU', '', x'80025d7100580600000055504341535461' || x'2e'),
-        (x'ccec', 2, 1, 'CPU', '', x'80025d7100580600000055504341535461' || x'2e');
+    INSERT INTO beam_search_22 VALUES (x'9158', 2, 1, 'CPU', '', x'80025d71005806000000555043415354612e'),
+        (x'ccec', 2, 1, 'CPU', '', x'80025d71005806000000555043415354612e');
     """
 
     def matches(self, source: LogSource) -> bool:
