@@ -34,7 +34,7 @@ def test_its_logs_are_told_from_all_others(importer, log):
 
 
 def test_a_table_in_shared_words(importer, log):
-    found = wb.logs.open(log)
+    found = wb.logs.open(log, **importer.example_hints)
     records = found.records
     assert found.format == importer.name
     assert not found.faults
@@ -49,11 +49,11 @@ def test_a_table_in_shared_words(importer, log):
 
 
 def test_damage_is_counted(importer, log):
-    whole = wb.logs.open(log)
+    whole = wb.logs.open(log, **importer.example_hints)
     for file in [log] if log.is_file() else sorted(log.iterdir()):
         file.write_bytes(file.read_bytes()[:-9])
     try:
-        torn = wb.logs.open(log)
+        torn = wb.logs.open(log, **importer.example_hints)
     except LogError:
         return
     assert len(torn) <= len(whole)

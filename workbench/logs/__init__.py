@@ -1,14 +1,15 @@
 """Logs of any tuner: open them, see what they say, replay them, put them back to work.
 
-`open` gives a `TuningLog`, whose table of records is the same for every tuner. `importers` has a module per tuner,
-`importer` is what they share, `source` what they read from, `evaluation` what they yield. `log` is the room of our own
-format. Imports `analysis` and below.
+`open` and `parse` (pasted text) give a `TuningLog`, whose table of records is the same for every tuner. `importers` has
+a module per tuner, `importer` is what they share, `source` what they read from, `evaluation` what they yield. `log` is
+the room of our own format. Imports `analysis` and below.
 """
 
 from workbench.logs import analysis
 from workbench.logs.evaluation import SECONDS, STATUSES, Evaluation
 from workbench.logs.importer import IMPORTERS, JsonLinesImporter, LogImporter, log_importer
 from workbench.logs.opening import open
+from workbench.logs.pasting import parse
 from workbench.logs.replays import Replay, explain, explain_figure, replay, replay_all
 from workbench.logs.source import Fault, LogSource
 from workbench.logs.space import SearchSpace, read_space
@@ -31,6 +32,7 @@ __all__ = [
     "explain_figure",
     "log_importer",
     "open",
+    "parse",
     "read_space",
     "replay",
     "replay_all",

@@ -27,6 +27,8 @@ class LogImporter:
         Whose logs these are, for a person.
     example : str
         A small log with a failure in it; the contract tests read it, whole and damaged.
+    example_hints : mapping
+        What `open` has to be told beside it.
     tells_failures : bool
         Whether such logs say which configurations have failed.
     rank : int
@@ -37,6 +39,7 @@ class LogImporter:
     name: ClassVar[str] = ""
     tuner: ClassVar[str] = ""
     example: ClassVar[str] = ""
+    example_hints: ClassVar[Mapping[str, Any]] = {}
     tells_failures: ClassVar[bool] = True
     rank: ClassVar[int] = 0
 

@@ -71,7 +71,8 @@ class _Runs:
     def __init__(self, kernels: dict[str, dict[str, Any]]) -> None:
         self.kernels = kernels
         self.pending: dict[str, Evaluation] = {}
-        self.run, self.number, self.last_s = "", 0, -math.inf
+        self.number, self.last_s = 0, -math.inf
+        self.run: str | None = None
 
     def row(self, line: TextLine, cells: dict[str, str]) -> Iterator[Evaluation]:
         now, run = float(cells["timestamp_s"]), cells.get("run_id", "")

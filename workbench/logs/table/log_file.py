@@ -65,6 +65,10 @@ class LogFile:
         else:
             self._kept = Collector().extend(self.importer.read(self.source))
             self.frame = kept_frame(self._kept, self.source.path.name)
+        for name in ("task", "device", "target"):  # what the log does not say
+            said = self.source.hints.get(name)
+            if isinstance(said, str) and "" in self.frame[name].cat.categories and said:
+                self.frame[name] = self.frame[name].astype(object).replace("", said).astype("category")
 
     def _columns(self, part: Part) -> None:
         """Make the table of whole lines, and of what there is of an unfinished one."""

@@ -1,0 +1,69 @@
+"""`parse`: logs that were pasted as text."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from workbench.logs.opening import open_sources
+from workbench.logs.source import LogSource
+from workbench.logs.tuning_log import TuningLog
+
+
+class PastedText(LogSource):
+    """A text as what an importer reads from.
+
+    Parameters
+    ----------
+    text : str
+        The text; an indent that all lines have is left out.
+    hints : mapping
+        As for `LogSource`.
+    """
+
+    def __init__(self, text: str, hints: Mapping[str, Any] | None = None) -> None:
+        super().__init__(Path("pasted text"), hints)
+        lines = textwrap.dedent("\n".join(text.splitlines())).strip("\n")
+        self._data = f"{lines}\n".encode(errors="backslashreplace")
+
+    @property
+    def is_folder(self) -> bool:
+        """False: a text is no folder, whatever else has its name."""
+        return False
+
+    @property
+    def packed(self) -> bool:
+        """True: like a packed file, it is read from its beginning, in one piece."""
+        return True
+
+    @contextmanager
+    def open(self, name: str = "") -> Iterator[IO[bytes]]:
+        """Open the text for reading as bytes."""
+        yield io.BytesIO(self._data)
+
+
+def parse(text: str, format: str | None = None, **hints: Any) -> TuningLog:
+    """Return the log that a pasted text is: a printed table, JSON lines, a table with commas.
+
+    Parameters
+    ----------
+    text : str
+        The text, with whatever stands around it: prompts, progress bars, other lines of the program.
+    format : str, optional
+        Name of a format (`workbench.logs.IMPORTERS`); without it, the contents tell.
+    **hints
+        As for `open`.
+
+    Raises
+    ------
+    LogError
+        ``log.unknown_format`` where it is no log that is known here; ``log.columns`` for a table of one's own whose
+        columns nobody has named yet.
+    UsageError
+        ``usage.log_format`` for a format that is not known.
+    """
+    return open_sources([PastedText(text, hints)], format)
