@@ -23,6 +23,11 @@ def resnet():
     return wb.logs.open(RESNET)
 
 
+@pytest.fixture(scope="module")
+def graphics():
+    return wb.logs.open(DATA / "logs" / "ansor" / "resnet-18-NHWC-B1-cuda.json.gz")
+
+
 def convolved(x, w, stride, pad):
     """Convolution of NHWC by HWIO, a product of matrices for each place of the kernel."""
     x = np.pad(x, ((0, 0), (pad, pad), (pad, pad), (0, 0))).astype(np.float64)
@@ -80,6 +85,35 @@ def test_every_record_of_the_network_replays(resnet):
         assert sum(len(s.ours) for s in replay.steps) == len(replay.schedule.trace)
         costs = resnet.raw(replay.record)["r"][0]
         assert replay.then_ms == pytest.approx(1e3 * sum(costs) / len(costs))
+
+
+#: Of the records for a GPU those whose computation TVM prints whole; the others are Winograd convolutions.
+PLAIN = (4, 12, 15, 3, 2, 11, 1, 6, 10, 14, 18, 20)
+
+
+def test_records_for_a_gpu(graphics):
+    found = wb.logs.replay_all(graphics, task=TASKS)
+    assert sorted(r.record for r in found if r.ok) == sorted(PLAIN)
+    assert {r.reason for r in found if not r.ok} == {
+        "no computation of the text has the record's hash, or inputs of its shapes"
+    }
+
+
+@pytest.mark.parametrize("record", first(PLAIN, 6))
+def test_a_record_for_a_gpu_is_a_nest_with_its_bindings(graphics, record):
+    found = wb.logs.replay(graphics, record, task=TASKS)
+    shapes = json.loads(graphics.raw(record)["i"][0][0])[1:]
+    rng = np.random.default_rng(record)
+    arrays = [rng.uniform(-1, 1, s).astype(np.float32) for s in shapes[:-1]]
+    dense = len(shapes) == 4 and len(shapes[0]) == 2
+    right = arrays[0] @ arrays[1].T + arrays[2] if dense else expected(shapes, arrays)
+    np.testing.assert_allclose(found.schedule.build()(*arrays), right, rtol=2e-5, atol=3e-4)
+    nest = found.schedule.nest()
+    steps = [json.loads(s.theirs) for s in found.steps]
+    assert "blockIdx.x" in nest
+    assert "threadIdx.x" in nest
+    assert nest.count("scope(shared)") == sum(s[0] == "CHR" for s in steps)
+    assert any("have no match here" in note for note in found.notes) == ("scope(shared)" in nest or record == 15)
 
 
 def test_the_nest_is_the_one_that_the_record_describes():

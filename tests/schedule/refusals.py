@@ -212,7 +212,7 @@ REFUSALS: dict[str, tuple[Callable[[], Schedule], tuple]] = {
         lambda: after(matmul, ("split", "i", [None, Hole(), Hole()]), ("fuse", "i.1", "i.2")),
         ("split", "i.1.i.2", [None, Hole()]),
     ),
-    "split.digit": (of(nests.digits), ("split", "i", [None, 16])),
+    "split.digit": (lambda: after(matmul, ("fuse", "i", "j")), ("split", "i.j", [None, 6])),
     "split.marked": (lambda: after(matmul, ("unroll", "i")), ("split", "i", [None, 4])),
     "split.choices": (
         lambda: after(matmul, ("split", "i", [None, Hole("t", choices=[2, 4])])),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+
 import numpy as np
 import pytest
 from schedule import nests
@@ -77,11 +80,31 @@ def test_fuse_and_split_on_the_boundary():
     s = matmul()
     f = s.fuse("i", "j")
     assert f == "i.j"
-    assert refused(s.split, f, [24, 8]).code == "split.digit"
+    assert refused(s.split, f, [32, 6]).code == "split.digit"
+    assert "boundaries of the parts first: 16" in refused(s.split, f, [32, 6]).hint
     s.split(f, [12, 16])
     nests.check_rows(s)
     s.undo().split(f, [12, 4, 4])
     nests.check_rows(s)
+
+
+@pytest.mark.parametrize("factors", [[24, 8], [6, 32], [6, 2, 16], [3, 2, 2, 8, 2], [2, 96], [48, 4]])
+def test_parts_may_hold_several_digits_or_a_share_of_one(factors):
+    """The fused loop's digits are 12 and 16 long; what each part is to them is told by counting."""
+    s = matmul()
+    s.split(s.fuse("i", "j"), factors)
+    block, path = s.func.block("C")
+    for at in itertools.product(*(range(f) for f in factors)):
+        whole = functools.reduce(lambda n, digit: n * digit[1] + digit[0], zip(at, factors, strict=True), 0)
+        values = {lp.name: v for lp, v in zip(path, at, strict=False)}
+        found = [sum(_digit(d, values) * c for d, c in x.terms) + x.const for x in block.binds[:2]]
+        assert found == [whole // 16, whole % 16]
+    nests.check_rows(s)
+
+
+def _digit(d, values):
+    n = values[d.var] // d.lower
+    return n if d.extent is None else n % d.extent
 
 
 def test_fuse_three_loops():
@@ -99,8 +122,9 @@ def test_reorder_keeps_the_places_of_other_loops():
 
 def test_split_of_a_reshape_splits_the_axis():
     s = Schedule(nests.digits())
-    assert "boundaries of the parts first: 8" in refused(s.split, "i", [None, 4]).hint
-    s.split("i", [4, 8])
+    s.split("i", [None, 4])
+    nests.check_rows(s)
+    s.undo().split("i", [4, 8])
     nests.check_rows(s)
     s.split("i.1", [None, 2])
     nests.check_rows(s)

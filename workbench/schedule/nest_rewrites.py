@@ -106,7 +106,7 @@ def mixed_radix(func: Func, names: Sequence[str], factors: Sequence[Dim], whole:
     Raises
     ------
     NotRadix
-        When the digit begins or ends inside one of the factors.
+        When the digit begins or ends inside one of the factors, and does not cut it into whole parts.
     """
     bounds = radix_boundaries(factors, func.relations)
     parts = list(reversed(names))
@@ -122,9 +122,11 @@ def mixed_radix(func: Func, names: Sequence[str], factors: Sequence[Dim], whole:
     def fn(digit: Digit) -> Affine:
         if digit.plain:
             return plain
-        low = boundary(digit, digit.lower)
         end = whole if digit.extent is None else normal(digit.lower * digit.extent, func.relations)
-        high = boundary(digit, end)
+        inside = _inside_parts(digit, end, parts, bounds)
+        if inside is not None:
+            return inside
+        low, high = boundary(digit, digit.lower), boundary(digit, end)
         out = Affine()
         sizes = list(reversed(factors))
         w: Dim = 1
@@ -134,6 +136,28 @@ def mixed_radix(func: Func, names: Sequence[str], factors: Sequence[Dim], whole:
         return out
 
     return fn
+
+
+def _inside_parts(digit: Digit, end: Dim, parts: Sequence[str], bounds: Sequence[Dim]) -> Affine | None:
+    """The digit as a sum of digits of the parts, innermost first, where it cuts some of them into whole numbers of
+    pieces; None where it does not, where it cuts none, or where a size is open.
+    """
+    low, sizes = digit.lower, [*bounds]
+    if not isinstance(low, int) or not isinstance(end, int) or not all(isinstance(b, int) for b in sizes):
+        return None
+    if low in sizes and end in sizes:
+        return None
+    out = Affine()
+    for part, begin, stop in zip(parts, sizes, sizes[1:], strict=False):
+        assert isinstance(begin, int)
+        assert isinstance(stop, int)
+        first, last = max(begin, low), min(stop, end)
+        if first >= last:
+            continue
+        if first % begin or last % first or stop % last:
+            return None
+        out = out + Affine(((Digit(part, first // begin, last // first), first // low),))
+    return out
 
 
 def split_axis(func: Func, block: Block, axis: str, parts: Sequence[tuple[str, Dim, Affine]]) -> Block:

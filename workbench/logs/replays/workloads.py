@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from workbench.ir import Func
 from workbench.logs.replays.ansor.program import stage_order
 from workbench.logs.replays.compute_dag import Compute, Dag, computation, parse_dag, parse_dags
 from workbench.logs.replays.compute_dag.grammar import Call, Read, numbers_of_key
+from workbench.logs.replays.compute_dag.reshape import reshaped
 from workbench.logs.replays.result import CannotReplay
 
 LARGEST = 8 << 20
@@ -30,10 +32,11 @@ KNOWN: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The computation of a record, and the order in which its stages are counted."""
+    """The computation of a record, the order in which its stages are counted, and what was assumed, in a sentence."""
 
     func: Func
     order: tuple[str, ...]
+    note: str = ""
 
 
 def workload(key: str, task: Any) -> Workload:
@@ -97,10 +100,28 @@ def _listed(key: str, text: str) -> Workload:
     fitting = [dag for dag in parse_dags(text) if _fits(dag, numbers)]
     same = list(dict.fromkeys(Dag(dag.stages) for dag in fitting))
     if not same:
-        raise CannotReplay("no computation of the text has inputs of the record's shapes")
+        return _of_other_shapes(key, numbers, text)
     if len(same) > 1:
         raise CannotReplay(f"{len(same)} computations of the text have inputs of the record's shapes")
     return _built(same[0], numbers)
+
+
+def _of_other_shapes(key: str, numbers: Sequence[int], text: str) -> Workload:
+    """The computation with the same hash, whose inputs have other shapes: TVM's hash leaves sizes and paddings out."""
+    wanted = _hash(key)
+    for dag in parse_dags(text):
+        if wanted and _hash(dag.key) == wanted:
+            changed = reshaped(dag, numbers)
+            if changed is not None:
+                note = "The text has other sizes; paddings are taken to be as wide behind as in front."
+                return replace(_built(changed, numbers), note=note)
+    raise CannotReplay("no computation of the text has the record's hash, or inputs of its shapes")
+
+
+def _hash(key: str) -> str:
+    """The hash that a workload's key begins with; empty where it begins with something else."""
+    found = re.match(r'\["([0-9a-f]{32})"', key)
+    return found[1] if found else ""
 
 
 def _inputs(dag: Dag) -> tuple[int, ...]:

@@ -31,9 +31,9 @@ class Fuse(Primitive):
     """Fuse loops that lie directly inside each other into one.
 
     Contract: the new loop runs over the product of the extents in the same order; ``outer`` becomes ``new //
-    inner_extent`` and ``inner`` becomes ``new % inner_extent``. A fused loop can be split again only where the old
-    loops met. To run several loops in parallel do not fuse them: ``parallel`` takes several. The new loop is called
-    ``outer.inner``.
+    inner_extent`` and ``inner`` becomes ``new % inner_extent``. A fused loop can be split again where the old
+    loops met, or into parts that hold whole shares of them. To run several loops in parallel do not fuse them:
+    ``parallel`` takes several. The new loop is called ``outer.inner``.
     """
 
     loops: Annotated[tuple[str, ...], LoopRefs("loops to fuse, outermost first")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -14,7 +15,13 @@ from workbench.logs.replays.result import CannotReplay, ReplayStep
 from workbench.schedule.primitive import Primitive
 from workbench.schedule.primitives.loop_annotations import Vectorize
 from workbench.schedule.schedule import Schedule
+from workbench.schedule.size_limits import UNROLL_LIMIT
 from workbench.target import Target
+
+COOPERATION = (
+    "not taken: threads that copy together, inside their own loop, have no match here, so each copies what it reads"
+)
+"""What is said of steps that share the work of a copy among threads."""
 
 SERVED = ("vectorize", "parallel", "unroll")
 """Annotations that are primitives of the same name; the others are bindings."""
@@ -68,6 +75,8 @@ class _Building:
         self.taken: dict[int, list[Primitive]] = {}
         self.remarks: dict[int, list[str]] = {}
         self.marks: list[tuple[Stage, Mark]] = []
+        marks = (a for stage in program.stages for a in stage.actions if isinstance(a, Mark))
+        self.device = any(mark.what.startswith(("blockIdx", "threadIdx")) for mark in marks)
         for stage in program.stages:
             self._adopt(stage, stage.roots)
 
@@ -114,16 +123,19 @@ class _Building:
             loop = bind.single_var()
             root.loops = (loop,) if loop in names else ()
 
+    def _extent(self, loop: str) -> int:
+        found = self.schedule.func.loop(loop)[0].extent
+        assert isinstance(found, int)  # a record has no open numbers
+        return found
+
     def _one_loop(self, iterator: Iterator, step: Step) -> str | None:
         """The loop of an iterator; those that were fused become one now. None where it runs once."""
-        loops = tuple(n for n in iterator.loops if self.schedule.func.loop(n)[0].extent != 1)
-        if not iterator.loops:
-            return None
-        if len(iterator.loops) > 1 and len(loops) != 1:
+        if len(iterator.loops) > 1:
+            long = [n for n in iterator.loops if self._extent(n) != 1]
+            if len(long) == 1 and not self.device:
+                return long[0]
             iterator.loops = (self._do(step, "fuse", *iterator.loops),)
-        elif len(iterator.loops) > 1:
-            return loops[0]
-        return iterator.loops[0]
+        return iterator.loops[0] if iterator.loops else None
 
     # ----- stages that come and go
 
@@ -197,7 +209,7 @@ class _Building:
         for action in actions:
             match action:
                 case Split():
-                    self._split(action)
+                    self._split(stage, action)
                 case Fuse(_, parts, whole):
                     whole.loops = tuple(n for p in parts for n in p.loops)
                 case Reorder(step, order):
@@ -205,25 +217,32 @@ class _Building:
                 case Mark():
                     self._claim(stage, action)
 
-    def _split(self, action: Split) -> None:
-        loop = self._one_loop(action.whole, action.step)
-        extent = 1 if loop is None else int(self.schedule.func.loop(loop)[0].extent)  # type: ignore[arg-type]
+    def _split(self, stage: Stage, action: Split) -> None:
+        extent = math.prod(self._extent(n) for n in action.whole.loops)
         sizes = part_sizes(extent, action.lengths, action.inner)
         many = [(part, size) for part, size in zip(action.parts, sizes, strict=True) if size > 1]
-        if loop is None:
+        if not action.whole.loops:
+            return
+        if self._together(stage, action.step):
+            action.parts[0].loops = action.whole.loops
             return
         if len(many) < 2:
             # Parts that run once have no loop of their own: the loop stands for the part that has all of it.
             (many[0][0] if many else action.parts[0]).loops = action.whole.loops
             self._remark(action.step, "one part has all iterations, so nothing is cut")
             return
-        total = 1
-        for size in sizes:
-            total *= size
-        tail = () if total == extent else ("guard",)
+        loop = self._one_loop(action.whole, action.step)
+        tail = () if math.prod(sizes) == extent else ("guard",)
         names = self._do(action.step, "split", loop, [size for _, size in many], *tail)
         for (part, _), name in zip(many, names, strict=True):
             part.loops = (name,)
+
+    def _together(self, stage: Stage, step: Step) -> bool:
+        """Whether a step shares the work of a copy in shared memory among threads, while here each copies its part."""
+        if stage.scope != "shared" or not self.device:
+            return False
+        self._remark(step, COOPERATION)
+        return True
 
     def _reorder(self, stage: Stage, step: Step, order: Sequence[Iterator]) -> None:
         wanted = [n for i in order for n in i.loops]
@@ -235,7 +254,7 @@ class _Building:
     def _claim(self, stage: Stage, mark: Mark) -> None:
         """Marks come last: a marked loop is cut no more."""
         self.marks.append((stage, mark))
-        if mark.what in ("vectorize", "vthread") or mark.what.startswith(("blockIdx", "threadIdx")):
+        if mark.what not in ("parallel", "unroll", "auto_unroll_max_step") and not self._together(stage, mark.step):
             self._one_loop(mark.iterator, mark.step)
 
     # ----- where weights lie
@@ -263,6 +282,18 @@ class _Building:
         order = sorted(self.marks, key=lambda found: (found[1].what == "auto_unroll_max_step", found[1].step.number))
         for stage, mark in order:
             self._mark(stage, mark)
+        for making in self.program.makings:
+            if making.new is not None and making.new.scope and making.new.block and self.device:
+                self._set_scope(making.step, making.new)
+
+    def _set_scope(self, step: Step, stage: Stage) -> None:
+        buffer = self._block(stage)[0].buffer
+        try:
+            self.schedule.set_scope(buffer, stage.scope)
+        except ScheduleError as error:
+            self._remark(step, f"{buffer} is not in {stage.scope} memory: {error.message}")
+            return
+        self.taken.setdefault(step.number, []).append(self.schedule.trace[-1])
 
     def _mark(self, stage: Stage, mark: Mark) -> None:
         loops = mark.iterator.loops
@@ -271,6 +302,8 @@ class _Building:
         elif mark.what == "storage_align":
             dim = stage.roots.index(mark.iterator) if mark.iterator in stage.roots else 0
             self._do(mark.step, "storage_align", self._block(stage)[0].buffer, dim, *mark.numbers)
+        elif self._together(stage, mark.step):
+            pass
         elif not loops:
             self._remark(mark.step, "it runs once")
         elif mark.what == "parallel":
@@ -279,11 +312,21 @@ class _Building:
             for name in loops:
                 self._do(mark.step, mark.what, name)
         else:
-            for name in loops:
-                self._do(mark.step, "bind", name, mark.what)
+            self._bind(stage, mark)
+
+    def _bind(self, stage: Stage, mark: Mark) -> None:
+        """Bind the loop; one that reduces stays as it is, because threads do not add up together here."""
+        loop = mark.iterator.loops[0]
+        if loop in self._block(stage)[0].driving("R"):
+            self._remark(mark.step, "not taken: threads that reduce together have no match here, so one reduces")
+            return
+        self._do(mark.step, "bind", loop, mark.what)
 
     def _unroll(self, stage: Stage, mark: Mark) -> None:
-        for k, name in enumerate(loops_to_unroll(self.schedule.func, stage.block, mark.numbers[0])):
+        most = min(mark.numbers[0], UNROLL_LIMIT)
+        if most < mark.numbers[0]:
+            self._remark(mark.step, f"up to {most} here")
+        for k, name in enumerate(loops_to_unroll(self.schedule.func, stage.block, most)):
             if k == 0 and self._as_vector(stage, name):
                 self._do(mark.step, "vectorize", name)
                 self._remark(mark.step, f"{name} as a vector, which TVM leaves to LLVM for straight-line code")

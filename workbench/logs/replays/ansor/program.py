@@ -71,7 +71,7 @@ Action: TypeAlias = Split | Fuse | Reorder | Mark
 class Stage:
     """A stage: its iterators now, what is done to it, and where it is placed.
 
-    `block` is the block of the nest that it is, "" for an input; `made` says that a step of the record made it.
+    `block` is the block of the nest that it is, "" for an input; `scope` is the memory of a cache.
     """
 
     name: str
@@ -83,6 +83,7 @@ class Stage:
     actions: list[Action] = field(default_factory=list)
     place: Literal["root", "inline"] | tuple[Stage, Iterator] = "root"
     placed_by: Step | None = None
+    scope: str = ""
 
     def start(self) -> None:
         """Begin with one iterator for each axis."""
@@ -106,7 +107,6 @@ class Making:
     before: tuple[Action, ...] = ()
     iterator: Iterator | None = None
     readers: tuple[Stage, ...] = ()
-    scope: str = ""
 
 
 @dataclass(eq=False, slots=True)
@@ -323,12 +323,13 @@ class _Following:
         if stage.actions:
             self._refuse(f"{stage.name} has been changed before its cache is made")
         # The stage that computes keeps the block; what is left copies from it.
-        new = Stage(f"{stage.name}.{step.args[1]}", stage.block, stage.spatial, stage.reduce)
+        scope = step.args[1]
+        new = Stage(f"{stage.name}.{scope}", stage.block, stage.spatial, stage.reduce, scope=scope)
         stage.reduce = ()
         new.start()
         stage.start()
         self.program.stages.insert(step.stage, new)
-        self.program.makings.append(Making(step, "cache_write", stage, new, scope=step.args[1]))
+        self.program.makings.append(Making(step, "cache_write", stage, new))
         return f"{stage.name} is computed in {new.name} and copied from there"
 
     def _cache_read(self, stage: Stage, step: Step) -> str:
@@ -336,10 +337,10 @@ class _Following:
         # Readers are counted before the new stage is there.
         found = tuple(self._stage(n) for n in readers)
         axes = stage.spatial
-        new = Stage(f"{stage.name}.{scope}", "?", axes)
+        new = Stage(f"{stage.name}.{scope}", "?", axes, scope=scope)
         self.program.stages.insert(step.stage + 1, new)
         new.start()
-        self.program.makings.append(Making(step, "cache_read", stage, new, readers=found, scope=scope))
+        self.program.makings.append(Making(step, "cache_read", stage, new, readers=found))
         return f"{', '.join(s.name for s in found)} reads a copy of {stage.name}: {new.name}"
 
     def _rfactor(self, stage: Stage, step: Step) -> str:

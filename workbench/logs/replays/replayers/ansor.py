@@ -25,7 +25,9 @@ def replay_ansor(request: Request) -> Rebuilt:
     found = workload(key, request.task)
     program = follow(found.func, found.order, steps)
     schedule, told = build(found.func, program, steps, request.target, rewrite=_option(request.raw) == PACKED_AHEAD)
-    return schedule, told, ()
+    shared = any("have no match here" in step.words for step in told)
+    note = "Threads that copy or reduce together have no match here: each copies what it reads, and one reduces."
+    return schedule, told, [*filter(None, [found.note]), *([note] if shared else [])]
 
 
 def _option(raw: Any) -> Any:
