@@ -90,20 +90,15 @@ class MetaScheduleLog(LogImporter):
 
     def _files(self, source: LogSource) -> tuple[LogSource | None, LogSource | None]:
         """Return the files of records and of workloads; the other one may lie beside the one that is given."""
+        workloads = workloads_of(source.path, source.hints.get("workloads"))
         if source.is_folder:
-            names = [_name_in(source.path, name) for name in (RECORDS, WORKLOADS)]
-            records, workloads = (LogSource(source.path / name) if name else None for name in names)
-            source.data = names[0] or ""
+            source.data = _name_in(source.path, RECORDS) or ""
             if workloads is None:
                 self._notes.append(f"There is no {WORKLOADS}: the loops have no names.")
-            return records, workloads
+            return LogSource(source.path / source.data) if source.data else None, workloads
         if _RECORD.search(source.head) is None:
             return None, source
-        given = source.hints.get("workloads")
-        beside = Path(given) if given else source.path.with_name(source.path.name.replace("tuning_record", "workload"))
-        if beside == source.path or not beside.is_file():
-            return source, None
-        return source, LogSource(beside)
+        return source, workloads
 
     def _functions(self, source: LogSource) -> list[TirFunction | None]:
         found: list[TirFunction | None] = []
@@ -162,6 +157,17 @@ class MetaScheduleLog(LogImporter):
             for k, trial in zip(places, told, strict=False):
                 found[k] = _told_by(found[k], trial)
         yield from found
+
+
+def workloads_of(path: Path, given: Any = None) -> LogSource | None:
+    """Return the file of workloads of a database: the given one, that of the folder, or that beside the records."""
+    if given:
+        return LogSource(Path(given))
+    if path.is_dir():
+        name = _name_in(path, WORKLOADS)
+        return LogSource(path / name) if name else None
+    beside = path.with_name(path.name.replace("tuning_record", "workload"))
+    return LogSource(beside) if beside != path and beside.is_file() else None
 
 
 def _agree(records: Sequence[Evaluation], told: Sequence[Trial]) -> bool:
