@@ -1,8 +1,8 @@
-// Bundles the widget: two modules and a style sheet that the Python package sends to the browser. No path of the
-// machine gets in, so the same sources give the same bytes anywhere. `--outdir=DIR` writes elsewhere,
-// `--outfile=FILE` only the large module, and its styles beside it. The large module unpacks itself: every workbench
-// sends it over the kernel's connection and into notebooks that are saved with their widgets, and packed it is half
-// as long. fflate packs the same with every version of Node.
+// Bundles the widgets: modules and style sheets that the Python package sends to the browser. No path of the machine gets
+// in, so the same sources give the same bytes anywhere. `--outdir=DIR` writes elsewhere, `--outfile=FILE` only the
+// workbench's module, and its styles beside it. The large modules unpack themselves: every workbench sends its own over
+// the kernel's connection and into notebooks that are saved with their widgets, and packed it is half as long. fflate
+// packs the same with every version of Node.
 import { build } from 'esbuild';
 import { gzipSync } from 'fflate';
 import { Buffer } from 'node:buffer';
@@ -59,8 +59,8 @@ const bundle = (entry, out) =>
   });
 
 /** A module that unpacks another one and passes its default export on. */
-function packed(code) {
-  const named = Buffer.concat([code, Buffer.from('//# sourceURL=workbench.js\n')]);
+function packed(code, name) {
+  const named = Buffer.concat([code, Buffer.from(`//# sourceURL=${name}\n`)]);
   const text = Buffer.from(gzipSync(named, { level: 9, mtime: 0 })).toString('base64');
   return `const bytes = Uint8Array.from(atob("${text}"), c => c.charCodeAt(0));
 const unpacked = new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
@@ -71,8 +71,15 @@ export default widget;
 `;
 }
 
-const widget = outfile ?? join(outdir, 'workbench.js');
-await bundle('src/widget/index.tsx', widget);
-await writeFile(widget, packed(await readFile(widget)));
-await bundle('style/widget.css', widget.replace(/\.js$/, '.css'));
-if (!outfile) await bundle('src/widget/panel-entry.ts', join(outdir, 'panel.js'));
+/** A large module and its style sheet. */
+async function withStyles(entry, styles, out, name) {
+  await bundle(entry, out);
+  await writeFile(out, packed(await readFile(out), name));
+  await bundle(styles, out.replace(/\.js$/, '.css'));
+}
+
+await withStyles('src/widget/index.tsx', 'style/widget.css', outfile ?? join(outdir, 'workbench.js'), 'workbench.js');
+if (!outfile) {
+  await withStyles('src/explorer/index.tsx', 'style/explorer-widget.css', join(outdir, 'explorer.js'), 'explorer.js');
+  await bundle('src/widget/panel-entry.ts', join(outdir, 'panel.js'));
+}

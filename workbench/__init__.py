@@ -24,6 +24,7 @@ _HOME = {
     "Graph": "graph:Graph",
     "Hole": "schedule:Hole",
     "Kernel": "runtime.kernel:Kernel",
+    "LogExplorer": "widgets:LogExplorer",
     "Measurement": "runtime.results.measurement:Measurement",
     "Move": "schedule:Move",
     "Schedule": "schedule:Schedule",

@@ -70,6 +70,11 @@ class TuningLog:
         files = self.paths[0] if len(self.paths) == 1 else f"{len(self.paths)} files"
         return f"TuningLog({self.format}, {len(self)} records of {len(self.tasks)} tasks, {files})"
 
+    def _repr_html_(self) -> str:
+        from workbench.logs.html import log_html
+
+        return log_html(self)
+
     def raw(self, record: int) -> Any:
         """Return a record as its tuner wrote it, as JSON has it.
 

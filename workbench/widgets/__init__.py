@@ -1,11 +1,13 @@
 """Notebook widgets: the only place that imports ipywidgets and anywidget.
 
-`Workbench` is the one root widget; `Panel` shows a part of it elsewhere; `LiveFigure` is its plotly figure. What they
-show and do comes from `workbench.session`, so everything is also reachable without a browser.
+`Workbench` is the one root widget; `Panel` shows a part of it elsewhere; `LiveFigure` is its plotly figure; what it
+shows and does comes from `workbench.session`. `LogExplorer` shows the log of any tuner; what it shows comes from
+`workbench.logs.explorer`. So everything is also reachable without a browser.
 """
 
 from __future__ import annotations
 
+from workbench.widgets.explorer import LogExplorer
 from workbench.widgets.root import Panel, Workbench
 
-__all__ = ["Panel", "Workbench"]
+__all__ = ["LogExplorer", "Panel", "Workbench"]

@@ -1,0 +1,114 @@
+// Panels that answer one question each: a sentence, a figure and the table behind both.
+
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { mountView } from '../widget/kernel/hosted-view';
+import type { ErrorInfo, PanelAnswer } from './protocol';
+import type { View } from './view';
+
+type State = { readonly answer?: PanelAnswer; readonly error?: ErrorInfo };
+
+function Cell({ cell, most }: { cell: string | readonly [string, number]; most: number | null }) {
+  if (typeof cell === 'string') return <td class="is-left">{cell}</td>;
+  const [text, value] = cell;
+  const share = most && most > 0 ? Math.max(0, Math.min(1, value / most)) : 0;
+  return (
+    <td>
+      {text}
+      {most !== null && <i class="swx-bar" style={{ width: `${60 * share}px` }} />}
+    </td>
+  );
+}
+
+function Answer({ answer }: { answer: PanelAnswer }) {
+  if (!answer.rows.length) return null;
+  return (
+    <div class="swx-scroll swx-answer" tabIndex={0} role="group" aria-label="Table">
+      <table>
+        <thead>
+          <tr>
+            {answer.columns.map(one => (
+              <th key={one.name} class={one.numbers ? undefined : 'is-left'}>
+                {one.name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {answer.rows.map((row, i) => (
+            <tr key={i}>
+              {row.map((cell, k) => (
+                <Cell key={k} cell={cell} most={answer.columns[k]!.most} />
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {answer.more > 0 && <p class="swb-faint">and {answer.more} more rows: the function in Python returns all</p>}
+    </div>
+  );
+}
+
+function Figure({ view, name, stamp }: { view: View; name: string; stamp: unknown }) {
+  const place = useRef<HTMLDivElement>(null);
+  const [trouble, setTrouble] = useState('');
+  useEffect(() => {
+    let gone = false;
+    let shown: { dispose(): void } | null = null;
+    setTrouble('');
+    const show = async (): Promise<void> => {
+      const answer = await view.store.ask('figure', { name, theme: view.store.theme.peek() });
+      if (!gone && place.current) shown = await mountView(view.store.model, answer.shown, place.current, () => !gone);
+    };
+    show().catch((error: ErrorInfo) => {
+      if (error.code !== 'superseded') setTrouble(error.message);
+    });
+    return () => {
+      gone = true;
+      shown?.dispose();
+    };
+  }, [name, stamp, view.store.theme.value]);
+  return (
+    <>
+      {trouble && <p class="swb-careful">{trouble}</p>}
+      <div ref={place} class="swx-figure" />
+    </>
+  );
+}
+
+export function Panel({ view, name, title }: { view: View; name: string; title: string }) {
+  const { store } = view;
+  const chosen = store.see('chosen');
+  const [state, setState] = useState<State>({});
+  const stamp = JSON.stringify([chosen?.n, chosen?.task, chosen?.brushes, chosen?.text, chosen?.statuses]);
+  useEffect(() => {
+    const wait = setTimeout(() => {
+      store.ask('panel', { name }).then(
+        answer => setState({ answer }),
+        (error: ErrorInfo) => {
+          if (error.code !== 'superseded') setState({ error });
+        }
+      );
+    }, 150);
+    return () => clearTimeout(wait);
+  }, [name, stamp]);
+  const { answer, error } = state;
+  return (
+    <section class="swx-panel" aria-label={title} data-swx-panel={name}>
+      {!answer && !error && <p class="swb-waiting">Working it out…</p>}
+      {error && (
+        <div class="swb-blank">
+          <b>{error.message}</b>
+          <p>{error.hint}</p>
+        </div>
+      )}
+      {answer && (
+        <>
+          <p class="swx-finding">{answer.finding}</p>
+          <p class="swb-faint">{answer.scope}</p>
+          {answer.figure && <Figure view={view} name={name} stamp={answer} />}
+          <Answer answer={answer} />
+        </>
+      )}
+    </section>
+  );
+}

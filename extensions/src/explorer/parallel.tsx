@@ -1,0 +1,362 @@
+// Parallel coordinates: an axis for each column, a line between two axes for each pair of bins that some record has.
+// All records are grey, what is chosen is coloured by how many there are, the best of it and the record on show stand
+// out. A range is drawn along an axis; names are dragged to another place.
+
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { JSX } from 'preact';
+import { byKey, endsOf, rangeOf, valueRange } from './axis';
+import { Canvas, drag, font, useSize, type Colours, type Draw, type Point } from './canvas';
+import type { Axes, Axis, Brush, Lines, Places } from './protocol';
+import type { ExplorerStore } from './store';
+import type { View } from './view';
+
+const HEIGHT = 236;
+const TOP = 10;
+const FOOT = 26;
+const SIDE = 34;
+const LEVELS = 8;
+const GRIP = 6;
+
+const bottom = HEIGHT - FOOT;
+const upTo = (place: number): number => bottom - place * (bottom - TOP);
+const placeAt = (y: number): number => Math.max(0, Math.min(1, (bottom - y) / (bottom - TOP)));
+const MISSING = HEIGHT - 9;
+
+/** Where the axes stand. */
+function across(n: number, width: number): (i: number) => number {
+  const gap = n > 1 ? (width - 2 * SIDE - 30) / (n - 1) : 0;
+  return i => (n > 1 ? SIDE + i * gap : width / 2);
+}
+
+const yOf = (axis: Axis, bin: number): number => (bin >= axis.bins ? MISSING : upTo((bin + 0.5) / axis.bins));
+
+/** Draw the lines of one gap, those of few records first and faint. */
+function gap(
+  context: CanvasRenderingContext2D,
+  [left, right]: readonly [Axis, Axis],
+  [x0, x1]: readonly [number, number],
+  cells: Uint8Array,
+  colour: string,
+  [faint, strong]: readonly [number, number]
+): void {
+  const n = right.bins + 1;
+  const paths = Array.from({ length: LEVELS }, () => new Path2D());
+  const used = new Uint8Array(LEVELS);
+  for (let at = 0; at < cells.length; at++) {
+    const level = cells[at]!;
+    if (level === 0) continue;
+    const which = Math.min(LEVELS - 1, (level * LEVELS) >> 8);
+    const path = paths[which]!;
+    used[which] = 1;
+    path.moveTo(x0, yOf(left, Math.floor(at / n)));
+    path.lineTo(x1, yOf(right, at % n));
+  }
+  context.strokeStyle = colour;
+  for (let k = 0; k < LEVELS; k++) {
+    if (!used[k]) continue;
+    context.globalAlpha = faint + ((strong - faint) * k) / (LEVELS - 1);
+    context.stroke(paths[k]!);
+  }
+  context.globalAlpha = 1;
+}
+
+function trail(context: CanvasRenderingContext2D, places: Places, x: (i: number) => number): void {
+  context.beginPath();
+  places.forEach((place, i) => {
+    const y = place === null ? MISSING : upTo(place);
+    if (i === 0) context.moveTo(x(i), y);
+    else context.lineTo(x(i), y);
+  });
+  context.stroke();
+}
+
+function ticks(context: CanvasRenderingContext2D, axis: Axis, x: number, c: Colours): void {
+  context.fillStyle = c.line;
+  context.fillRect(x - 0.5, TOP, 1, bottom - TOP);
+  let last = Infinity;
+  for (const [place, text] of axis.ticks) {
+    const y = upTo(place);
+    if (last - y < 11) continue;
+    last = y;
+    context.fillStyle = c.faint;
+    context.fillRect(x - 2, y - 0.5, 4, 1);
+    context.lineWidth = 3;
+    context.strokeStyle = c.under;
+    context.strokeText(text, x + 5, y);
+    context.fillText(text, x + 5, y);
+  }
+}
+
+interface Shown {
+  readonly axes: Axes;
+  readonly lines: Lines | null;
+  readonly record: Places | null;
+}
+
+const picture =
+  ({ axes: { axes, all }, lines, record }: Shown): Draw =>
+  (context, { width }, c) => {
+    const x = across(axes.length, width);
+    context.lineWidth = 1;
+    const same = lines?.chosen.length === all.length;
+    for (let i = 0; i + 1 < axes.length; i++) {
+      const pair = [axes[i]!, axes[i + 1]!] as const;
+      const ends = [x(i), x(i + 1)] as const;
+      gap(context, pair, ends, all[i]!, c.rest, [0.12, 0.35]);
+      if (same) gap(context, pair, ends, lines.chosen[i]!, c.accent, [0.12, 0.85]);
+    }
+    context.font = font;
+    context.textBaseline = 'middle';
+    axes.forEach((axis, i) => ticks(context, axis, x(i), c));
+    if (lines) counts(context, axes, lines, x, c);
+    context.lineWidth = 2.5;
+    context.strokeStyle = c.best;
+    if (lines?.best?.length === axes.length) trail(context, lines.best, x);
+    context.strokeStyle = c.ink;
+    context.lineWidth = 1.5;
+    if (record?.length === axes.length) trail(context, record, x);
+  };
+
+/** How many of the chosen records are in each bin, as bars at the axis. */
+function counts(
+  context: CanvasRenderingContext2D,
+  axes: readonly Axis[],
+  lines: Lines,
+  x: (i: number) => number,
+  c: Colours
+): void {
+  context.fillStyle = c.accent;
+  context.globalAlpha = 0.45;
+  axes.forEach((axis, i) => {
+    const found = lines.counts[i];
+    if (found?.length !== axis.bins + 1) return;
+    let most = 1;
+    for (const count of found) most = Math.max(most, count);
+    const step = (bottom - TOP) / axis.bins;
+    const thick = Math.max(1, Math.min(7, step - 1));
+    found.forEach((count, bin) => {
+      const long = count ? Math.max(1, (14 * count) / most) : 0;
+      context.fillRect(x(i) - long, yOf(axis, bin) - thick / 2, long, bin < axis.bins ? thick : 5);
+    });
+  });
+  context.globalAlpha = 1;
+}
+
+/** The range after a pointer went from one height to another. */
+function chosenBy(axis: Axis, from: Point, at: Point, old: [number, number] | null): Brush | null {
+  const [start, end] = [placeAt(from.y), placeAt(at.y)];
+  if (!old) return rangeOf(axis, start, end);
+  const [low, high] = [upTo(old[0]), upTo(old[1])];
+  if (Math.abs(from.y - low) <= GRIP) return rangeOf(axis, end, old[1]);
+  if (Math.abs(from.y - high) <= GRIP) return rangeOf(axis, old[0], end);
+  if (from.y > low || from.y < high) return rangeOf(axis, start, end);
+  const by = Math.max(-old[0], Math.min(1 - old[1], end - start));
+  return rangeOf(axis, old[0] + by, old[1] + by);
+}
+
+/** A press without a move: one value where there are few, rows without a value below the axis, else everything. */
+function pressed(axis: Axis, at: Point, old: Brush | undefined): Brush | null {
+  if (at.y > bottom + 6) return old?.missing ? null : { low: null, high: null, missing: true };
+  if (old || !axis.discrete || axis.bins > 48) return null;
+  return valueRange(axis, placeAt(at.y));
+}
+
+function AxisRange({ axis, x, width, store }: { axis: Axis; x: number; width: number; store: ExplorerStore }) {
+  const brush = store.brushes.value[axis.name];
+  const ends = endsOf(axis, brush);
+  const down = (event: JSX.TargetedPointerEvent<HTMLDivElement>): void => {
+    const old = endsOf(axis, store.brushes.peek()[axis.name]);
+    drag(
+      event,
+      (at, from) => {
+        if (Math.abs(at.y - from.y) > 2) store.brush({ [axis.name]: chosenBy(axis, from, at, old) });
+      },
+      (at, from) => {
+        const moved = Math.abs(at.y - from.y) > 2;
+        const now = store.brushes.peek()[axis.name];
+        store.brush({ [axis.name]: moved ? chosenBy(axis, from, at, old) : pressed(axis, at, now) });
+      }
+    );
+  };
+  return (
+    <div class="swx-rail" data-swx-rail={axis.name} style={{ left: x - width / 2, width }} onPointerDown={down}>
+      {ends && (
+        <i class="swx-range" style={{ top: upTo(ends[1]), height: Math.max(2, upTo(ends[0]) - upTo(ends[1])) }} />
+      )}
+      {brush?.missing && <i class="swx-range" style={{ top: MISSING - 8, height: 16 }} />}
+    </div>
+  );
+}
+
+interface NameProps {
+  readonly axis: Axis;
+  readonly at: number;
+  readonly x: (i: number) => number;
+  readonly view: View;
+  readonly names: readonly string[];
+  readonly onMove: (names: readonly string[]) => void;
+}
+
+const moved = (names: readonly string[], from: number, to: number): readonly string[] => {
+  const left = names.filter((_, i) => i !== from);
+  return [...left.slice(0, to), names[from]!, ...left.slice(to)];
+};
+
+/** The name of an axis: it is dragged, and has the keys of the axis. */
+function AxisName({ axis, at, x, view, names, onMove }: NameProps) {
+  const { store } = view;
+  const brush = store.brushes.value[axis.name];
+  const down = (event: JSX.TargetedPointerEvent<HTMLButtonElement>): void => {
+    let to = at;
+    const nearest = (by: number): number => {
+      const goal = x(at) + by;
+      return names.map((_, i) => Math.abs(x(i) - goal)).reduce((best, d, i, all) => (d < all[best]! ? i : best), 0);
+    };
+    drag(
+      event,
+      (now, from) => {
+        to = nearest(now.x - from.x);
+        event.currentTarget?.classList.toggle('is-held', to !== at);
+      },
+      (now, from) => {
+        to = nearest(now.x - from.x);
+        if (to !== at) onMove(moved(names, at, to));
+      }
+    );
+  };
+  const keys = (event: KeyboardEvent): void => {
+    if (event.ctrlKey || event.metaKey) return;
+    const side = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
+    let done = true;
+    if (side && event.altKey) {
+      const to = Math.max(0, Math.min(names.length - 1, at + side));
+      if (to !== at) {
+        onMove(moved(names, at, to));
+        view.focusAxis.value = axis.name;
+      }
+    } else if (side) view.focusAxis.value = names[Math.max(0, Math.min(names.length - 1, at + side))]!;
+    else if (event.key === 'l' || event.key === 'L') view.toggleLog(axis.name);
+    else if (event.key === 'x' || event.key === 'X') onMove(names.filter(name => name !== axis.name));
+    else {
+      const next = byKey(axis, brush, event.key, event.shiftKey);
+      if (next === undefined) done = false;
+      else store.brush({ [axis.name]: next });
+    }
+    if (!done) return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const button = useRef<HTMLButtonElement>(null);
+  const wanted = view.focusAxis.value === axis.name;
+  useEffect(() => {
+    if (!wanted) return;
+    button.current?.focus();
+    view.focusAxis.value = '';
+  }, [wanted]);
+  const stop = view.stopAxis.value;
+  return (
+    <div class="swx-axis" style={{ left: x(at) }}>
+      <button
+        ref={button}
+        type="button"
+        class="swx-axis-name"
+        data-swx-axis={axis.name}
+        tabIndex={stop === axis.name || (!names.includes(stop) && at === 0) ? 0 : -1}
+        title={`${axis.title}. Drag to another place; arrows up and down choose a range, L changes the scale, X takes the axis away`}
+        aria-label={`Axis ${axis.title}${brush ? ', a range is chosen' : ''}`}
+        onPointerDown={down}
+        onKeyDown={keys}
+        onFocus={() => {
+          view.stopAxis.value = axis.name;
+        }}
+      >
+        {axis.title}
+      </button>
+      <span class="swx-axis-tools">
+        {axis.positive && (
+          <button
+            type="button"
+            tabIndex={-1}
+            title={axis.log ? 'Equal steps are equal factors' : 'Equal steps are equal differences'}
+            onClick={() => view.toggleLog(axis.name)}
+          >
+            {axis.log ? 'log' : 'lin'}
+          </button>
+        )}
+        <button
+          type="button"
+          tabIndex={-1}
+          title="Take this axis away"
+          onClick={() => onMove(names.filter(name => name !== axis.name))}
+        >
+          ×
+        </button>
+      </span>
+    </div>
+  );
+}
+
+export function Parallel({ view }: { view: View }) {
+  const { store } = view;
+  const axes = store.see('axes');
+  const lines = store.see('lines');
+  const meta = store.see('meta');
+  const [box, size] = useSize<HTMLDivElement>();
+  const [, redraw] = useState(0);
+  if (!axes || !meta) return null;
+  const names = axes.axes.map(one => one.name);
+  const x = across(names.length, size.width);
+  const rail = Math.max(12, Math.min(40, names.length > 1 ? (size.width - 2 * SIDE) / (names.length - 1) : 40));
+  const onMove = (next: readonly string[]): void => {
+    store.set({ axes: next });
+    redraw(n => n + 1);
+  };
+  const rest = meta.columns.filter(one => !names.includes(one.name) && one.varies);
+  const record = view.detail.value?.places ?? null;
+  return (
+    <section class="swx-parallel" aria-label="Parallel coordinates">
+      <div class="swx-head">
+        <h3 class="swb-h3">
+          Parallel coordinates <span class="swb-faint">drag along an axis to choose a range</span>
+        </h3>
+        <span class="swx-legend">
+          <i class="swx-mark is-chosen" /> chosen <i class="swx-mark is-all" /> all <i class="swx-mark is-best" /> best
+        </span>
+        {rest.length > 0 && (
+          <select
+            aria-label="Add an axis"
+            value=""
+            onChange={event => {
+              const name = event.currentTarget.value;
+              event.currentTarget.value = '';
+              if (name) onMove([...names, name]);
+            }}
+          >
+            <option value="">Add an axis…</option>
+            {rest.map(one => (
+              <option key={one.name} value={one.name}>
+                {one.title}
+              </option>
+            ))}
+          </select>
+        )}
+      </div>
+      <div class="swx-names" role="toolbar" aria-label="Axes">
+        {size.width > 0 &&
+          axes.axes.map((axis, at) => (
+            <AxisName key={axis.name} axis={axis} at={at} x={x} view={view} names={names} onMove={onMove} />
+          ))}
+      </div>
+      <div ref={box} class="swx-plot" style={{ height: HEIGHT }}>
+        {size.width > 0 && (
+          <>
+            <Canvas size={size} draw={picture({ axes, lines, record })} on={[axes, lines, record, store.theme.value]} />
+            {axes.axes.map((axis, at) => (
+              <AxisRange key={axis.name} axis={axis} x={x(at)} width={rail} store={store} />
+            ))}
+          </>
+        )}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,234 @@
+"""`Explorer`: the state behind the views of a log. Changes in, slices out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.errors import WorkbenchError
+from workbench.logs.explorer import filters
+from workbench.logs.explorer.columns import Column, Columns, columns_of
+from workbench.logs.explorer.counting import Count
+from workbench.logs.explorer.rows import Chosen, Mask, Masks
+from workbench.logs.explorer.selection import Brush, Selection, Views, changed
+
+if TYPE_CHECKING:
+    from workbench.logs.tuning_log import TuningLog
+
+FIRST_AXES = 10
+"""Axes of the parallel coordinates at first."""
+
+KEPT_COUNTS = 64
+"""Counts that are kept up to date; at a million records each takes 2 MB."""
+
+
+class Scope:
+    """The rows that the views are about (those of one task, or all), which of them are chosen, and counts of them."""
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+        self.masks = Masks(columns.n)
+        self.chosen = Chosen(np.ones(columns.n, bool))
+        self._counts: dict[Any, Count] = {}
+
+    def bins(self, name: str, logs: tuple[str, ...]) -> npt.NDArray[np.uint16]:
+        """Return the bin of each row on an axis."""
+        return self.columns[name].bins(name in logs)
+
+    def count(self, key: tuple[Any, ...], cells: Callable[[], npt.NDArray[np.uint16]], n: int) -> Count:
+        """Return counts of cells; they are made once."""
+        found = self._counts.pop(key, None) or Count(cells(), n)
+        self._counts[key] = found  # the last is the one that was used last
+        while len(self._counts) > KEPT_COUNTS:
+            del self._counts[next(iter(self._counts))]
+        return found
+
+    @cached_property
+    def signed_cost(self) -> npt.NDArray[np.float64]:
+        """The cost of each row, small is good; infinite where there is none."""
+        cost = self.columns[self.columns.cost].values
+        cost = -cost if self.columns.direction == "max" else cost
+        return np.where(np.isfinite(cost), cost, np.inf)
+
+    @cached_property
+    def order_by_cost(self) -> npt.NDArray[np.int32]:
+        """All rows, the best first."""
+        return self.columns[self.columns.cost].order(self.columns.direction == "max")
+
+    def best(self) -> int | None:
+        """Return the best row that is chosen; None where no chosen one has a cost."""
+        for at in range(0, self.columns.n, 1 << 16):
+            part = self.order_by_cost[at : at + (1 << 16)]
+            hits = np.flatnonzero(self.chosen.mask[part])
+            if len(hits):
+                row = int(part[hits[0]])
+                return row if np.isfinite(self.signed_cost[row]) else None
+        return None
+
+
+class Explorer:
+    """What is chosen of a log, and what each view shows of it. Use it from one thread.
+
+    Parameters
+    ----------
+    log : TuningLog
+        What to explore.
+    title : str
+        What to call it.
+
+    Attributes
+    ----------
+    log : TuningLog
+    columns : Columns
+        All records.
+    scope : Scope
+        The records that the views are about: all, or those of the task that is chosen.
+    selection : Selection
+    views : Views
+    filter_error : WorkbenchError or None
+        What is wrong with the filter; as long as something is, it lets everything through.
+    serial : int
+        Counts how often there were other records, columns or another task.
+    reading : float or None
+        Share of the parameters that are read, where they come later.
+    live : str
+        In words, what writes to the log at present.
+    """
+
+    filter_error: WorkbenchError | None
+    reading: float | None = None
+    live = ""
+    serial = 0
+
+    def __init__(self, log: TuningLog, title: str = "") -> None:
+        self.log, self.title = log, title
+        self.columns = columns_of(log)
+        self.selection, self.filter_error = Selection(), None
+        self._scoped("")
+        self.views = first_views(self.scope.columns)
+
+    # ----- changes
+
+    def change(self, **settings: Any) -> Explorer:
+        """Replace settings of the selection or the views, by the names of their fields.
+
+        Raises
+        ------
+        UsageError
+            "explorer.change" for a setting or column that is not there.
+        """
+        chosen = {name: value for name, value in settings.items() if name in Selection.__dataclass_fields__}
+        shown = {name: value for name, value in settings.items() if name not in chosen}
+        scope, columns = self.scope, self.scope.columns
+        task = changed(self.selection, {n: v for n, v in chosen.items() if n == "task"}, self.columns).task
+        before, first = self.selection, self.views
+        if task != before.task:
+            scope = Scope(self.columns.of_task(task) if task else self.columns)
+            columns = scope.columns
+            before = replace(before, task=task, brushes={}, statuses=())
+            first = first_views(columns)
+        views = changed(first, shown, columns)
+        selection = changed(before, {n: v for n, v in chosen.items() if n != "task"}, columns)
+        if scope is not self.scope:
+            self.scope, self.serial = scope, self.serial + 1
+        if chosen:
+            self.selection = selection
+            self._choose()
+        self.views = replace(views, first=0) if chosen and "first" not in shown else views
+        return self
+
+    def renew(self, log: TuningLog) -> Explorer:
+        """Show the log as it has become; what is chosen stays chosen as far as it is there."""
+        old = self.columns if not self.selection.task else self.scope.columns
+        self.log, self.columns = log, columns_of(log)
+        task = self.selection.task if self.selection.task in self.columns["task"].keys else ""
+        self._scoped(task)
+        now = self.scope.columns
+        kept = {}
+        for name, brush in self.selection.brushes.items():
+            if name in now and now[name].discrete == old[name].discrete:
+                kept[name] = filters.moved(brush, old[name], now[name])
+        statuses = tuple(s for s in self.selection.statuses if s in now["status"].keys)
+        self.selection = replace(self.selection, task=task, brushes=kept, statuses=statuses)
+        self._choose()
+        first = first_views(self.scope.columns)
+        known = {f: getattr(self.views, f) for f in ("x", "y", "histogram", "sort")}
+        axes = tuple(name for name in self.views.axes if name in now)
+        self.views = replace(
+            self.views, axes=axes or first.axes, **{f: v if v in now else getattr(first, f) for f, v in known.items()}
+        )
+        return self
+
+    def _scoped(self, task: str) -> None:
+        self.serial += 1
+        self.scope = Scope(self.columns.of_task(task) if task else self.columns)
+
+    def _choose(self) -> None:
+        parts: dict[str, tuple[object, Callable[[], Mask]]] = {}
+        columns = self.scope.columns
+        for name, brush in self.selection.brushes.items():
+            parts[name] = (brush, partial(_inside, columns[name], brush))
+        if self.selection.statuses:
+            parts["\0status"] = (self.selection.statuses, self._of_statuses)
+        self.filter_error = None
+        if self.selection.text.strip():
+            parts["\0text"] = (self.selection.text, self._of_text)
+        self.scope.chosen = Chosen(self.scope.masks.all_of(parts), self.scope.chosen)
+
+    def _of_statuses(self) -> Mask:
+        column = self.scope.columns["status"]
+        wanted = [column.keys.index(s) for s in self.selection.statuses if s in column.keys]
+        return np.isin(column.values, wanted)
+
+    def _of_text(self) -> Mask:
+        try:
+            return filters.mask(self.selection.text, self.scope.columns, self.log)
+        except WorkbenchError as error:
+            self.filter_error = error
+            return np.ones(self.scope.columns.n, bool)
+
+    # ----- what Python sees
+
+    @property
+    def records(self) -> npt.NDArray[np.int64]:
+        """Numbers of the records that are chosen."""
+        return self.scope.columns.records[self.scope.chosen.rows]
+
+    def column(self, name: str) -> Column:
+        """Return a column of the records that the views are about."""
+        return self.scope.columns[name]
+
+    def row_of(self, record: int) -> int | None:
+        """Return the row of a record among those that the views are about."""
+        records = self.scope.columns.records
+        at = int(np.searchsorted(records, record))
+        return at if at < len(records) and records[at] == record else None
+
+    @property
+    def brushes(self) -> Mapping[str, Any]:
+        """The ranges that are chosen, by column."""
+        return self.selection.brushes
+
+
+def _inside(column: Column, brush: Brush) -> Mask:
+    return column.missing() if brush.missing else column.between(brush.low, brush.high)
+
+
+def first_views(columns: Columns) -> Views:
+    """Return what the views show at first."""
+    cost = columns.cost
+    varying = [c for c in columns.parameters if c.varies]
+    around = [n for n in ("run", "device", "task") if n in columns and columns[n].varies]
+    axes = [*around, *(c.name for c in varying[: FIRST_AXES - len(around) - 2]), cost]
+    if columns["status"].varies:
+        axes.append("status")
+    logs = tuple(n for n, c in columns.items() if c.log and c.positive)
+    x = varying[0].name if varying else "record"
+    return Views(
+        axes=tuple(axes), logs=logs, x=x, y=cost, histogram=cost, sort=cost, descending=columns.direction == "max"
+    )

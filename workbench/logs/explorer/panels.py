@@ -1,0 +1,125 @@
+"""The panels of an explorer: questions to what is chosen, answered by `workbench.logs.analysis`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from workbench import markup as m
+from workbench.errors import UsageError, did_you_mean
+from workbench.logs import analysis
+from workbench.logs.explorer.explorer import Explorer
+from workbench.logs.explorer.scales import number
+
+if TYPE_CHECKING:
+    import pandas
+
+MOST_ROWS = 300
+"""Rows of a panel's table that are shown."""
+
+_BARS = {"importance", "share", "lift", "records", "gain", "strength", "spread", "seconds"}
+"""Columns whose numbers have bars."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A panel: its tab, the question that it answers, and the function of `workbench.logs.analysis`."""
+
+    title: str
+    question: str
+    function: str
+
+
+_KNOWN = (
+    Panel("Failures", "Which values of parameters fail?", "failures"),
+    Panel("Failure rule", "What is the simplest rule that predicts a failure?", "failure_rule"),
+    Panel("Importance", "Which parameters matter?", "importance"),
+    Panel("Interactions", "Which parameters matter together?", "interactions"),
+    Panel("Space", "What does tuning buy?", "distribution"),
+    Panel("Noise", "How sure are the times?", "noise"),
+    Panel("Budget", "Where did the time of the search go?", "budget"),
+    Panel("Runs", "Which run wins, and how do the winners differ?", "compare"),
+    Panel("Portability", "What is the best of one device worth on another?", "portability"),
+    Panel("Difficulty", "How hard is the space to search?", "difficulty"),
+    Panel("Neighbours", "What does one change of the best give?", "neighbours"),
+)
+
+
+def panels() -> dict[str, Panel]:
+    """Return the panels, by the name of their function."""
+    return {p.function: p for p in _KNOWN if hasattr(analysis, p.function)}
+
+
+def source(e: Explorer) -> tuple[Any, str]:
+    """Return what an analysis is made of, and that in words: the log, or the records that are chosen."""
+    n, of = e.scope.chosen.n, len(e.log)
+    if n == of:
+        return e.log, f"Over all {m.plural(n, 'record')}."
+    task = f" of the task {m.clean(e.selection.task)}" if e.selection.task else ""
+    words = "all" if n == e.scope.columns.n else "the"
+    chosen = "" if n == e.scope.columns.n else "chosen "
+    return e.log.records.iloc[e.records], f"Over {words} {m.counted(n)} {chosen}records{task}, of {m.counted(of)}."
+
+
+def function_of(name: str, twin: str = "") -> Callable[..., Any]:
+    """Return the function of a panel, or that of its figure.
+
+    Raises
+    ------
+    UsageError
+        "explorer.panel" for a panel that is not there.
+    """
+    if name not in panels():
+        hint = did_you_mean(name, panels(), "panels")
+        raise UsageError("explorer.panel", f"The explorer has no panel {name[:40]!r}", (), hint)
+    found: Callable[..., Any] = getattr(analysis, f"{name}{twin}")
+    return found
+
+
+def answer(e: Explorer, name: str) -> Callable[[], Mapping[str, Any]]:
+    """Prepare what a panel says of what is chosen; the work is done when the result is called."""
+    function = function_of(name)
+    chosen, words = source(e)
+
+    def work() -> Mapping[str, Any]:
+        if not len(chosen):
+            raise UsageError("explorer.nothing", "Nothing is chosen", (), "take a range or the filter away")
+        frame = function(chosen)
+        return {
+            "finding": m.clean(frame.attrs.get("finding", "")), "scope": words, **table(frame),
+            "figure": hasattr(analysis, f"{name}_figure"),
+        }  # fmt: skip
+
+    return work
+
+
+def table(frame: pandas.DataFrame) -> Mapping[str, Any]:
+    """Return a table as a front end shows it: texts, and numbers with what their bars show."""
+    shown = frame.head(MOST_ROWS)
+    columns, cells = [], []
+    for name in shown.columns:
+        values = shown[name]
+        numbers = values.dtype.kind in "iuf"
+        title = m.clean(str(name)).replace("_", " ")
+        bars = numbers and name in _BARS
+        most = float(values.max()) if bars and len(values) and values.max() == values.max() else None
+        columns.append({"name": title, "numbers": numbers, "most": most})
+        cells.append([_cell(value, numbers) for value in values])
+    return {
+        "columns": columns,
+        "rows": [list(row) for row in zip(*cells, strict=True)],
+        "more": len(frame) - len(shown),
+    }
+
+
+def _cell(value: Any, is_number: bool) -> Any:
+    if not is_number:
+        return "" if value is None or value != value else m.shortened(m.clean(str(value)), 120)
+    plain = float(value)
+    if math.isnan(plain):
+        return ["–", 0.0]
+    if not math.isfinite(plain):
+        return ["∞", 0.0]
+    return [m.counted(int(plain)) if plain == int(plain) and abs(plain) < 1e15 else number(plain), plain]

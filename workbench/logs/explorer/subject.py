@@ -1,0 +1,120 @@
+"""What an explorer can be opened on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import UsageError
+from workbench.logs.opening import open as open_log
+from workbench.logs.tuning_log import TuningLog
+from workbench.markup import plural
+from workbench.tune.run.tuning_session import TuningSession
+
+ACCEPTS = "give what `wb.logs.open` gives, the path of a log, a TuningSession, or a list of them"
+
+
+@dataclass(slots=True)
+class Subject:
+    """What is explored: a log, its title, and what may still write to it."""
+
+    log: TuningLog
+    title: str
+    session: TuningSession | None = None
+
+    def close(self) -> None:
+        """Let go of what was followed."""
+        self.session = None
+
+
+def opened(subject: Any) -> Subject:
+    """Open whatever a user passed.
+
+    Raises
+    ------
+    UsageError
+        "explorer.subject" for something that is no log.
+    LogError
+        What is wrong with a file.
+    """
+    if isinstance(subject, list | tuple):
+        return _several(subject)
+    if isinstance(subject, TuningLog):
+        return Subject(subject, _title([subject]))
+    if isinstance(subject, str | os.PathLike):
+        log = open_log(subject)
+        return Subject(log, _title([log]))
+    if isinstance(subject, TuningSession):
+        if subject.log is None:
+            raise UsageError("explorer.subject", "The session writes no log", (), "give it a file: tune(..., log=...)")
+        log = open_log(subject.log)
+        return Subject(log, _title([log]), subject)
+    raise UsageError("explorer.subject", f"An object of type {type(subject).__name__} is no log", (), ACCEPTS)
+
+
+def _several(subjects: Sequence[Any]) -> Subject:
+    if not subjects:
+        raise UsageError("explorer.subject", "An empty list has no log", (), ACCEPTS)
+    logs = [opened(one).log for one in subjects]
+    return Subject(joined(logs), _title(logs))
+
+
+def _title(logs: Sequence[TuningLog]) -> str:
+    paths = [path for log in logs for path in log.paths]
+    if len(paths) == 1:
+        return Path(paths[0]).name
+    return plural(len(paths), "log") if paths else "log"
+
+
+def joined(logs: Sequence[TuningLog]) -> TuningLog:
+    """Return several logs as one; runs of the same name are numbered."""
+    if len(logs) == 1:
+        return logs[0]
+    import pandas
+
+    frames, taken = [], set[str]()
+    for log in logs:
+        frame = log.records.copy(deep=False)
+        frame["run"] = frame["run"].astype(object).map(_fresh(frame["run"].unique(), taken))
+        frames.append(frame)
+    records = pandas.concat(frames, ignore_index=True)
+    records["record"] = range(len(records))
+    words = ["run", "task", "device", "target", "unit", "objective", "direction", "statistic", "technique"]
+    records = records.astype(dict.fromkeys(words, "category"))
+    records["status"] = records["status"].astype(frames[0]["status"].dtype)
+    formats = list(dict.fromkeys(log.format for log in logs))
+    params: dict[str, list[Any]] = {}
+    for log in logs:
+        for name, values in log.params.items():
+            known = {repr(v) for v in params.setdefault(name, [])}
+            params[name] += [v for v in values if repr(v) not in known]
+    paths = [path for log in logs for path in log.paths]
+    faults = [fault for log in logs for fault in log.faults]
+    notes = [note for log in logs for note in log.warnings[bool(log.faults) :]]
+    return TuningLog(", ".join(formats), paths, records, params, _raw_of(logs), faults, notes)
+
+
+def _fresh(runs: Any, taken: set[str]) -> dict[str, str]:
+    """Return a name for each run that no other log has taken."""
+    names = {}
+    for run in map(str, runs):
+        name, number = run, 2
+        while name in taken:
+            name, number = f"{run} ({number})", number + 1
+        names[run] = name
+    taken.update(names.values())
+    return names
+
+
+def _raw_of(logs: Sequence[TuningLog]) -> Callable[[int], Any]:
+    def raw(record: int) -> Any:
+        for log in logs:
+            if record < len(log):
+                return log.raw(record)
+            record -= len(log)
+        raise IndexError(record)
+
+    return raw

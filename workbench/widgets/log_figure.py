@@ -1,0 +1,58 @@
+"""The plotly figure of an explorer: one widget, whatever it shows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from workbench.logs.explorer.panels import function_of, source
+
+if TYPE_CHECKING:
+    from workbench.logs.explorer import Explorer
+    from workbench.widgets.plot import Plot
+
+FINDING, TOP = 30, 42
+"""How `workbench.logs.analysis.charts` marks the sentence above a plot (by its shift), and its margin without it."""
+
+
+class LogFigure:
+    """Makes the figures of the panels and shows each in the place of the one before."""
+
+    def __init__(self) -> None:
+        self._plot: Plot | None = None
+        self._lock = threading.Lock()
+
+    def question(self, e: Explorer, args: Mapping[str, Any]) -> Callable[[], Any]:
+        """Prepare a figure of what is chosen; the work is done when the result is called."""
+        draw = function_of(str(args.get("name")), "_figure")
+        chosen, _ = source(e)
+        theme = "dark" if args.get("theme") == "dark" else "light"
+        return lambda: {"shown": self._shown(draw(chosen, theme=theme))}
+
+    def _shown(self, figure: Any) -> str:
+        from workbench.widgets.plot import Plot  # plotly's widget takes half a second to load
+
+        figure.update_layout(autosize=True, width=None)
+        _without_finding(figure)
+        with self._lock:
+            if self._plot is None:
+                self._plot = Plot(figure, {"displaylogo": False, "responsive": True})
+            else:
+                self._plot.replace(figure)
+            return str(self._plot.model_id)
+
+    def close(self) -> None:
+        """Remove the figure from the page."""
+        with self._lock:
+            if self._plot is not None:
+                self._plot.close()
+                self._plot = None
+
+
+def _without_finding(figure: Any) -> None:
+    """Take the sentence out that stands above a figure: the panel has it."""
+    kept = [a for a in figure.layout.annotations if a.yshift != FINDING]
+    spare = figure.layout.margin.t - TOP
+    if len(kept) < len(figure.layout.annotations) and spare > 0:
+        figure.update_layout(annotations=kept, height=figure.layout.height - spare, margin_t=TOP)
