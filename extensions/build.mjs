@@ -1,5 +1,5 @@
-// Bundles the widgets: modules and style sheets that the Python package sends to the browser. No path of the machine gets
-// in, so the same sources give the same bytes anywhere. `--outdir=DIR` writes elsewhere, `--outfile=FILE` only the
+// Bundles the widgets: modules and style sheets that the Python package sends to the browser. No path of the machine
+// gets in, so the same sources give the same bytes anywhere. `--outdir=DIR` writes elsewhere, `--outfile=FILE` only the
 // workbench's module, and its styles beside it. The large modules unpack themselves: every workbench sends its own over
 // the kernel's connection and into notebooks that are saved with their widgets, and packed it is half as long. fflate
 // packs the same with every version of Node.

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import resources
 from typing import Any
 
@@ -21,6 +22,7 @@ from workbench.logs.explorer.slices import SLICES
 from workbench.logs.explorer.subject import Subject, opened
 from workbench.logs.html import log_html
 from workbench.logs.tuning_log import TuningLog
+from workbench.session.core.protocol import error_json
 from workbench.session.core.threads import Lane, Worker
 from workbench.widgets.log_figure import LogFigure
 
@@ -142,31 +144,28 @@ class LogExplorer(anywidget.AnyWidget):
         try:
             self._explorer.change(**{str(key): value for key, value in args.items()})
         except WorkbenchError as error:
-            self._settled[1].append({"id": name, "error": _error(error)})
+            self._settled[1].append({"id": name, "error": error_json(error)})
         else:
             self._settled[0].append(name)
 
     def _ask(self, name: str, question: str, args: Mapping[str, Any]) -> None:
-        if question == "figure":
-            work: Callable[[], Any] = self._figure.question(self._explorer, args)
-        elif question in ANSWERS:
-            work = ANSWERS[question](self._explorer, args)
-        else:
-            self._reply(name, lambda: _unknown(question))
+        """Prepare an answer in this thread, which has the state, and work it out in another one where it takes long."""
+        prepare = self._figure.question if question == "figure" else ANSWERS.get(question, _unknown(question))
+        try:
+            work = prepare(self._explorer, args)
+        except WorkbenchError as error:
+            self._reply(name, partial(_raise, error))
             return
         if question == "detail":
             self._reply(name, work)
         else:
-            self._lane.submit(name, lambda: self._reply(name, work))
+            self._lane.submit(question, lambda: self._reply(name, work))
 
     def _reply(self, name: str, work: Callable[[], Any]) -> None:
         try:
             answer: dict[str, Any] = {"ok": True, "value": work()}
-        except WorkbenchError as error:
-            answer = {"ok": False, "error": _error(error)}
-        except Exception as error:
-            text = f"This could not be worked out ({type(error).__name__})"
-            answer = {"ok": False, "error": {"code": "explorer.failed", "message": text, "where": [], "hint": ""}}
+        except Exception as error:  # of an analysis; it is told, and the next question is answered
+            answer = {"ok": False, "error": error_json(error)}
         if self.comm is not None:
             self.send({"t": "ret", "id": name, **answer})
 
@@ -221,12 +220,13 @@ def _nothing() -> None:
     """Stand in for a job when only what has changed is to be sent."""
 
 
-def _unknown(question: str) -> None:
-    raise UsageError("explorer.question", f"The explorer has no question {question[:40]!r}")
+def _unknown(question: str) -> Callable[[Explorer, Mapping[str, Any]], Callable[[], Any]]:
+    error = UsageError("explorer.question", f"The explorer has no question {question[:40]!r}")
+    return lambda _explorer, _args: partial(_raise, error)
 
 
-def _error(error: WorkbenchError) -> dict[str, Any]:
-    return {"code": error.code, "message": str(error.message), "where": list(error.where), "hint": error.hint}
+def _raise(error: WorkbenchError) -> None:
+    raise error
 
 
 __all__ = ["LogExplorer", "Subject"]

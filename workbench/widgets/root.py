@@ -16,6 +16,7 @@ import traitlets
 from workbench.arguments import is_a
 from workbench.errors import UsageError, did_you_mean
 from workbench.graph.tasks import Task
+from workbench.logs.explorer.subject import is_foreign
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import Primitive
 from workbench.session import Session
@@ -25,6 +26,7 @@ from workbench.target import Target
 from workbench.tune.run.tuning_session import TuningSession
 from workbench.widgets import export as exporting
 from workbench.widgets.constructor_options import loading
+from workbench.widgets.explorer import LogExplorer
 from workbench.widgets.figure import LiveFigure
 from workbench.widgets.static_view import static_text, with_copy
 from workbench.widgets.variant_methods import VariantMethods, wait_for
@@ -46,7 +48,8 @@ class Workbench(VariantMethods, anywidget.AnyWidget):
     subject : Graph, Task, list of Task, Func, Schedule, TuningSession, path, DataFrame or Session
         What to show: a model (or the path of one), a task, a program, a schedule (shared: a step taken on it in another
         cell shows up here, and the other way round), a tuning session to watch and steer, or a tuning log. A
-        `Session` may be shown by several workbenches and outlives them.
+        `Session` may be shown by several workbenches and outlives them. The log of another tuner (a path, or what
+        `workbench.logs.open` gives) is shown by a `LogExplorer`, which is then what you get.
     log : path, optional
         Where tuning that is started here writes; by default a name made from the model's in the working directory.
     target : Target, optional
@@ -80,6 +83,13 @@ class Workbench(VariantMethods, anywidget.AnyWidget):
     key = traitlets.Unicode("").tag(sync=True)
     figure = traitlets.Unicode("").tag(sync=True)
     selection = traitlets.Unicode("")
+
+    def __new__(cls, subject: Any = None, *args: Any, **options: Any) -> Any:
+        """Make a workbench, or, for the log of another tuner, an explorer."""
+        if cls is Workbench and is_foreign(subject):
+            about = {name: value for name, value in options.items() if value is not None}
+            return LogExplorer(subject, **about)
+        return super().__new__(cls, subject, *args, **options)
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -365,10 +365,23 @@ def _times_best(
 
 
 def _parameters(log: TuningLog) -> Iterator[tuple[str, Column]]:
-    """Yield a column for each parameter."""
+    """Yield a column for each parameter; spellings that differ in upper and lower case only are one."""
     rows = log.records["params"].tolist()
-    for name in log.params:
-        yield name, parameter(name, [row.get(name) for row in rows])
+    for names in _spellings(log.params, rows):
+        values = [next((row[name] for name in names if name in row), None) for row in rows]
+        yield names[0], parameter(names[0], values)
+
+
+def _spellings(names: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """Group names of parameters: two tuners may write one in two ways, but no record has both then."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(name.casefold(), []).append(name)
+    found: list[list[str]] = []
+    for group in groups.values():
+        both = len(group) > 1 and any(sum(name in row for name in group) > 1 for row in rows)
+        found += [[name] for name in group] if both else [group]
+    return found
 
 
 def parameter(name: str, values: Sequence[Any]) -> Column:

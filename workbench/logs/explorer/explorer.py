@@ -100,6 +100,7 @@ class Explorer:
         In words, what writes to the log at present.
     """
 
+    scope: Scope
     filter_error: WorkbenchError | None
     reading: float | None = None
     live = ""

@@ -9,11 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import UsageError
+from workbench.logs.importer import importer_of
 from workbench.logs.opening import open as open_log
+from workbench.logs.source import Fault, LogSource
 from workbench.logs.tuning_log import TuningLog
 from workbench.markup import plural
 from workbench.tune.run.tuning_session import TuningSession
 
+OURS = "workbench"
+"""Name of the importer of the workbench's own logs."""
+
+_WORDS = ("run", "task", "device", "target", "unit", "objective", "direction", "statistic", "technique")
 ACCEPTS = "give what `wb.logs.open` gives, the path of a log, a TuningSession, or a list of them"
 
 
@@ -73,28 +79,45 @@ def joined(logs: Sequence[TuningLog]) -> TuningLog:
     """Return several logs as one; runs of the same name are numbered."""
     if len(logs) == 1:
         return logs[0]
+    formats = list(dict.fromkeys(log.format for log in logs))
+    paths = [path for log in logs for path in log.paths]
+
+    def follow() -> tuple[int, Any, list[Fault], list[str]]:
+        return sum(log.refresh() for log in logs), _records(logs), *_said(logs)
+
+    return TuningLog(
+        ", ".join(formats), paths, _records(logs), lambda: _space(logs), _raw_of(logs), *_said(logs), follow
+    )
+
+
+def _records(logs: Sequence[TuningLog]) -> Any:
     import pandas
 
     frames, taken = [], set[str]()
     for log in logs:
         frame = log.records.copy(deep=False)
         frame["run"] = frame["run"].astype(object).map(_fresh(frame["run"].unique(), taken))
-        frames.append(frame)
+        frames.append(frame.astype(dict.fromkeys(_WORDS, object)))
     records = pandas.concat(frames, ignore_index=True)
     records["record"] = range(len(records))
-    words = ["run", "task", "device", "target", "unit", "objective", "direction", "statistic", "technique"]
-    records = records.astype(dict.fromkeys(words, "category"))
-    records["status"] = records["status"].astype(frames[0]["status"].dtype)
-    formats = list(dict.fromkeys(log.format for log in logs))
-    params: dict[str, list[Any]] = {}
+    records = records.astype(dict.fromkeys(_WORDS, "category"))
+    return records.astype({"status": logs[0].records["status"].dtype})
+
+
+def _said(logs: Sequence[TuningLog]) -> tuple[list[Fault], list[str]]:
+    """Return the damage, and the warnings that do not count it."""
+    faults = [fault for log in logs for fault in log.faults]
+    return faults, [note for log in logs for note in log.warnings[bool(log.faults) :]]
+
+
+def _space(logs: Sequence[TuningLog]) -> dict[str, list[Any]]:
+    params: dict[str, dict[str, Any]] = {}
     for log in logs:
         for name, values in log.params.items():
-            known = {repr(v) for v in params.setdefault(name, [])}
-            params[name] += [v for v in values if repr(v) not in known]
-    paths = [path for log in logs for path in log.paths]
-    faults = [fault for log in logs for fault in log.faults]
-    notes = [note for log in logs for note in log.warnings[bool(log.faults) :]]
-    return TuningLog(", ".join(formats), paths, records, params, _raw_of(logs), faults, notes)
+            known = params.setdefault(name, {})
+            for value in values:
+                known.setdefault(repr(value), value)
+    return {name: list(values.values()) for name, values in params.items()}
 
 
 def _fresh(runs: Any, taken: set[str]) -> dict[str, str]:
@@ -118,3 +141,16 @@ def _raw_of(logs: Sequence[TuningLog]) -> Callable[[int], Any]:
         raise IndexError(record)
 
     return raw
+
+
+def is_foreign(subject: Any) -> bool:
+    """Return whether something is a log, or the path of one, that another tuner than the workbench's has written."""
+    if isinstance(subject, TuningLog):
+        return True
+    if not isinstance(subject, str | os.PathLike) or not os.path.exists(subject):
+        return False
+    path = Path(subject)
+    if path.suffix.lower() == ".onnx":
+        return False
+    found = importer_of(LogSource(path))
+    return found is not None and found.name != OURS
