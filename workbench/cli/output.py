@@ -103,6 +103,11 @@ def columns(head: list[str], rows: list[list[str]], right: set[int] = frozenset(
     return "\n".join(lines)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def network_fields(network: NetworkTime | None) -> dict[str, Any]:
     """Return what ``--json`` says of the whole network, measured."""
     names = ("measured_ms", "untuned_ms", "sum_of_kernels_ms", "clean", "why_not")

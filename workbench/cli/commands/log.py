@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from argparse import Namespace
 from pathlib import Path
 
 from workbench.cli import arguments as shared
+from workbench.cli import log_summary, tuner_logs
 from workbench.cli.arguments import Parser
-from workbench.cli.log_summary import load, names, summary
+from workbench.cli.log_summary import load, names
 from workbench.cli.output import Output, columns, number
 from workbench.errors import LogError
 from workbench.log import Best, Database, Log, Record
@@ -17,40 +19,109 @@ from workbench.log.reader import is_there, write_log
 from workbench.log.record import speed
 from workbench.tune.display.terminal_table import latency_text
 
-__all__ = ["best", "distill", "merge", "summary"]
+__all__ = ["best", "convert", "diff", "distill", "merge", "report", "summary"]
+
+TEXTS = {
+    "summary": "what was tuned and how far it came",
+    "best": "the best records of every task",
+    "convert": "write the records as Parquet, CSV, or a log of the workbench",
+    "diff": "two logs: who wins which task, what both tried, where they disagree",
+    "report": "one page of HTML with the figures",
+    "distill": "write a log that holds the best trials only",
+    "merge": "write one log that holds several, for instance of several machines",
+}
+"""Actions; the last two are for logs of the workbench, the others for those of any tuner."""
 
 
 def arguments(command: Parser) -> None:
     """Declare the arguments."""
     actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
-    texts = {
-        "summary": "what was tuned and how far it came",
-        "best": "the best trials of every task",
-        "distill": "write a log that holds the best trials only",
-        "merge": "write one log that holds several, for instance of several machines",
-    }
-    for name, text in texts.items():
+    for name, text in TEXTS.items():
         action = actions.add_parser(name, help=text)
-        if name == "merge":
-            action.add_argument("logs", nargs="+", metavar="F", help="tuning logs")
-            action.add_argument("-o", "--output", required=True, metavar="OUT", help="file to write; it must not exist")
-            action.add_argument("--force", action="store_true", help="merge logs of different models, too")
-        else:
-            action.add_argument("log", metavar="F", help="a tuning log")
+        _files(name, action)
         if name in ("best", "distill"):
             action.add_argument(
-                "-k", type=shared.positive, default=1, metavar="K", help="trials of each task (default 1)"
+                "-k", type=shared.positive, default=1, metavar="K", help="records of each task (default 1)"
             )
-        if name == "distill":
-            action.add_argument(
-                "-o", "--output", metavar="OUT", help="file to write (default: F with '.best' in its name)"
-            )
+        if name not in ("distill", "merge"):
+            _hints(action)
         shared.json_option(action)
         action.set_defaults(function=name)
 
 
+def _files(name: str, action: Parser) -> None:
+    """Declare what an action reads and writes."""
+    if name == "merge":
+        action.add_argument("logs", nargs="+", metavar="F", help="tuning logs")
+        action.add_argument("-o", "--output", required=True, metavar="OUT", help="file to write; it must not exist")
+        action.add_argument("--force", action="store_true", help="merge logs of different models, too")
+    elif name == "distill":
+        action.add_argument("log", metavar="F", help="a tuning log")
+        action.add_argument("-o", "--output", metavar="OUT", help="file to write (default: F with '.best' in its name)")
+    elif name == "diff":
+        action.add_argument("first", metavar="A", help="a tuning log")
+        action.add_argument("second", metavar="B", help="another one of the same tasks")
+        action.add_argument("--only", metavar="TASK", help="this task only")
+        action.add_argument(
+            "--rename", type=_pair, action="append", default=[], metavar="B_NAME=A_NAME",
+            help="a parameter of B and what A calls it; case does not matter anyway; may be repeated",
+        )  # fmt: skip
+    else:
+        action.add_argument("logs", nargs="+", metavar="F", help="tuning logs of any tuner, files or folders")
+    if name in ("convert", "report"):
+        what = ".parquet, .csv, .csv.gz, .tunelog.jsonl" if name == "convert" else ".html"
+        action.add_argument("-o", "--output", required=True, metavar="OUT", help=f"file to write: {what}")
+
+
+def _hints(action: Parser) -> None:
+    """Declare what a person can say of a log that does not say it."""
+    group = action.add_argument_group("what a log does not say (for logs of other tuners)")
+    group.add_argument("--format", metavar="NAME", help="whose log it is (default: by its contents)")
+    group.add_argument("--objective", metavar="NAME", help="which of the measured values counts")
+    group.add_argument("--unit", metavar="U", help="s, ms, us, ns, or another one")
+    group.add_argument("--direction", choices=("min", "max"), help="whether small or large values are good")
+    group.add_argument("--device", metavar="NAME", help="where it was measured")
+    group.add_argument(
+        "--column", dest="columns", type=_pair, action="append", metavar="ROLE=NAME",
+        help="a column of a table of one's own: cost=ms, params=tile,unroll, status=state; may be repeated",
+    )  # fmt: skip
+    group.add_argument("--space", metavar="T1", help="a T1 file that says what could have been tried")
+
+
+def _pair(text: str) -> str:
+    if "=" not in text:
+        raise argparse.ArgumentTypeError(f"'{text}' is not of the form A=B")
+    return text
+
+
+def summary(options: Namespace, output: Output) -> int:
+    """Say what was tuned, how often, how well, and what failed."""
+    if not tuner_logs.is_own(options.logs) or options.format:
+        return tuner_logs.summary(options, output)
+    options.log = options.logs[0]
+    return log_summary.summary(options, output)
+
+
+def convert(options: Namespace, output: Output) -> int:
+    """Write the records to a file of another form."""
+    return tuner_logs.convert(options, output)
+
+
+def diff(options: Namespace, output: Output) -> int:
+    """Compare two logs."""
+    return tuner_logs.diff(options, output)
+
+
+def report(options: Namespace, output: Output) -> int:
+    """Write a page with the figures of a log."""
+    return tuner_logs.report(options, output)
+
+
 def best(options: Namespace, output: Output) -> int:
-    """List the best trials of every task."""
+    """List the best records of every task."""
+    if not tuner_logs.is_own(options.logs) or options.format:
+        return tuner_logs.best(options, output)
+    options.log = options.logs[0]
     log = load(options, output)
     rows, records = [], []
     for one in _top(log, options.k):

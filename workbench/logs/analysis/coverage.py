@@ -66,7 +66,11 @@ def _space(source: Any, parameters: Parameters) -> tuple[dict[str, list[Any]], i
     if not hasattr(source, "records") or len(groups(source)) > 1:  # values of several tasks are not told apart there
         return {}, None
     declared: dict[str, list[Any]] = source.params
-    return {name: declared[name] for name in parameters.names if name in declared}, None
+    mine = {name: declared[name] for name in parameters.names if name in declared}
+    space = getattr(source, "space", None)
+    if space is None or space.restrictions is None or not set(parameters.names) <= set(space.parameters):
+        return mine, None
+    return mine, len(space)
 
 
 def _finding(frame: pandas.DataFrame, records: int, distinct: int, combinations: int, allowed: int | None) -> str:

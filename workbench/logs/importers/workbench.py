@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from workbench.log import Record
 from workbench.log.lines import parse_line
-from workbench.logs.evaluation import Evaluation, Status
+from workbench.logs.evaluation import SECONDS, STATUSES, Evaluation, Status
 from workbench.logs.importer import JsonLinesImporter, log_importer
 from workbench.logs.source import LogSource
 
@@ -43,12 +45,27 @@ class WorkbenchLog(JsonLinesImporter):
         record = parse_line(line) if line.get("kind", "trial") == "trial" else None
         if not isinstance(record, Record):
             return None
-        clean = record.status == "ok" and record.latency_ms is not None
-        return Evaluation(
-            task=record.task, device=record.host, target=record.target, params=dict(record.row),
-            status=_STATUS.get(record.status, "unknown"), told=record.status,
-            value=record.latency_ms if clean else None, unit="ms", statistic="min", repeats=record.costs_ms,
-            error=record.error, timestamp=record.timestamp or None, elapsed_s=record.elapsed_s,
-            compile_s=record.compile_s, run_s=record.run_s, technique=record.origin, generation=record.round,
-            predicted=record.predicted, extra={"space": record.space, "variant": record.variant, "clean": record.clean},
+        told = record.extra if record.extra.get("status_told") in STATUSES else {}  # of a log that was converted
+        status: Status = told.get("status_told") or _STATUS.get(record.status, "unknown")
+        clean = status == "ok" and record.latency_ms is not None
+        found = Evaluation(
+            task=record.task, device=record.host, target=record.target, params=dict(record.row), status=status,
+            told=record.status, value=record.latency_ms if clean else None, unit="ms", statistic="min",
+            repeats=record.costs_ms, error=record.error, timestamp=record.timestamp or None,
+            elapsed_s=record.elapsed_s, compile_s=record.compile_s, run_s=record.run_s, technique=record.origin,
+            generation=record.round, predicted=record.predicted,
+            extra={"space": record.space, "variant": record.variant, "clean": record.clean},
         )  # fmt: skip
+        return _converted(found, told) if told else found
+
+
+def _converted(found: Evaluation, told: Mapping[str, Any]) -> Evaluation:
+    """Return what `workbench.logs.conversion` has written beside our own fields: the other tuner's own words."""
+    value, unit = told["value"], str(told["unit"])
+    scale = 1e-3 / SECONDS[unit] if unit in SECONDS else 1.0
+    return dataclasses.replace(
+        found, params=dict(told["params"]), told=str(told["told"]), value=None if value is None else float(value),
+        unit=unit, objective=str(told["objective"]), direction="max" if told["direction"] == "max" else "min",
+        statistic=str(told["statistic"]), repeats=tuple(cost * scale for cost in found.repeats), extra={},
+        compile_s=found.compile_s or None, run_s=found.run_s or None, elapsed_s=found.elapsed_s or None,
+    )  # fmt: skip

@@ -1,0 +1,201 @@
+"""``workbench log`` for logs of any tuner: the same figures as the table, other forms that open again, one page."""
+
+import json
+import re
+import sys
+
+import pandas as pd
+import pytest
+from errors.test_cli_errors import invoke
+from tuner_files import HERE, document
+
+import workbench as wb
+from workbench.errors import LogError, UsageError
+from workbench.log import load_log
+from workbench.logs.conversion import FORMS, convert, flat
+from workbench.logs.report import report
+
+A100 = HERE / "kernel-tuner" / "convolution_milo-A100.json.gz"
+T1 = HERE / "kernel-tuner" / "convolution_milo-T1.json"
+KERNEL_TUNER = HERE / "kernel-tuner" / "pnpoly-RTX_3090-kerneltuner_original.json.gz"
+KTT = HERE / "ktt" / "pnpoly-RTX_3090.json.gz"
+SCORES = HERE / "kernel-tuner" / "hyperparam-genetic_algorithm.json"
+SMALL = HERE / "kernel-tuner" / "mm96-cpu-v1.5.0.json"
+
+
+@pytest.fixture
+def run(capfd):
+    """Run ``workbench log``: exit code, standard output, standard error."""
+    return lambda *arguments: invoke(capfd, "log", *arguments)
+
+
+@pytest.fixture
+def told(run):
+    """Run ``workbench log … --json`` and return the object, and what was said beside it."""
+
+    def told(*arguments):
+        code, out, err = run(*arguments, "--json")
+        assert code == 0, err
+        return json.loads(out), err
+
+    return told
+
+
+def test_summary_of_a_cache(told, run):
+    data, _ = told("summary", A100, "--space", T1)
+    (task,) = data["tasks"]
+    best = min(e["time"] for e in document(A100)["cache"].values() if isinstance(e["time"], float))
+    assert (data["format"], data["records"], task["failed"], task["best"]) == ("kernel-tuner", 4362, 161, best)
+    assert [(f["status"], f["told"], f["count"]) for f in data["failures"]] == [
+        ("run", "RuntimeFailedConfig", 155), ("compile", "CompilationFailedConfig", 6),
+    ]  # fmt: skip
+    assert data["space"] == {"configurations": 4362, "combinations": 10240, "tried": 4362, "restricted": True}
+    assert data["parameters"]["block_size_x"] == 16
+    code, out, _ = run("summary", str(A100))
+    assert code == 0
+    assert "kernel-tuner: 4,362 records of 1 task in convolution_milo-A100.json.gz" in out
+    assert "0.5536 ms" in out
+
+
+def test_several_files_and_a_warning(told):
+    data, err = told("summary", SMALL, SCORES)
+    assert data["records"] == 148
+    assert len(data["tasks"]) == 2
+    assert "warning: The log does not say whether small or large values of 'score' are good" in err
+
+
+def test_best_is_the_best(told):
+    data, _ = told("best", "-k", 3, SCORES)
+    scores = sorted((e["score"] for e in document(SCORES)["cache"].values()), reverse=True)
+    assert [record["value"] for record in data["records"]] == scores[:3]
+    low, err = told("best", SCORES, "--direction", "min")
+    assert low["records"][0]["value"] == scores[-1]
+    assert not err
+
+
+def test_diff_of_two_tuners(told, run):
+    data, _ = told("diff", KERNEL_TUNER, KTT)
+    (task,) = data["tasks"]
+    assert (round(task["first"], 2), round(task["second"], 2), task["winner"]) == (8.71, 7.22, "second")
+    assert (task["both"], task["disagree"], len(data["disagreements"])) == (4092, 68, 68)
+    code, out, _ = run("diff", str(KERNEL_TUNER), str(KTT))
+    assert code == 0
+    assert "and 63 more" in out
+    assert re.search(r"8\.714 ms +7\.224 ms +0\.829 +second +4092", out)
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != ".parquet"])
+def test_other_forms(told, run, form, tmp_path):
+    path = tmp_path / f"out{form}"
+    data, _ = told("convert", A100, "-o", path)
+    assert data["records"] == 4362
+    log = wb.logs.open(A100)
+    if form.startswith(".csv"):
+        frame = pd.read_csv(path)
+        assert len(frame) == 4362
+        assert frame["cost_s"].min() == log.tasks["best_s"].iloc[0]
+        assert frame["params.block_size_x"].tolist() == [p["block_size_x"] for p in log.records["params"]]
+        assert [json.loads(r) for r in frame["repeats"]] == [list(r) for r in log.records["repeats"]]
+    else:
+        again = wb.logs.open(path)
+        pd.testing.assert_frame_equal(again.table(), log.table(), check_exact=False)
+        for name in ("told", "statistic", "task", "device"):
+            assert again.records[name].tolist() == log.records[name].tolist()
+    if form == ".tunelog.jsonl":
+        own = load_log(path)
+        assert len(own.records) == 4362
+        assert min(r.latency_ms for r in own.records if r.ok) == pytest.approx(0.5536, abs=1e-4)
+        code, out, _ = run("summary", str(path))
+        assert code == 0
+        assert "Trials: 4362" in out
+
+
+def test_parquet(run, tmp_path, monkeypatch):
+    path = tmp_path / "out.parquet"
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    code, _, err = run("convert", str(SMALL), "-o", str(path))
+    assert code == 3
+    assert "[log.pyarrow]" in err
+    assert "schedule-workbench[parquet]" in err
+    monkeypatch.undo()
+    pytest.importorskip("pyarrow")
+    convert(wb.logs.open(SMALL), path)
+    frame = pd.read_parquet(path)
+    assert frame["params.TI"].tolist() == flat(wb.logs.open(SMALL))["params.TI"].tolist()
+
+
+def test_what_cannot_be_converted(run, tmp_path):
+    log = wb.logs.open(SCORES)
+    for name, code in (
+        ("x.tunelog.jsonl", "log.no_times"),
+        ("x.txt", "usage.log_form"),
+        ("no/x.csv", "log.unwritable"),
+    ):
+        with pytest.raises((LogError, UsageError)) as caught:
+            convert(log, tmp_path / name)
+        assert caught.value.code == code
+    assert convert(log, tmp_path / "x.csv") == 108
+    copy = tmp_path / "cache.csv"
+    copy.write_bytes(SMALL.read_bytes())
+    code, _, err = run("convert", str(copy), "-o", str(copy))
+    assert code == 3
+    assert "into itself" in err
+    assert copy.read_bytes() == SMALL.read_bytes()
+
+
+HOSTILE = '</script><script>alert("x")</script><img src=x onerror=alert(1)>'
+
+
+def test_a_page_with_the_figures_and_nothing_from_outside(told, tmp_path):
+    path = tmp_path / "page.html"
+    cache = document(SMALL)
+    cache["kernel_name"], cache["device_name"] = HOSTILE, HOSTILE
+    cache["tune_params_keys"][0] = HOSTILE
+    cache["cache"] = {k: {HOSTILE if n == "TI" else n: v for n, v in e.items()} for k, e in cache["cache"].items()}
+    hostile = tmp_path / "cache.json"
+    hostile.write_text(json.dumps(cache))
+    data, _ = told("report", hostile, "-o", path)
+    assert {"Best so far", "Distribution", "Coverage", "Repeats and noise"} <= set(data["figures"])
+    page = path.read_text()
+    assert "default-src 'none'" in page
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    outside = re.sub(r"<script.*?</script>", "", page, flags=re.S)
+    assert not re.search(r"<[a-z][^<>]*\s(src|href)\s*=", outside)
+    assert page.count("Plotly.newPlot(") >= len(data["figures"])
+    with pytest.raises(UsageError) as caught:
+        report(wb.logs.open(SMALL), tmp_path / "page.pdf")
+    assert caught.value.code == "usage.log_form"
+
+
+def test_a_log_without_results_gives_a_page_too(told, tmp_path):
+    cache = document(SMALL)
+    for entry in cache["cache"].values():
+        entry["time"] = "RuntimeFailedConfig"
+    failed = tmp_path / "failed.json"
+    failed.write_text(json.dumps(cache))
+    data, _ = told("report", failed, "-o", tmp_path / "page.html")
+    assert "Distribution" not in data["figures"]
+    assert told("best", failed)[0]["records"] == []
+    cache["cache"] = {}
+    failed.write_text(json.dumps(cache))
+    for action in ("summary", "best"):
+        assert told(action, failed)[0]["records"] in (0, [])
+    assert told("report", failed, "-o", tmp_path / "page.html")[0]["figures"] == []
+
+
+def test_unknown_files_are_errors(run, tmp_path):
+    text = tmp_path / "notes.json"
+    text.write_text('["hello", "world"]\n')
+    for action in ("summary", "best"):
+        code, out, err = run(action, text)
+        assert (code, out) == (3, "")
+        assert "[log.unknown_format]" in err
+    code, _, err = run("summary", str(T1))
+    assert code == 3
+    assert "[log.no_records]" in err
+    code, _, err = run("diff", str(SMALL), str(tmp_path / "none.json"))
+    assert code == 3
+    assert "[log.missing]" in err
+    code, _, err = run("diff", str(SMALL), str(SMALL), "--rename", "x")
+    assert code == 2

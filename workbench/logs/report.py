@@ -1,0 +1,192 @@
+"""`report`: one page of HTML with the tables and figures of a log, which needs nothing beside it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import UsageError, WorkbenchError
+from workbench.logs import analysis
+from workbench.logs.conversion import write_whole
+from workbench.logs.evaluation import STATUSES
+from workbench.logs.tuning_log import TuningLog
+from workbench.markup import text
+
+if TYPE_CHECKING:
+    import pandas
+    import plotly.graph_objects as go
+
+FIGURES: tuple[tuple[str, Callable[..., go.Figure]], ...] = (
+    ("Best so far", analysis.best_so_far_figure),
+    ("Distribution", analysis.distribution_figure),
+    ("Failures", analysis.failures_figure),
+    ("What predicts failures", analysis.failure_rule_figure),
+    ("Importance of parameters", analysis.importance_figure),
+    ("Interactions of parameters", analysis.interactions_figure),
+    ("What the best have in common", analysis.traits_figure),
+    ("Neighbours of the best", analysis.neighbours_figure),
+    ("Repeats and noise", analysis.noise_figure),
+    ("Where the time went", analysis.budget_figure),
+    ("Coverage", analysis.coverage_figure),
+    ("Predictions", analysis.predictions_figure),
+)
+"""Figures of each task, with their headings."""
+
+MOST_TASKS = 4
+"""Tasks that get their figures; those with the most records. Chosen: a page of some MB."""
+
+MOST_ROWS = 200
+"""Rows of a table of the page. Chosen."""
+
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:"
+)
+"""The page loads nothing and sends nothing, whatever is in the log."""
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1f2328; --faint: #656d76; --line: #d0d7de; --page: #ffffff; --warn: #8a5a00; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6edf3; --faint: #9198a1; --line: #3d444d; --page: #15181d; --warn: #e3b341; }
+}
+body { margin: 0 auto; padding: 24px 16px 64px; max-width: 1040px; color: var(--ink); background: var(--page);
+  font: 14px/1.5 system-ui, sans-serif; }
+h1 { font-size: 22px; margin: 0 0 4px; overflow-wrap: anywhere; }
+h2 { font-size: 18px; margin: 40px 0 8px; padding-top: 12px; border-top: 1px solid var(--line);
+  overflow-wrap: anywhere; }
+section { margin: 20px 0 0; }
+p { margin: 4px 0; } .faint { color: var(--faint); } .warn { color: var(--warn); }
+.wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; padding: 3px 14px 3px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+th { font-weight: 600; } td.number, th.number { text-align: right; }
+td.code { font: 12px/1.5 ui-monospace, monospace; max-width: 560px; overflow-wrap: anywhere; }
+"""
+
+
+def report(log: TuningLog, path: str | os.PathLike[str]) -> list[str]:
+    """Write a page of HTML about a log.
+
+    Parameters
+    ----------
+    log : TuningLog
+        Any tuner's log.
+    path : path
+        The file to write, ``….html``. It holds its scripts and loads nothing.
+
+    Returns
+    -------
+    list of str
+        Headings of the figures that the page has.
+
+    Raises
+    ------
+    UsageError
+        ``usage.log_form`` for a name that ends in something else.
+    LogError
+        ``log.unwritable``.
+    """
+    target = Path(path)
+    if target.suffix.lower() not in (".html", ".htm"):
+        hint = "let it end in .html"
+        raise UsageError("usage.log_form", f"The name {target.name!r} tells no page", (str(target),), hint)
+    made: list[str] = []
+    page = "".join(_page(log, made))
+    write_whole(target, page.encode("utf-8", "replace"))
+    return made
+
+
+def _page(log: TuningLog, made: list[str]) -> Iterator[str]:
+    files = ", ".join(Path(name).name for name in log.paths)
+    yield f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{text(files)}</title>\n'
+    yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+    yield f"<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{text(files)}</h1>\n"
+    tasks = log.tasks
+    counts = f"{_counted(len(log), 'record')} of {_counted(len(tasks), 'task')}"
+    yield f'<p class="faint">{counts}, read as {text(log.format)}</p>\n'
+    yield from (f'<p class="warn">{text(warning, 600)}</p>\n' for warning in log.warnings)
+    yield from _tasks(tasks)
+    yield from _failures(log)
+    chosen = list(dict.fromkeys(tasks.sort_values("records", ascending=False, kind="stable")["task"]))
+    for task in chosen[:MOST_TASKS]:
+        yield from _task(log, task, made)
+    if len(chosen) > MOST_TASKS:
+        yield f'<p class="faint">Figures of the {len(chosen) - MOST_TASKS:,} other tasks are left out.</p>\n'
+    yield "</body>\n</html>\n"
+
+
+def _counted(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _tasks(tasks: pandas.DataFrame) -> Iterator[str]:
+    rows: list[list[object]] = []
+    for row in tasks[:MOST_ROWS].itertuples():
+        best, median = _valued(row.best, row.unit), _valued(row.median, row.unit)
+        rows.append([row.task, row.device, f"{row.objective} ({row.direction})", row.records, row.failed, best, median])
+    heads = ("Task", "Device", "Objective", "Records", "Failed", "Best", "Median")
+    yield from _table(heads, rows, {3, 4, 5, 6}, len(tasks))
+
+
+def _failures(log: TuningLog) -> Iterator[str]:
+    counts = log.records.loc[log.records["status"] != "ok", "status"].value_counts()
+    told = [f"{count:,} {STATUSES[str(status)]}" for status, count in counts.items() if count]
+    if told:
+        yield f"<p>Failed: {text(', '.join(told))}.</p>\n"
+
+
+def _task(log: TuningLog, task: str, made: list[str]) -> Iterator[str]:
+    yield f"<h2>{text(task or 'The task', 300)}</h2>\n"
+    yield from _best(log, task)
+    left_out: list[str] = []
+    for heading, draw in FIGURES:
+        try:
+            figure = draw(log, task)
+        except WorkbenchError as error:
+            left_out.append(f"{heading} ({error.message})")
+            continue
+        if not figure.data:
+            left_out.append(heading)
+            continue
+        drawn = figure.to_html(
+            full_html=False, include_plotlyjs=not made, config={"displaylogo": False, "responsive": True}
+        )
+        yield f'<section aria-label="{heading}">\n{drawn}\n</section>\n'
+        made.append(heading)
+    if left_out:
+        yield f'<p class="faint">Nothing to show: {text("; ".join(left_out), 1200)}.</p>\n'
+
+
+def _best(log: TuningLog, task: str) -> Iterator[str]:
+    """Yield the ten best records of each device and objective."""
+    records = log.records
+    good = records[(records["task"] == task) & (records["status"] == "ok") & records["value"].notna()]
+    rows: list[list[object]] = []
+    for key, part in good.groupby(["device", "objective", "unit", "direction"], observed=True, sort=False):
+        for row in part.sort_values("value", ascending=key[-1] == "min", kind="stable")[:10].itertuples():
+            rows.append([row.record, key[0], _valued(row.value, key[2]), json.dumps(row.params, default=str)])
+    if rows:
+        yield from _table(("Record", "Device", "Best", "Parameters"), rows[:MOST_ROWS], {0, 2}, len(rows), code=3)
+
+
+def _table(
+    heads: Sequence[str], rows: Sequence[Sequence[object]], right: set[int], of: int, code: int = -1
+) -> Iterator[str]:
+    kinds = ["number" if k in right else "code" if k == code else "" for k in range(len(heads))]
+    yield '<div class="wide"><table><tr>'
+    yield from (f'<th class="{kind}">{head}</th>' for kind, head in zip(kinds, heads, strict=True))
+    yield "</tr>\n"
+    for row in rows:
+        cells = (f'<td class="{kind}">{text(cell, 400)}</td>' for kind, cell in zip(kinds, row, strict=True))
+        yield f"<tr>{''.join(cells)}</tr>\n"
+    yield "</table></div>\n"
+    if of > len(rows):
+        yield f'<p class="faint">{of - len(rows):,} more rows are left out.</p>\n'
+
+
+def _valued(value: Any, unit: Any) -> str:
+    return "–" if value is None or math.isnan(value) else f"{value:.4g} {unit}".strip()
