@@ -94,7 +94,8 @@ def write(path, count=3):
 
 def test_logs_that_cannot_be_used(capfd, tmp_path):
     check_error(capfd, ["log", "summary", tmp_path / "none.jsonl"], "log.missing", 3)
-    check_error(capfd, ["log", "best", tmp_path], "log.unreadable", 3)
+    check_error(capfd, ["log", "distill", tmp_path], "log.unreadable", 3)
+    check_error(capfd, ["log", "best", tmp_path], "log.unknown_format", 3)  # other tuners' logs may be folders
     check_error(capfd, ["run", "m.onnx", "--log", tmp_path / "none.jsonl"], "log.missing", 3)
     bad = tmp_path / "bad.jsonl"
     bad.write_text(write(tmp_path / "a.jsonl").read_text() + "garbage\n")

@@ -199,3 +199,11 @@ def test_unknown_files_are_errors(run, tmp_path):
     assert "[log.missing]" in err
     code, _, err = run("diff", str(SMALL), str(SMALL), "--rename", "x")
     assert code == 2
+
+
+def test_the_columns_of_a_table_of_ones_own(told, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("tile,unroll,ms,state\n8,1,0.25,ok\n16,0,0.5,ok\n")
+    columns = ["--column", "cost=ms", "--column", "params=tile,unroll", "--column", "status=state"]
+    data, _ = told("best", path, *columns, "--unit", "ms")
+    assert data["records"][0]["params"] == {"tile": 8, "unroll": 1}

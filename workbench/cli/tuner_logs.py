@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.cli.output import Output, columns, counted, number
 from workbench.errors import LogError
-from workbench.log.reader import is_there
+from workbench.log.reader import is_there, looks_ours
 from workbench.safe_text import legible_line
 
 if TYPE_CHECKING:
@@ -41,9 +41,11 @@ def is_own(paths: Sequence[str]) -> bool:
         if is_space(source):
             return False
         found = importer_of(source)
+        if found is None:
+            return looks_ours(source.head[:4096])
     except LogError:  # its own reader says what is wrong
         return True
-    return found is None or found.name == "workbench"
+    return found.name == "workbench"
 
 
 def opened(paths: Sequence[str], options: Namespace, output: Output) -> TuningLog:

@@ -155,7 +155,7 @@ _HEAD = 4096
 """Bytes of a file that are looked at to tell whether it is a log of ours. Chosen: a header may be long."""
 
 
-def _ours(head: bytes) -> bool:
+def looks_ours(head: bytes) -> bool:
     """Whether a file that begins so is a log of ours, though perhaps a damaged one."""
     text = head.lstrip()
     if text.startswith((b"SQLite format 3\0", b"PAR1")):
@@ -175,7 +175,7 @@ def iter_log(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | str]:
         complete line is not what its kind says.
     """
     with open_for_reading(path) as file:
-        if not _ours(file.read(_HEAD)):
+        if not looks_ours(file.read(_HEAD)):
             hint = "`wb.logs.open` opens the logs of other tuners; tune the same network here, and compare the times"
             raise LogError("log.foreign", "This is no log of the workbench", [str(path)], hint)
         file.seek(0)

@@ -18,9 +18,8 @@ from workbench.markup import text
 
 if TYPE_CHECKING:
     import pandas
-    import plotly.graph_objects as go
 
-FIGURES: tuple[tuple[str, Callable[..., go.Figure]], ...] = (
+FIGURES: tuple[tuple[str, Callable[..., Any]], ...] = (
     ("Best so far", analysis.best_so_far_figure),
     ("Distribution", analysis.distribution_figure),
     ("Failures", analysis.failures_figure),
@@ -34,7 +33,7 @@ FIGURES: tuple[tuple[str, Callable[..., go.Figure]], ...] = (
     ("Coverage", analysis.coverage_figure),
     ("Predictions", analysis.predictions_figure),
 )
-"""Figures of each task, with their headings."""
+"""Figures of each task (functions that return a plotly figure), with their headings."""
 
 MOST_TASKS = 4
 """Tasks that get their figures; those with the most records. Chosen: a page of some MB."""

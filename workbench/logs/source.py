@@ -6,6 +6,7 @@ import gc
 import gzip
 import io
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -94,7 +95,7 @@ class LogSource:
     @property
     def is_folder(self) -> bool:
         """Whether the log is a folder of files."""
-        return self.path.is_dir()
+        return os.path.isdir(self.path)  # false, too, for what can be no path
 
     @property
     def packed(self) -> bool:
