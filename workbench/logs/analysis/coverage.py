@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,11 +11,14 @@ from workbench.analysis.figures.style import axis, colours
 from workbench.analysis.figures.subplot import Part
 from workbench.logs.analysis.charts import figure, name, nothing, percent
 from workbench.logs.analysis.parameters import Parameters, said
-from workbench.logs.analysis.selection import Source, groups, noted, one_group
+from workbench.logs.analysis.selection import Source, known_space, noted, one_group
 
 if TYPE_CHECKING:
     import pandas
     import plotly.graph_objects as go
+
+MOST = 5_000_000
+"""Combinations of a space that are looked at to count the allowed ones. Chosen: seconds."""
 
 COLUMNS = ["parameter", "values", "tried", "never", "least", "least_records", "most", "most_records"]
 
@@ -41,14 +44,18 @@ def coverage(source: Source, task: str | None = None) -> pandas.DataFrame:
 
     group = one_group(source, task)
     parameters = Parameters.of(group.params())
-    space, allowed = _space(source, parameters)
+    space = known_space(source)
+    declared = space.parameters if space is not None else {}
+    allowed = (
+        len(space) if space is not None and space.restrictions is not None and space.combinations <= MOST else None
+    )
     rows = []
     for k, (label, levels) in enumerate(zip(parameters.names, parameters.levels, strict=True)):
         counts = np.bincount(parameters.codes[:, k] + 1, minlength=len(levels) + 1)[1:]
         if not len(counts):
             continue
         have = set(map(said, levels))
-        values = [said(v) for v in space.get(label, levels)]
+        values = [said(v) for v in declared.get(label, levels)]
         never = [v for v in values if v not in have]
         low, high = int(counts.argmin()), int(counts.argmax())
         rows.append([label, len(have | set(values)), len(levels), never, said(levels[low]), int(counts[low]),
@@ -59,18 +66,6 @@ def coverage(source: Source, task: str | None = None) -> pandas.DataFrame:
     text = _finding(frame, len(group.records), distinct, combinations, allowed)
     return noted(frame, text, records=len(group.records), configurations=distinct, combinations=combinations,
                  allowed=allowed)  # fmt: skip
-
-
-def _space(source: Any, parameters: Parameters) -> tuple[dict[str, list[Any]], int | None]:
-    """Values of parameters that the log declares, and how many configurations its restrictions allow."""
-    if not hasattr(source, "records") or len(groups(source)) > 1:  # values of several tasks are not told apart there
-        return {}, None
-    declared: dict[str, list[Any]] = source.params
-    mine = {name: declared[name] for name in parameters.names if name in declared}
-    space = getattr(source, "space", None)
-    if space is None or space.restrictions is None or not set(parameters.names) <= set(space.parameters):
-        return mine, None
-    return mine, len(space)
 
 
 def _finding(frame: pandas.DataFrame, records: int, distinct: int, combinations: int, allowed: int | None) -> str:

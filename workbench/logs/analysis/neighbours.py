@@ -13,11 +13,14 @@ from workbench.analysis.figures.subplot import Part, trace
 from workbench.errors import UsageError
 from workbench.logs.analysis.charts import above, figure, keys, measured_in, name, nothing, readable, shown
 from workbench.logs.analysis.parameters import ABSENT, Parameters, said
-from workbench.logs.analysis.selection import Group, Source, groups, noted, one_group
+from workbench.logs.analysis.selection import Group, Source, groups, known_space, noted, one_group
+from workbench.markup import plural
 
 if TYPE_CHECKING:
     import pandas
     import plotly.graph_objects as go
+
+    from workbench.logs.space import SearchSpace
 
 COLUMNS = ["parameter", "before", "after", "steps", "record", "status", "value", "unit", "gain"]
 
@@ -130,7 +133,7 @@ def untried(source: Source, task: str | None = None, record: int | None = None) 
     -------
     DataFrame
         One row per change: ``parameter before after``; values are those of the space where a `TuningLog` knows them,
-        else those that occur. Whether the space allows them is not asked.
+        else those that occur. What the restrictions of a known space forbid is left out.
 
     Raises
     ------
@@ -144,23 +147,31 @@ def untried(source: Source, task: str | None = None, record: int | None = None) 
     if centre is None:
         return noted(pandas.DataFrame(columns=columns), "No record has a value.")
     parameters = Parameters.of(group.params())
-    mine = parameters.at(centre)
-    tried = {tuple(map(int, row)) for row in parameters.codes}
-    rows = []
-    for p in parameters.varying:
-        levels, code = parameters.levels[p], int(parameters.codes[centre, p])
-        for other in (code - 1, code + 1):
-            if code < 0 or not 0 <= other < len(levels):
-                continue
-            changed = parameters.codes[centre].copy()
-            changed[p] = other
-            if tuple(map(int, changed)) not in tried:
-                rows.append([parameters.names[p], said(mine[parameters.names[p]]), said(levels[other])])
+    rows = _untried(parameters, centre, known_space(source))
     frame = pandas.DataFrame(rows, columns=columns)
     number = int(group.records["record"].iloc[centre])
     if frame.empty:
         return noted(frame, f"All next values around record {number:,} were tried.")
-    return noted(frame, f"{len(frame)} next values around record {number:,} were never tried.")
+    return noted(frame, f"{plural(len(frame), 'next value')} around record {number:,} never tried.")
+
+
+def _untried(parameters: Parameters, centre: int, space: SearchSpace | None) -> list[list[Any]]:
+    mine = parameters.at(centre)
+    near = np.flatnonzero((parameters.codes != parameters.codes[centre]).sum(axis=1) <= 1)
+    tried = {tuple(map(said, parameters.at(int(row)).values())) for row in near}
+    rows = []
+    for name_, value in mine.items():
+        levels = parameters.levels[parameters.names.index(name_)]
+        if space is not None and value in space.parameters.get(name_, []):
+            levels = space.parameters[name_]
+        at = levels.index(value)
+        for other in (at - 1, at + 1):
+            changed = {**mine, name_: levels[other]} if 0 <= other < len(levels) else mine
+            if tuple(map(said, changed.values())) in tried:
+                continue
+            if space is None or space.restrictions is None or changed in space:
+                rows.append([name_, said(value), said(levels[other])])
+    return rows
 
 
 def neighbours_figure(

@@ -138,7 +138,7 @@ class _Repeats:
 
 def quantile(degrees: Floats) -> Floats:
     """Return the two-sided 95 % quantile of Student's t: exact for 1 and 2 degrees of freedom, else the expansion of
-    Cornish and Fisher around the normal one (four terms; within 0.1 % from 3 on); NaN below 1.
+    Cornish and Fisher around the normal one (four terms; within 0.15 % from 3 on); NaN below 1.
     """
     n = np.maximum(degrees, 1.0)
     z = 1.959963984540054

@@ -16,6 +16,7 @@ from workbench.logs.evaluation import SECONDS
 if TYPE_CHECKING:
     import pandas
 
+    from workbench.logs.space import SearchSpace
     from workbench.logs.tuning_log import TuningLog
 
 Source: TypeAlias = "TuningLog | pandas.DataFrame"
@@ -153,6 +154,15 @@ def one_group(source: Source, task: str | None = None) -> Group:
     some = ", ".join(map(repr, values[:5])) + (", …" if len(values) > 5 else "")
     hint = f"say `task=`: {some}" if column == "task" else f"select rows of `log.records` by `{column}`: {some}"
     raise UsageError("usage.one_task", f"The records differ in their {', '.join(differ)}", ("source",), hint)
+
+
+def known_space(source: Source) -> SearchSpace | None:
+    """Return the space of a log with one group; None where it is not known, or values of several tasks are in it."""
+    if not hasattr(source, "records") or len(groups(source)) > 1:
+        return None
+    log: Any = source
+    space: SearchSpace | None = log.space
+    return space
 
 
 def in_one_unit(found: Sequence[Group]) -> tuple[str, list[float]]:
