@@ -128,3 +128,41 @@ def test_a_closed_explorer_leaves_no_thread_and_takes_no_change(page: Page) -> N
     with pytest.raises(UsageError) as info:
         page.widget.change(text="")
     assert info.value.code == "session.closed"
+
+
+def lines(n: int, first: int = 0) -> str:
+    told = [
+        {"input": ["llvm", "dense", [["TENSOR", [8, 8], "float32"]], {}], "config": {"index": k, "code_hash": "",
+         "entity": [["tile", "ot", k % 7]]}, "result": [[1e-3 + 1e-6 * k], 0, 1.0, 100.0 + k], "version": 0.2}
+        for k in range(first, first + n)
+    ]  # fmt: skip
+    return "".join(json.dumps(one) + "\n" for one in told)
+
+
+def test_a_file_that_grows_is_followed_while_somebody_looks(sent: Any, tmp_path: Path) -> None:
+    path = tmp_path / "growing.log"
+    path.write_text(lines(20))
+    widget = wb.LogExplorer(path)
+    page = Page(widget, sent)
+    page.set(brushes={"tile": {"low": 2.5, "high": 3.5}})
+    with path.open("a") as file:
+        file.write(lines(50, 20) + '{"input": [')
+    grown = page.until(lambda m: m["t"] == "slices" and m["slices"].get("meta", {}).get("n") == 70)
+    assert grown["slices"]["chosen"]["n"] == 10
+    assert set(widget.records["params"].map(lambda p: p["tile"])) == {3}
+    path.unlink()
+    assert page.set(sort="tile")["slices"]["table"]["n"] == 10
+    widget.close()
+
+
+def test_parameters_of_a_large_log_come_after_the_first_picture(sent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.logs.explorer.explorer.LATER", 100)
+    widget = wb.LogExplorer(random_log(300))
+    page = Page(widget, sent)
+    first = page.sent(widget)[0]["slices"]
+    assert "x" not in [c["name"] for c in first["meta"]["columns"]]
+    then = page.until(lambda m: m["t"] == "slices" and "x" in m["slices"].get("axes", {}).get("names", ()))
+    assert then["slices"]["meta"]["reading"] is None
+    page.set(text="x > 2")
+    assert (widget.records["params"].map(lambda p: p["x"]) > 2).all()
+    widget.close()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from importlib import resources
 from typing import Any
@@ -18,6 +19,9 @@ from workbench.arguments import known_options
 from workbench.errors import UsageError, WorkbenchError
 from workbench.logs.explorer import Explorer, Selection
 from workbench.logs.explorer.answers import ANSWERS
+from workbench.logs.explorer.columns import Column
+from workbench.logs.explorer.follower import Follower
+from workbench.logs.explorer.parameters import parameters_of
 from workbench.logs.explorer.slices import SLICES
 from workbench.logs.explorer.subject import Subject, opened
 from workbench.logs.html import log_html
@@ -68,13 +72,16 @@ class LogExplorer(anywidget.AnyWidget):
         if hasattr(self.comm, "_reply_subshell_for"):  # as for the workbench, see `root`
             self.comm._reply_subshell_for = lambda _data, sent_to: sent_to
         self._owns_layout = "layout" not in options
-        self._explorer = Explorer(subject.log, subject.title)
+        self._explorer = Explorer(subject.log, subject.title, later=True)
         self._subject = subject
+        self._follower = Follower(subject, self._explorer)
         self._sent: dict[str, object] = {}
         self._settled: tuple[list[str], list[dict[str, Any]]] = ([], [])
         self._greeted = False
         self._worker = Worker("workbench-explorer", self._tell)
         self._lane = Lane("workbench-explorer-questions", self._worker.idle)
+        self._parameters = Lane("workbench-explorer-parameters", self._worker.idle)
+        self._reading = -1
         self._figure = LogFigure()
         self.on_msg(self._receive)
 
@@ -112,8 +119,9 @@ class LogExplorer(anywidget.AnyWidget):
     def close(self) -> None:
         """Remove the widget from the page."""
         if getattr(self, "_worker", None) is not None:
-            self._subject.close()
+            self._follower.close()
             self._lane.close()
+            self._parameters.close()
             self._worker.close(1.0)
             self._figure.close()
             if self._owns_layout:
@@ -131,6 +139,8 @@ class LogExplorer(anywidget.AnyWidget):
         given = args if isinstance(args, Mapping) else {}
         if kind == "hello":
             self._worker.put(self._greet, awaited=True)
+        elif kind == "here":
+            self._worker.put(self._follower.seen)
         elif kind == "set":
             self._worker.put(lambda: self._set(name, given), awaited=True)
         elif kind == "ask":
@@ -139,6 +149,7 @@ class LogExplorer(anywidget.AnyWidget):
     def _greet(self) -> None:
         self._greeted = True
         self._sent.clear()
+        self._follower.seen()
 
     def _set(self, name: str, args: Mapping[str, Any]) -> None:
         try:
@@ -181,7 +192,33 @@ class LogExplorer(anywidget.AnyWidget):
                     slices[name] = arrays.packed(one.make(self._explorer))
             if slices or done or failed:
                 self.send({"t": "slices", "done": done, "failed": failed, "slices": slices}, arrays.buffers)
-        return None
+            self._read_parameters()
+        return self._follower.look()
+
+    def _read_parameters(self) -> None:
+        """Read the parameters of what is on show, where they come later."""
+        e, serial = self._explorer, self._explorer.serial
+        rows = e.unread
+        if rows is None or serial == self._reading:
+            return
+        self._reading = serial
+
+        def told(share: float) -> None:
+            if serial != e.serial:
+                raise _Outdated
+            if share - (e.reading or 0.0) > 0.05:
+                self._worker.put(partial(setattr, e, "reading", share if serial == e.serial else None))
+
+        def work() -> None:
+            with suppress(_Outdated):
+                found = parameters_of(e.log, rows, told)
+                self._worker.put(lambda: self._have(found, serial))
+
+        self._parameters.submit("parameters", work)
+
+    def _have(self, found: list[Column], serial: int) -> None:
+        self._explorer.add_parameters(found, serial)
+        self._explorer.reading = None
 
     # ----- without a browser
 
@@ -197,6 +234,10 @@ class LogExplorer(anywidget.AnyWidget):
     def __repr__(self) -> str:
         chosen = len(self._explorer.records)
         return f"LogExplorer({self.log!r}, {chosen} of {len(self.log)} records chosen)"
+
+
+class _Outdated(Exception):
+    """Nobody waits for this any more."""
 
 
 class _Arrays:

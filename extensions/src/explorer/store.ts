@@ -9,6 +9,7 @@ import type { Model } from '../widget/kernel/model';
 import type { Brushes, ErrorInfo, Questions, Settings, Slices } from './protocol';
 
 const BUSY_AFTER = 300;
+const HERE_EVERY = 10_000;
 /** A first greeting may wait behind running cells. */
 const GREET_AGAIN = [1000, 4000];
 
@@ -41,6 +42,7 @@ export class ExplorerStore {
   #sent = '';
   #timer: ReturnType<typeof setTimeout> | undefined;
   #greeted = false;
+  readonly #here: ReturnType<typeof setInterval>;
 
   readonly ready: Signal<boolean> = signal(false);
   readonly busy: Signal<boolean> = signal(false);
@@ -62,6 +64,9 @@ export class ExplorerStore {
       () => undefined
     );
     this.#greet();
+    this.#here = setInterval(() => {
+      if (!document.hidden && this.life.peek() === 'alive') this.model.send({ t: 'here' });
+    }, HERE_EVERY);
     for (const wait of GREET_AGAIN) this.#greetings.push(setTimeout(() => this.#greet(), wait));
   }
 
@@ -109,6 +114,7 @@ export class ExplorerStore {
 
   dispose(): void {
     clearTimeout(this.#timer);
+    clearInterval(this.#here);
     this.#greetings.forEach(clearTimeout);
     this.#unwatch();
     this.model.off('msg:custom', this.#receive);

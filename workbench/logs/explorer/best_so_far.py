@@ -3,67 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from workbench.logs.explorer.scales import of_numbers
+from workbench.logs.explorer.scales import Scale, of_numbers
 
 if TYPE_CHECKING:
-    from workbench.logs.explorer.explorer import Explorer
+    from workbench.logs.explorer.explorer import Explorer, Scope
 
 MOST_CURVES = 8
 """Curves that are drawn: those of the runs and tasks with the most records."""
 
+Steps = Mapping[str, npt.NDArray[np.float32]]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """The records of one run and task in their order: their rows, when they were, their costs (small is good)."""
+
+    name: str
+    rows: npt.NDArray[np.int64]
+    when: Floats
+    cost: Floats
+    steps: Steps
+    end: float
+
 
 def series(e: Explorer) -> Mapping[str, Any]:
     """Return the curves: for each its name and, of all records and of what is chosen, where it steps down."""
-    scope, columns = e.scope, e.scope.columns
-    at, unit = _when(e)
-    name = columns.cost
-    curves: list[dict[str, Any]] = []
-    groups = _curves(e)
-    for label, rows in groups[:MOST_CURVES]:
-        when = np.arange(1, len(rows) + 1, dtype=np.float64) if at is None else at[rows]
-        if at is not None:
-            order = np.argsort(when, kind="stable")
-            rows, when = rows[order], when[order]
-        cost = scope.signed_cost[rows]
-        mask = scope.chosen.mask[rows]
-        curves.append({
-            "name": label, "end": float(np.nanmax(when, initial=0.0)), "all": _steps(when, cost, columns.direction),
-            "chosen": _steps(when[mask], cost[mask], columns.direction),
-        })  # fmt: skip
-    low, high = _limits([c["all"] for c in curves])
-    log = name in e.views.logs
-    scale = of_numbers(low, high, log)
-    end = max((c["end"] for c in curves), default=1.0)
-    across = of_numbers(0.0, end or 1.0, False)
+    scope, name = e.scope, e.scope.columns.cost
+    elapsed = "elapsed_s" in scope.columns
+    by_time = e.views.by_time and elapsed
+    curves, others = scope.kept(("curves", by_time), lambda: _curves(scope, by_time))
+    ends = [curve.steps["y"] for curve in curves]
+    values = np.concatenate(ends) if ends else np.zeros(0, np.float32)
+    low, high = (float(values.min()), float(values.max())) if len(values) else (np.nan, np.nan)
+    across = of_numbers(0.0, max((curve.end for curve in curves), default=0.0) or 1.0, False)
     return {
-        "curves": curves, "more": max(0, len(groups) - MOST_CURVES), "by_time": at is not None,
-        "can_time": _elapsed(e) is not None, "x": _axis(across, unit), "y": _axis(scale, name),
+        "curves": [_shown(scope, curve) for curve in curves], "more": others, "by_time": by_time, "can_time": elapsed,
+        "x": _axis(across, "seconds" if by_time else "evaluations"),
+        "y": _axis(of_numbers(low, high, name in e.views.logs), name),
     }  # fmt: skip
 
 
-def _axis(scale: Any, name: str) -> Mapping[str, Any]:
+def _shown(scope: Scope, curve: Curve) -> Mapping[str, Any]:
+    mask = scope.chosen.mask[curve.rows]
+    chosen = _steps(curve.when, np.where(mask, curve.cost, np.inf), scope.columns.direction)
+    return {"name": curve.name, "end": curve.end, "all": curve.steps, "chosen": chosen}
+
+
+def _axis(scale: Scale, name: str) -> Mapping[str, Any]:
     ticks = [[float(scale.place(np.array([at]))[0]), text] for at, text in scale.ticks]
     return {"title": name, "low": scale.low, "high": scale.high, "log": scale.log, "ticks": ticks}
 
 
-def _when(e: Explorer) -> tuple[npt.NDArray[np.float64] | None, str]:
-    elapsed = _elapsed(e) if e.views.by_time else None
-    return (None, "evaluations") if elapsed is None else (elapsed, "seconds")
+def _curves(scope: Scope, by_time: bool) -> tuple[list[Curve], int]:
+    """Return the longest curves, and how many others there are."""
+    groups = _groups(scope)
+    return [_curve(scope, name, rows, by_time) for name, rows in groups[:MOST_CURVES]], max(
+        0, len(groups) - MOST_CURVES
+    )
 
 
-def _elapsed(e: Explorer) -> npt.NDArray[np.float64] | None:
-    column = e.scope.columns.by_name.get("elapsed_s")
-    return None if column is None else column.values
+def _curve(scope: Scope, name: str, rows: npt.NDArray[np.int64], by_time: bool) -> Curve:
+    if by_time:
+        when = scope.columns["elapsed_s"].values[rows]
+        order = np.argsort(when, kind="stable")
+        rows, when = rows[order], when[order]
+    else:
+        when = np.arange(1, len(rows) + 1, dtype=np.float64)
+    cost = scope.signed_cost[rows]
+    finite = when[np.isfinite(when)]
+    end = float(finite.max()) if len(finite) else 0.0
+    return Curve(name, rows, when, cost, _steps(when, cost, scope.columns.direction), end)
 
 
-def _curves(e: Explorer) -> list[tuple[str, npt.NDArray[np.int64]]]:
+def _groups(scope: Scope) -> list[tuple[str, npt.NDArray[np.int64]]]:
     """Return a name and the rows of each curve, the longest first."""
-    columns = e.scope.columns
+    columns = scope.columns
     split = [columns[n] for n in ("run", "device", "task") if n in columns and columns[n].varies]
     if not split:
         return [("", np.arange(columns.n))] if columns.n else []
@@ -76,17 +97,8 @@ def _curves(e: Explorer) -> list[tuple[str, npt.NDArray[np.int64]]]:
     return [(" · ".join(c.text(int(rows[0])) for c in split), rows) for rows in parts]
 
 
-def _steps(
-    when: npt.NDArray[np.float64], cost: npt.NDArray[np.float64], direction: str
-) -> Mapping[str, npt.NDArray[np.float32]]:
-    if not len(cost):
-        return {"x": np.zeros(0, np.float32), "y": np.zeros(0, np.float32)}
-    so_far = np.minimum.accumulate(cost)
-    better = np.flatnonzero(so_far < np.concatenate(([np.inf], so_far[:-1])))
+def _steps(when: Floats, cost: Floats, direction: str) -> Steps:
+    so_far = np.minimum.accumulate(cost) if len(cost) else cost
+    better = np.flatnonzero(so_far < np.concatenate(([np.inf], so_far[:-1]))) if len(cost) else np.zeros(0, np.int64)
     y = -cost[better] if direction == "max" else cost[better]
     return {"x": when[better].astype(np.float32), "y": y.astype(np.float32)}
-
-
-def _limits(curves: list[Any]) -> tuple[float, float]:
-    values = np.concatenate([c["y"] for c in curves]) if curves else np.zeros(0, np.float32)
-    return (float(values.min()), float(values.max())) if len(values) else (np.nan, np.nan)

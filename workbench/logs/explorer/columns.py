@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workbench.logs.evaluation import SECONDS, STATUSES
-from workbench.logs.explorer.scales import BINS, Scale, number, of_numbers, of_ordinals
+from workbench.logs.explorer.scales import Scale, number, of_numbers, of_ordinals
 from workbench.markup import clean
 
 if TYPE_CHECKING:
@@ -208,6 +207,12 @@ class Columns(Mapping[str, Column]):
         """The parameters."""
         return [c for c in self.by_name.values() if c.group == "parameter"]
 
+    def joined_by(self, parameters: Iterable[Column]) -> Columns:
+        """Return these columns with those of parameters; one with the name of another column is told from it."""
+        own = {name: column for name, column in self.items() if column.group != "parameter"}
+        tuned = {f"{c.name}_parameter" if c.name in own else c.name: c for c in parameters}
+        return replace(self, by_name={**own, **{name: replace(c, name=name) for name, c in tuned.items()}})
+
     def of_task(self, task: str) -> Columns:
         """Return the rows of one task, with the columns that say something there and costs in their unit."""
         column = self["task"]
@@ -230,16 +235,14 @@ def _direction(columns: Columns, rows: npt.NDArray[np.int64]) -> str:
 
 
 def columns_of(log: TuningLog) -> Columns:
-    """Return the columns of a log."""
+    """Return the columns of a log but those of its parameters."""
     records = log.records
     n = len(records)
     group, groups = _groups(records)
     made: dict[str, Column] = {}
-    parameters = dict(_parameters(log))
 
     def add(column: Column) -> None:
-        name = column.name if column.name not in parameters else f"{column.name}_of_record"
-        made[name] = replace(column, name=name)
+        made[column.name] = column
 
     add(Column("record", "record", records["record"].to_numpy(np.float64)))
     for name in _WORDS:
@@ -259,7 +262,6 @@ def columns_of(log: TuningLog) -> Columns:
     for counter in _counters(records):
         if counter.name not in made:
             add(counter)
-    made.update(parameters)
     several = groups > 1
     return Columns(
         made, np.arange(n), "times_best" if several else "cost", "min" if several else direction, group, groups
@@ -362,82 +364,3 @@ def _times_best(
         ratio = np.where(upward, best[group] / signed, signed / best[group])
     ratio[~np.isfinite(cost) | ~np.isfinite(ratio)] = np.nan
     return Column("times_best", "result", ratio, log=True)
-
-
-def _parameters(log: TuningLog) -> Iterator[tuple[str, Column]]:
-    """Yield a column for each parameter; spellings that differ in upper and lower case only are one."""
-    rows = log.records["params"].tolist()
-    for names in _spellings(log.params, rows):
-        values = [next((row[name] for name in names if name in row), None) for row in rows]
-        yield names[0], parameter(names[0], values)
-
-
-def _spellings(names: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """Group names of parameters: two tuners may write one in two ways, but no record has both then."""
-    groups: dict[str, list[str]] = {}
-    for name in names:
-        groups.setdefault(name.casefold(), []).append(name)
-    found: list[list[str]] = []
-    for group in groups.values():
-        both = len(group) > 1 and any(sum(name in row for name in group) > 1 for row in rows)
-        found += [[name] for name in group] if both else [group]
-    return found
-
-
-def parameter(name: str, values: Sequence[Any]) -> Column:
-    """Return the column of a parameter from its values, None where a record has none."""
-    first: dict[Hashable, int] = {}
-    keys: list[Any] = []
-    codes = np.empty(len(values), np.int32)
-    for at, value in enumerate(values):
-        if value is None:
-            codes[at] = -1
-            continue
-        key = _key(value)
-        code = first.get(key)
-        if code is None:
-            code = first[key] = len(keys)
-            keys.append(value)
-        codes[at] = code
-    return of_codes(name, codes, keys)
-
-
-def of_codes(name: str, codes: npt.NDArray[np.int32], keys: Sequence[Any]) -> Column:
-    """Return the column of a parameter from numbers of different values (-1: none) and these values."""
-    numeric = bool(keys) and all(isinstance(k, int | float) and not isinstance(k, bool) for k in keys)
-    if numeric and len(keys) > FEW:
-        table = np.append(np.array(keys, np.float64), np.nan)
-        return Column(name, "parameter", table[codes], log=False)
-    order = sorted(range(len(keys)), key=lambda k: _rank(keys[k]))
-    new = np.full(len(keys) + 1, -1, np.int32)
-    new[order] = np.arange(len(order))
-    chosen = tuple(keys[k] for k in order)
-    return Column(name, "parameter", new[codes], tuple(_label(k) for k in chosen), chosen)
-
-
-def _key(value: Any) -> Hashable:
-    """Return what equal values have in common: ``1``, ``1.0`` and ``true`` are three values."""
-    if isinstance(value, str | int | float):
-        return type(value), value
-    return json.dumps(value, sort_keys=True, default=str)
-
-
-def _rank(value: Any) -> tuple[Any, ...]:
-    if isinstance(value, bool):
-        return 0, float(value), ""
-    if isinstance(value, int | float):
-        return (1, float(value), "") if value == value else (2, 0.0, "")
-    if isinstance(value, list | tuple) and all(isinstance(v, int | float) for v in value):
-        return 3, tuple(map(float, value)), ""
-    return 4, 0.0, _label(value)
-
-
-def _label(value: Any) -> str:
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, float) and not isinstance(value, bool):
-        return number(value) if abs(value) >= 1e6 else f"{value:g}"
-    return clean(json.dumps(value, default=str))
-
-
-__all__ = ["BINS", "Column", "Columns", "columns_of", "of_codes", "parameter"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,15 @@ from workbench.errors import WorkbenchError
 from workbench.logs.explorer import filters
 from workbench.logs.explorer.columns import Column, Columns, columns_of
 from workbench.logs.explorer.counting import Count
+from workbench.logs.explorer.parameters import parameters_of
 from workbench.logs.explorer.rows import Chosen, Mask, Masks
 from workbench.logs.explorer.selection import Brush, Selection, Views, changed
 
 if TYPE_CHECKING:
     from workbench.logs.tuning_log import TuningLog
+
+LATER = 50_000
+"""Records of a log whose parameters may be read later. Chosen: so many are read in about half a second."""
 
 FIRST_AXES = 10
 """Axes of the parallel coordinates at first."""
@@ -35,6 +39,7 @@ class Scope:
         self.masks = Masks(columns.n)
         self.chosen = Chosen(np.ones(columns.n, bool))
         self._counts: dict[Any, Count] = {}
+        self._kept: dict[Any, Any] = {}
 
     def bins(self, name: str, logs: tuple[str, ...]) -> npt.NDArray[np.uint16]:
         """Return the bin of each row on an axis."""
@@ -47,6 +52,12 @@ class Scope:
         while len(self._counts) > KEPT_COUNTS:
             del self._counts[next(iter(self._counts))]
         return found
+
+    def kept(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """Return what does not depend on what is chosen; it is made once."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
 
     @cached_property
     def signed_cost(self) -> npt.NDArray[np.float64]:
@@ -80,6 +91,9 @@ class Explorer:
         What to explore.
     title : str
         What to call it.
+    later : bool
+        Whether somebody reads the parameters of a large log afterwards (`unread`, `add_parameters`): that may take
+        longer than to open it.
 
     Attributes
     ----------
@@ -106,9 +120,9 @@ class Explorer:
     live = ""
     serial = 0
 
-    def __init__(self, log: TuningLog, title: str = "") -> None:
-        self.log, self.title = log, title
-        self.columns = columns_of(log)
+    def __init__(self, log: TuningLog, title: str = "", later: bool = False) -> None:
+        self.log, self.title, self.later = log, title, later and len(log) > LATER
+        self.columns = self._read()
         self.selection, self.filter_error = Selection(), None
         self._scoped("")
         self.views = first_views(self.scope.columns)
@@ -146,7 +160,8 @@ class Explorer:
     def renew(self, log: TuningLog) -> Explorer:
         """Show the log as it has become; what is chosen stays chosen as far as it is there."""
         old = self.columns if not self.selection.task else self.scope.columns
-        self.log, self.columns = log, columns_of(log)
+        self.log = log
+        self.columns = self._read()
         task = self.selection.task if self.selection.task in self.columns["task"].keys else ""
         self._scoped(task)
         now = self.scope.columns
@@ -163,6 +178,32 @@ class Explorer:
         self.views = replace(
             self.views, axes=axes or first.axes, **{f: v if v in now else getattr(first, f) for f, v in known.items()}
         )
+        return self
+
+    def _read(self) -> Columns:
+        columns = columns_of(self.log)
+        return columns if self.later else columns.joined_by(parameters_of(self.log))
+
+    @property
+    def unread(self) -> npt.NDArray[np.int64] | None:
+        """Numbers of the records whose parameters are still to be read; None where they are, or where there are several
+        tasks and none is chosen: each has parameters of its own.
+        """
+        several = len(self.columns["task"].keys) > 1 and not self.selection.task
+        return None if not self.later or several or self.scope.columns.parameters else self.scope.columns.records
+
+    def add_parameters(self, parameters: Sequence[Column], serial: int) -> Explorer:
+        """Add the columns of parameters that were read for the records on show when `serial` was this."""
+        if serial == self.serial and parameters:
+            untouched = self.views == replace(first_views(self.scope.columns), first=self.views.first)
+            chosen = self.scope.chosen
+            self.scope = Scope(self.scope.columns.joined_by(parameters))
+            self.scope.chosen = Chosen(chosen.mask)
+            self.serial += 1
+            if untouched:
+                self.views = first_views(self.scope.columns)
+            if self.filter_error is not None:
+                self._choose()  # it may name a parameter
         return self
 
     def _scoped(self, task: str) -> None:

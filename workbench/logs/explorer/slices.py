@@ -183,7 +183,7 @@ def axes(e: Explorer) -> Mapping[str, Any]:
     """Return the axes, and the lines of all records between them."""
     names = e.views.axes
     lines = [levels(_gap(e, a, b)[0].all) for a, b in itertools.pairwise(names)]
-    return {"axes": [_axis(e, name) for name in names], "all": lines}
+    return {"names": list(names), "axes": [_axis(e, name) for name in names], "all": lines}
 
 
 @_slice("lines", lambda e: (_axes_key(e), _rows(e)))
@@ -279,7 +279,7 @@ def bars(e: Explorer) -> Mapping[str, Any]:
 # ----- best so far
 
 
-@_slice("best", lambda e: (_rows(e), e.views.by_time))
+@_slice("best", lambda e: (_rows(e), e.views.by_time, e.scope.columns.cost in e.views.logs))
 def best(e: Explorer) -> Mapping[str, Any]:
     """Return the best so far, of each run and task, of what is chosen and of all."""
     return series(e)
