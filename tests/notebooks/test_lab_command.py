@@ -158,7 +158,10 @@ def test_jupyterlab_answers_and_ends_cleanly(tmp_path, number):
     with (
         (tmp_path / "log").open("w") as log,
         subprocess.Popen(
-            [*line, *extra], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+            [*line, *extra],
+            stdout=log,
+            stderr=log,
+            stdin=subprocess.DEVNULL,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
         ) as process,
     ):

@@ -14,8 +14,8 @@ from workbench import Target
 from workbench.cli.commands.lab import _kernel_of_this_python
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
-NUMBERS = ("01", "02", "03", "04")
-TOUR, LAB, KERNELS, SEARCH = (next(p for p in NOTEBOOKS if p.name.startswith(number)) for number in NUMBERS)
+NUMBERS = ("01", "02", "03", "04", "05")
+TOUR, LAB, KERNELS, SEARCH, FORENSICS = (next(p for p in NOTEBOOKS if p.name.startswith(number)) for number in NUMBERS)
 EXERCISES = ("lanes", "traffic", "registers")
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
@@ -186,3 +186,20 @@ def test_the_search(execute):
     assert "held: " not in out["resume"].partition("48 in the log")[2], "and it was released"
     assert "split('i'" in out["best"]
     assert "GFLOP/s" in out["best"]
+
+
+def test_the_forensics(execute):
+    """Every number is that of a script over the same file (`tests/logs`), or of the file's own README."""
+    out = execute(FORENSICS)
+    assert "1296 records of 2 tasks" in out["open"]
+    assert "dense_nopack wins 0 of 1 layers and took 58% of the time" in out["one"]
+    assert "tile_y[2] × tile_k[1] ≥ 2048" in out["two"]
+    assert "11% of the records failed, and took 30% of the time" in out["two"]
+    assert "100 % have tile_x[2] = 16" in out["three"]
+    assert "the best: first run 1.22 times the others, mean 0.5536 ms, median 0.5499 ms" in out["four"]
+    assert "12 failed in one only" in out["five"]
+    assert "reaches 60.1 % of the optimum" in out["five"]
+    assert "1.51 % of the centrality of 98 local minima" in out["five"]
+    assert "read_only and use_shmem interact most" in out["six"]
+    assert "2.28 without shared memory, 1.00 with it" in out["six"]
+    assert "0.554 ms with read_only, 0.844 ms without" in out["six"]

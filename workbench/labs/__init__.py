@@ -12,7 +12,8 @@ from __future__ import annotations
 from workbench.labs.attempt import Attempt, Lab
 from workbench.labs.example_models import example_model
 from workbench.labs.exercise import Exercise, Goal, Prediction
+from workbench.labs.sample_logs import sample_log
 from workbench.labs.step_table import Steps
 from workbench.labs.tiling_lab import tiling
 
-__all__ = ["Attempt", "Exercise", "Goal", "Lab", "Prediction", "Steps", "example_model", "tiling"]
+__all__ = ["Attempt", "Exercise", "Goal", "Lab", "Prediction", "Steps", "example_model", "sample_log", "tiling"]

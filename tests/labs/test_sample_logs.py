@@ -1,0 +1,24 @@
+"""The logs that come with the notebooks: found, and as their README says."""
+
+import pytest
+
+import workbench as wb
+from workbench.errors import InputError
+from workbench.labs import sample_log
+
+
+@pytest.mark.parametrize(
+    ("name", "records", "ok"),
+    [("convolution-A100.json.gz", 4362, 4201), ("convolution-A4000.json.gz", 4362, 4201), ("bert-excerpt.log.gz", 1296, 1151)],
+)  # fmt: skip
+def test_counts(name, records, ok):
+    log = wb.logs.open(sample_log(name))
+    assert (len(log), int((log.records["status"] == "ok").sum())) == (records, ok)
+    assert not log.faults
+
+
+def test_a_name_that_is_not_there():
+    with pytest.raises(InputError) as caught:
+        sample_log("../README.md")
+    assert caught.value.code == "lab.no_sample"
+    assert "bert-excerpt.log.gz" in caught.value.hint
