@@ -7,10 +7,14 @@ from workbench.errors import InputError
 from workbench.labs import sample_log
 
 
-@pytest.mark.parametrize(
-    ("name", "records", "ok"),
-    [("convolution-A100.json.gz", 4362, 4201), ("convolution-A4000.json.gz", 4362, 4201), ("bert-excerpt.log.gz", 1296, 1151)],
-)  # fmt: skip
+COUNTS = [
+    ("convolution-A100.json.gz", 4362, 4201),
+    ("convolution-A4000.json.gz", 4362, 4201),
+    ("bert-excerpt.log.gz", 1296, 1151),
+]
+
+
+@pytest.mark.parametrize(("name", "records", "ok"), COUNTS)
 def test_counts(name, records, ok):
     log = wb.logs.open(sample_log(name))
     assert (len(log), int((log.records["status"] == "ok").sum())) == (records, ok)
