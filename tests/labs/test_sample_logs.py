@@ -6,7 +6,6 @@ import workbench as wb
 from workbench.errors import InputError
 from workbench.labs import sample_log
 
-
 COUNTS = [
     ("convolution-A100.json.gz", 4362, 4201),
     ("convolution-A4000.json.gz", 4362, 4201),
