@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ changes = st.one_of(
     st.tuples(st.just("y"), ranges),
     st.tuples(st.just("cost"), ranges.map(lambda r: (r[0] / 50, r[1] / 50))),
     st.tuples(st.just("cost"), st.just("missing")),
+    st.tuples(st.just("x"), st.sampled_from([(-math.inf, math.inf), (3.2, math.inf), (-math.inf, 0.4)])),
+    st.tuples(st.just("y"), st.sampled_from([(-math.inf, math.inf), (30.0, math.inf), (-math.inf, 50.0)])),
     st.tuples(st.just("statuses"), st.lists(st.sampled_from(["ok", "run", "compile"]), unique=True)),
     st.tuples(st.just("text"), st.sampled_from(["", "x > 2 and y < 50", "kind == 'a' or x in (1, 16)", "memory"])),
     st.tuples(st.just("clear"), st.sampled_from(["x", "y", "kind", "cost"])),
@@ -42,7 +45,7 @@ def plain_mask(state: dict[str, Any]) -> pandas.Series:
     keep = pandas.Series(True, index=PLAIN.index)
     for name, value in state.items():
         if name == "x":
-            keep &= PLAIN["x"].isin(X[value[0] : value[1] + 1])
+            keep &= PLAIN["x"].isin([x for k, x in enumerate(X) if value[0] <= k <= value[1]])
         elif name == "kind":
             keep &= PLAIN["kind"] == KINDS[value]
         elif name == "statuses" and value:
@@ -58,7 +61,7 @@ def brush_of(name: str, value: Any) -> Brush:
     if value == "missing":
         return Brush(missing=True)
     if name == "x":
-        return Brush(value[0] - 0.5, value[1] + 0.5)
+        return Brush(*value)
     return Brush(value - 0.5, value + 0.5) if name == "kind" else Brush(*value)
 
 

@@ -4,6 +4,7 @@ number of views of it.
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -35,6 +36,7 @@ _ESM = (_STATIC / "explorer.js").read_text(encoding="utf-8")
 _CSS = (_STATIC / "explorer.css").read_text(encoding="utf-8")
 _TYPES = {"u1": np.uint8, "u4": np.uint32, "f4": np.float32}
 _NAMES = {np.dtype(kind): name for name, kind in _TYPES.items()}
+_log = logging.getLogger(__name__)
 VIEW_TYPE = "application/vnd.schedule-workbench.view+json"
 
 
@@ -154,7 +156,7 @@ class LogExplorer(anywidget.AnyWidget):
     def _set(self, name: str, args: Mapping[str, Any]) -> None:
         try:
             self._explorer.change(**{str(key): value for key, value in args.items()})
-        except WorkbenchError as error:
+        except Exception as error:  # also of a fault of ours: the page waits for an answer
             self._settled[1].append({"id": name, "error": error_json(error)})
         else:
             self._settled[0].append(name)
@@ -189,7 +191,12 @@ class LogExplorer(anywidget.AnyWidget):
                 key = one.key(self._explorer)
                 if self._sent.get(name, _nothing) != key:
                     self._sent[name] = key
-                    slices[name] = arrays.packed(one.make(self._explorer))
+                    try:
+                        slices[name] = arrays.packed(one.make(self._explorer))
+                    except Exception as error:  # a fault of ours in one view; the others are right all the same
+                        _log.exception("the explorer could not show %s", name)
+                        failed += [{"id": each, "error": error_json(error)} for each in done]
+                        done = []
             if slices or done or failed:
                 self.send({"t": "slices", "done": done, "failed": failed, "slices": slices}, arrays.buffers)
             self._read_parameters()

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from workbench.logs.explorer.panels import function_of, source
+from workbench.logs.explorer.panels import prepared
 
 if TYPE_CHECKING:
     from workbench.logs.explorer import Explorer
@@ -25,10 +25,9 @@ class LogFigure:
 
     def question(self, e: Explorer, args: Mapping[str, Any]) -> Callable[[], Any]:
         """Prepare a figure of what is chosen; the work is done when the result is called."""
-        draw = function_of(str(args.get("name")), "_figure")
-        chosen, _ = source(e)
+        draw, _ = prepared(e, str(args.get("name")), "_figure")
         theme = "dark" if args.get("theme") == "dark" else "light"
-        return lambda: {"shown": self._shown(draw(chosen, theme=theme))}
+        return lambda: {"shown": self._shown(draw(theme=theme))}
 
     def _shown(self, figure: Any) -> str:
         from workbench.widgets.plot import Plot  # plotly's widget takes half a second to load

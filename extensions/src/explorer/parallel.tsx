@@ -206,6 +206,7 @@ const moved = (names: readonly string[], from: number, to: number): readonly str
 function AxisName({ axis, at, x, view, names, onMove }: NameProps) {
   const { store } = view;
   const brush = store.brushes.value[axis.name];
+  const button = useRef<HTMLButtonElement>(null);
   const down = (event: JSX.TargetedPointerEvent<HTMLButtonElement>): void => {
     let to = at;
     const nearest = (by: number): number => {
@@ -234,8 +235,10 @@ function AxisName({ axis, at, x, view, names, onMove }: NameProps) {
         onMove(moved(names, at, to));
         view.focusAxis.value = axis.name;
       }
-    } else if (side) view.focusAxis.value = names[Math.max(0, Math.min(names.length - 1, at + side))]!;
-    else if (event.key === 'l' || event.key === 'L') view.toggleLog(axis.name);
+    } else if (side) {
+      const all = button.current!.closest('.swx-names')!.querySelectorAll<HTMLElement>('[data-swx-axis]');
+      all[Math.max(0, Math.min(all.length - 1, at + side))]?.focus();
+    } else if (event.key === 'l' || event.key === 'L') view.toggleLog(axis.name);
     else if (event.key === 'x' || event.key === 'X') onMove(names.filter(name => name !== axis.name));
     else {
       const next = byKey(axis, brush, event.key, event.shiftKey);
@@ -246,7 +249,6 @@ function AxisName({ axis, at, x, view, names, onMove }: NameProps) {
     event.preventDefault();
     event.stopPropagation();
   };
-  const button = useRef<HTMLButtonElement>(null);
   const wanted = view.focusAxis.value === axis.name;
   useEffect(() => {
     if (!wanted) return;

@@ -116,7 +116,7 @@ class Column:
     def between(self, low: float, high: float) -> npt.NDArray[np.bool_]:
         """Return which rows have a value from `low` to `high`, both included."""
         if self.discrete:
-            return (self.values >= max(0, math.ceil(low))) & (self.values <= math.floor(high))
+            return (self.values >= max(0, low)) & (self.values <= high)
         return (self.values >= low) & (self.values <= high)
 
     def missing(self) -> npt.NDArray[np.bool_]:
@@ -156,8 +156,11 @@ class Column:
         """Return in words what lies between two places."""
         if not self.discrete:
             unit = f" {self.unit}" if self.unit else ""
+            if math.isinf(low) or math.isinf(high):
+                either = f"{number(low)} or more" if math.isinf(high) else f"up to {number(high)}"
+                return "any value" if math.isinf(low) and math.isinf(high) else f"{either}{unit}"
             return f"{number(low)} to {number(high)}{unit}"
-        chosen = self.labels[max(0, math.ceil(low)) : max(0, math.floor(high) + 1)]
+        chosen = [label for k, label in enumerate(self.labels) if low <= k <= high]
         if len(chosen) > 3:
             return f"{chosen[0]} to {chosen[-1]}"
         return ", ".join(chosen) if chosen else "nothing"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench import markup as m
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 300
 """Rows of a panel's table that are shown."""
+
+_OF_TWO = {"compare", "both_tried"}
+"""Panels that compare two runs."""
 
 _BARS = {"importance", "share", "lift", "records", "gain", "strength", "spread", "seconds"}
 """Columns whose numbers have bars."""
@@ -40,10 +44,15 @@ _KNOWN = (
     Panel("Space", "What does tuning buy?", "distribution"),
     Panel("Noise", "How sure are the times?", "noise"),
     Panel("Budget", "Where did the time of the search go?", "budget"),
-    Panel("Runs", "Which run wins, and how do the winners differ?", "compare"),
+    Panel("Traits", "Which values do the best have more often than all?", "traits"),
+    Panel("Runs", "Which run wins which task, at what cost?", "compare"),
+    Panel("Both tried", "What do two runs say of the same configuration?", "both_tried"),
+    Panel("Winners", "How do the winners of the runs and devices differ?", "winners"),
     Panel("Portability", "What is the best of one device worth on another?", "portability"),
-    Panel("Difficulty", "How hard is the space to search?", "difficulty"),
+    Panel("Difficulty", "How likely does a local search end in a good minimum?", "centrality"),
     Panel("Neighbours", "What does one change of the best give?", "neighbours"),
+    Panel("Coverage", "Which values were tried, and how often?", "coverage"),
+    Panel("Predictions", "How right was the cost model of the tuner?", "predictions"),
 )
 
 
@@ -63,30 +72,41 @@ def source(e: Explorer) -> tuple[Any, str]:
     return e.log.records.iloc[e.records], f"Over {words} {m.counted(n)} {chosen}records{task}, of {m.counted(of)}."
 
 
-def function_of(name: str, twin: str = "") -> Callable[..., Any]:
-    """Return the function of a panel, or that of its figure.
+def prepared(e: Explorer, name: str, twin: str = "") -> tuple[Callable[..., Any], str]:
+    """Return the function of a panel, or that of its figure, with what it looks at put in, and this in words.
 
     Raises
     ------
     UsageError
-        "explorer.panel" for a panel that is not there.
+        "explorer.panel" for a panel that is not there, "explorer.nothing" where nothing is chosen, "explorer.runs"
+        where there are no two runs to compare.
     """
     if name not in panels():
         hint = did_you_mean(name, panels(), "panels")
         raise UsageError("explorer.panel", f"The explorer has no panel {name[:40]!r}", (), hint)
-    found: Callable[..., Any] = getattr(analysis, f"{name}{twin}")
-    return found
+    chosen, words = source(e)
+    if not len(chosen):
+        raise UsageError("explorer.nothing", "Nothing is chosen", (), "take a range or the filter away")
+    function: Callable[..., Any] = getattr(analysis, f"{name}{twin}")
+    if name not in _OF_TWO:
+        return partial(function, chosen), words
+    records = e.log.records if chosen is e.log else chosen
+    counts = records["run"].astype(str).value_counts(sort=False)
+    runs = [run for run, n in counts.items() if n]
+    if len(runs) < 2:
+        hint = "open several: wb.LogExplorer([one, other])"
+        raise UsageError("explorer.runs", "One run alone cannot be compared", (), hint)
+    pair = [records[records["run"].astype(str) == run] for run in runs[:2]]
+    more = f" The log has {len(runs)} runs, these are the first two." if len(runs) > 2 else ""
+    return partial(function, *pair), f"{words} First: {m.clean(str(runs[0]))}; second: {m.clean(str(runs[1]))}.{more}"
 
 
 def answer(e: Explorer, name: str) -> Callable[[], Mapping[str, Any]]:
     """Prepare what a panel says of what is chosen; the work is done when the result is called."""
-    function = function_of(name)
-    chosen, words = source(e)
+    function, words = prepared(e, name)
 
     def work() -> Mapping[str, Any]:
-        if not len(chosen):
-            raise UsageError("explorer.nothing", "Nothing is chosen", (), "take a range or the filter away")
-        frame = function(chosen)
+        frame = function()
         return {
             "finding": m.clean(frame.attrs.get("finding", "")), "scope": words, **table(frame),
             "figure": hasattr(analysis, f"{name}_figure"),
