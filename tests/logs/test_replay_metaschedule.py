@@ -17,12 +17,13 @@ from workbench.logs.replays.result import CannotReplay
 from workbench.logs.tir import read_module
 from workbench.target import Target
 
-CONVOLUTION, DENSE = (EXCERPTS / "metaschedule" / name for name in ("conv14-relu-32trials", "dense-16trials"))
+FOLDERS = [EXCERPTS / "metaschedule" / name for name in ("conv14-relu-32trials", "dense-16trials", "rows-8trials")]
+CONVOLUTION, DENSE, ROWS = FOLDERS
 
 
 @pytest.fixture(scope="module")
 def logs():
-    return {folder: wb.logs.open(folder) for folder in (CONVOLUTION, DENSE)}
+    return {folder: wb.logs.open(folder) for folder in FOLDERS}
 
 
 def loops(schedule):
@@ -35,7 +36,7 @@ def loops(schedule):
     return found
 
 
-@pytest.mark.parametrize("folder", [CONVOLUTION, DENSE], ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_the_nests_are_those_that_tvm_makes(logs, folder):
     with gzip.open(folder / "tvm_loops.json.gz", "rt") as file:
         expected = json.load(file)
@@ -47,7 +48,7 @@ def test_the_nests_are_those_that_tvm_makes(logs, folder):
         if not found.notes:
             assert loops(found.schedule) == [path for _, path in blocks]
         assert sum(len(step.ours) for step in found.steps) == len(found.schedule.trace)
-    assert noted == {CONVOLUTION: 0, DENSE: 4}[folder]
+    assert noted == {CONVOLUTION: 0, DENSE: 4, ROWS: 0}[folder]
 
 
 @pytest.mark.parametrize("record", first([24, 0, 7, 13, *(k for k in range(32) if k not in (0, 7, 13, 24))], 4))
@@ -66,6 +67,13 @@ def test_the_product_is_that_of_numpy(logs, record):
     bias = rng.standard_normal(80, np.float32)
     got = replay(logs[DENSE], record).schedule.build()(A=a, B=b, bias=bias)
     np.testing.assert_allclose(got, np.maximum(a @ b + bias, 0), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("record", first(range(8), 2))
+def test_the_sums_of_rows_are_those_of_numpy(logs, record):
+    a = np.random.default_rng(record).uniform(-1, 1, (4, 4096)).astype(np.float32)
+    got = replay(logs[ROWS], record).schedule.build()(A=a)
+    np.testing.assert_allclose(got, np.exp(a).sum(1), rtol=1e-4)
 
 
 def module(folder):

@@ -53,6 +53,12 @@ class TirNode:
                 return self[field]
         raise KeyError(fields[0])
 
+    @property
+    def text(self) -> str:
+        """Return the name of an operator, which is stored as a text of its own type."""
+        data = self._graph.data_of(self.place)
+        return data if isinstance(data, str) else str(self.get("name", "name_hint"))
+
     def __iter__(self) -> Iterator[Any]:
         """Items of an array."""
         return (self._graph.value(place) for place in self._graph.data_of(self.place))

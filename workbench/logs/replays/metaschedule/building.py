@@ -57,6 +57,7 @@ class Following:
         self.pragmas: list[tuple[str, int]] = []
         self.untouched = dict(computation.loops)
         self.cuts: Mapping[str, Instruction] = {}
+        self.aliases: dict[str, str] = {}
 
     def follow(self, number: int, one: Instruction) -> None:
         """Take one instruction."""
@@ -138,6 +139,7 @@ def _reads(block: Block, buffer: str) -> bool:
 
 def _get_block(at: Following, one: Instruction) -> str:
     name = str(one.attrs[0])
+    name = at.aliases.get(name, name)
     if name != ROOT and name not in {block.name for block in at.taking.schedule.blocks}:
         at.refuse(f"there is no block {name}")
     at.give(one, [name])
@@ -317,7 +319,9 @@ def _cache_read(at: Following, one: Instruction) -> str:
 
 def _rfactor(at: Following, one: Instruction) -> str:
     loop = at.loop(one.inputs[0])
+    inside = [name for name in [b.name for b in at.taking.schedule.blocks] if loop in at.taking.loops_of(name)]
     partial = str(at.taking.do("rfactor", loop, int(one.attrs[0])))
+    at.aliases |= {f"{name}_rf": partial for name in inside}
     at.give(one, [partial])
     return f"{loop} keeps results of its own, which are reduced afterwards"
 
@@ -325,6 +329,7 @@ def _rfactor(at: Following, one: Instruction) -> str:
 def _decompose(at: Following, one: Instruction) -> str:
     block, loop = at.block(one.inputs[0]), at.loop(one.inputs[1])
     at.give(one, [start := str(at.taking.do("decompose_reduction", block, loop))])
+    at.aliases |= {f"{block}_init": start, f"{block}_update": block}
     vectors = [name for name in at.taking.loops_of(block) if at.taking.loop(name).kind == "vectorize"]
     for name in at.taking.loops_of(start):
         if name.removesuffix(".init") in vectors and at.taking.loop(name).kind == "serial":

@@ -194,7 +194,7 @@ class _Translation:
         raise CannotReplay(f"an expression of the kind {kind} has no counterpart here")
 
     def _call(self, node: TirNode, depth: int) -> Any:
-        name = str(node["op"].get("name", "name_hint")).rpartition(".")[2]
+        name = node["op"].text.rpartition(".")[2]
         args = [self.value(one, depth) for one in node["args"]]
         if name == "if_then_else" and len(args) == 3:
             return te.select(*args)
