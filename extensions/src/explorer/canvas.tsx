@@ -1,7 +1,6 @@
-// A canvas that fills its place, is drawn again when its size, the theme or what it shows changes, and draws at most
-// once in a frame.
+// A canvas that fills its place and is drawn again when its size, the theme or what it shows changes.
 
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { ComponentChildren, JSX } from 'preact';
 
 export interface Colours {
@@ -76,14 +75,11 @@ export function useSize<E extends HTMLElement>(): [{ current: E | null }, Size] 
 
 export type Draw = (context: CanvasRenderingContext2D, size: Size, colours: Colours) => void;
 
-/** A canvas of this size; `draw` is called in the next frame whenever one of `on` is another. */
+/** A canvas of this size; `draw` is called whenever one of `on` is another. */
 export function Canvas({ size, draw, on }: { size: Size; draw: Draw; on: readonly unknown[] }) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  useEffect(() => {
-    const element = canvas.current!;
-    const frame = requestAnimationFrame(() => paint(element, size, draw));
-    return () => cancelAnimationFrame(frame);
-  }, [size.width, size.height, ...on]);
+  // With the page, not after it: the numbers beside it and the drawing come in one frame.
+  useLayoutEffect(() => paint(canvas.current!, size, draw), [size.width, size.height, ...on]);
   return <canvas ref={canvas} class="swx-canvas" aria-hidden />;
 }
 
@@ -133,9 +129,12 @@ export function drag(
   element.setPointerCapture(event.pointerId);
   const follow = (e: PointerEvent): void => {
     last = place(e);
-    frame ||= requestAnimationFrame(() => {
+    if (frame) return;
+    const now = last;
+    move(now, from);
+    frame = requestAnimationFrame(() => {
       frame = 0;
-      move(last, from);
+      if (last !== now) move(last, from);
     });
   };
   const stop = (e: PointerEvent): void => {
