@@ -12,7 +12,7 @@ from workbench.analysis.figures.style import axis, colours, log_ticks
 from workbench.analysis.figures.subplot import Part, trace
 from workbench.cost_model.prediction_quality import spearman
 from workbench.logs.analysis.charts import above, drawn, figure, keys, nothing, percent, readable, shown, thinned
-from workbench.logs.analysis.selection import Floats, Group, Source, noted, one_group
+from workbench.logs.analysis.selection import MOST, Floats, Group, Source, noted, one_group
 
 if TYPE_CHECKING:
     import pandas
@@ -37,7 +37,7 @@ def noise(source: Source, task: str | None = None) -> pandas.DataFrame:
     Returns
     -------
     DataFrame
-        One row per ok record, the best first: ``record rank value unit repeats mean median min spread first low high
+        One row per ok record, the best first, 20,000 at most: ``record rank value unit repeats mean median min spread first low high
         equal_to_best rank_by_median``. `repeats` is their number; `spread` their standard deviation ÷ mean; `first` the
         first ÷ the median of the others (a cold start where it is far from 1); `low` and `high` are the 95 % interval
         of the mean (NaN with fewer than two repeats); ``equal_to_best`` is missing where there is no interval.
@@ -54,7 +54,7 @@ def noise(source: Source, task: str | None = None) -> pandas.DataFrame:
 
     group = one_group(source, task)
     rows = np.flatnonzero(group.ok)
-    rows = rows[np.argsort(group.cost[rows], kind="stable")]
+    rows = rows[np.argsort(group.cost[rows], kind="stable")][:MOST]
     if not len(rows):
         return noted(pandas.DataFrame(columns=COLUMNS), "No record has a value.")
     table = _Repeats.of(group, rows)
