@@ -37,8 +37,9 @@ def noise(source: Source, task: str | None = None) -> pandas.DataFrame:
     Returns
     -------
     DataFrame
-        One row per ok record, the best first, 20,000 at most: ``record rank value unit repeats mean median min spread
-        first low high equal_to_best rank_by_median``. `repeats` is their number; `spread` their standard deviation ÷ mean; `first` the
+        One row per ok record, the best first, 20,000 at most:
+        ``record rank value unit repeats mean median min spread first low high equal_to_best rank_by_median``.
+        `repeats` is their number; `spread` their standard deviation ÷ mean; `first` the
         first ÷ the median of the others (a cold start where it is far from 1); `low` and `high` are the 95 % interval
         of the mean (NaN with fewer than two repeats); ``equal_to_best`` is missing where there is no interval.
         ``attrs`` has `equal` (how many are equal to the best), ``rank_correlation`` of the means of even and of odd
