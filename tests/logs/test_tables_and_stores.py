@@ -16,6 +16,7 @@ import pytest
 from logs.real_files import EXCERPTS, files
 
 import workbench as wb
+from workbench.logs import IMPORTERS
 
 
 def text_of(path):
@@ -265,3 +266,21 @@ def test_tinygrad():
     winners = wb.logs.open(EXCERPTS / "tinygrad" / "cache-beam_search-only.db.gz")
     assert winners.records["params"][0] == {"applied_opts": ["Opt(op=OptOps(2), axis=0, arg=0)"]}
     assert len(winners) == 3
+
+
+def test_an_open_transaction_is_undone(tmp_path):
+    live, dead = tmp_path / "live.db", tmp_path / "dead.db"
+    IMPORTERS["optuna"].write_example(live)
+    base = sqlite3.connect(live, isolation_level=None)
+    base.execute("PRAGMA cache_size = 1")
+    base.execute("BEGIN")
+    base.execute("UPDATE trials SET state = 'FAIL'")
+    filler = json.dumps(["x" * 3000])
+    base.executemany("INSERT INTO trial_params VALUES (9, 9, 'x', 0, ?)", [(filler,)] * 50)  # spills to the file
+    for name in ("", "-journal"):
+        (tmp_path / f"dead.db{name}").write_bytes((tmp_path / f"live.db{name}").read_bytes())
+    base.close()
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("dead*")}
+    assert len(before) == 2
+    assert wb.logs.open(dead).records["told"].tolist() == ["COMPLETE", "FAIL"]
+    assert before == {path.name: path.read_bytes() for path in tmp_path.glob("dead*")}

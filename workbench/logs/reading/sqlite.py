@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -20,6 +22,7 @@ LONGEST_READ_S = 600.0
 """Seconds that reading a file may take; a damaged or hostile one can be without end. Chosen."""
 
 _STEPS = 100_000
+_JOURNAL = bytes.fromhex("d9d505f920a163d7")  # what a file begins with that undoes an open transaction
 _WAL_AT = 18  # bytes 18 and 19 say how the file is written; in memory there is no second file beside it
 
 
@@ -72,15 +75,41 @@ def open_tables(source: LogSource) -> Iterator[Tables | None]:
 def _connected(source: LogSource) -> sqlite3.Connection:
     with open(source.path, "rb") as file:
         header = file.read(_WAL_AT + 1)
-    if header.startswith(MAGIC):
-        uri = source.path.resolve().as_uri()
-        # Without the write-ahead file there is nothing beside it to heed; SQLite would make some all the same.
-        alone = header[_WAL_AT:] == b"\2" and not source.path.with_name(source.path.name + "-wal").exists()
-        return sqlite3.connect(f"{uri}?{'immutable=1' if alone else 'mode=ro'}", uri=True, timeout=5)
-    data = bytearray(source.read_bytes())
-    data[_WAL_AT : _WAL_AT + 2] = b"\1\1"
+    if not header.startswith(MAGIC):
+        return _in_memory(source.read_bytes())
+    begin = _begin_of(source.path.with_name(source.path.name + "-journal"))
+    if begin.startswith(_JOURNAL):
+        return _in_memory(_rolled_back(source.path))
+    # Without the write-ahead file there is nothing beside it to heed; SQLite would make some all the same.
+    alone = header[_WAL_AT:] == b"\2" and not _begin_of(source.path.with_name(source.path.name + "-wal"))
+    uri = source.path.resolve().as_uri()
+    return sqlite3.connect(f"{uri}?{'immutable=1' if alone or begin else 'mode=ro'}", uri=True, timeout=5)
+
+
+def _begin_of(path: Path) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_JOURNAL))
+    except OSError:
+        return b""
+
+
+def _rolled_back(path: Path) -> bytes:
+    """Return a file as it was before the transaction that its writer did not end, from a copy."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "log"
+        shutil.copyfile(path, copy)
+        shutil.copyfile(path.with_name(path.name + "-journal"), copy.with_name("log-journal"))
+        with closing(sqlite3.connect(copy)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
+            return connection.serialize()
+
+
+def _in_memory(data: bytes) -> sqlite3.Connection:
+    changed = bytearray(data)
+    changed[_WAL_AT : _WAL_AT + 2] = b"\1\1"
     connection = sqlite3.connect(":memory:")
-    connection.deserialize(bytes(data))
+    connection.deserialize(bytes(changed))
     return connection
 
 
