@@ -98,6 +98,10 @@ def varied(path, target, chance):
 def used(log):
     """Ask a log for everything that a reader of the table would."""
     len(log), repr(log), log.tasks, log.params, log.warnings, log.faults
+    good = log.records.loc[log.records["status"] == "ok", "value"].dropna()
+    assert good.abs().max() < float("inf") or good.empty, "an infinite value counts"
+    assert not (good >= 1e20).any(), "the number of a failure counts"
+    assert log.records["cost_s"].dropna().index.isin(good.index).all(), "a failure has a cost"
     for task in log.tasks["task"].head(2):
         log.table(str(task))
     json.dumps(log.records["params"].head(50).tolist())

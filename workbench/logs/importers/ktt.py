@@ -85,7 +85,7 @@ def _evaluation(member: Member, unit: str, device: str, task: str) -> Evaluation
     told = str(record["Status"])
     duration = record["TotalDuration"]
     status = STATUS.get(told, "unknown")
-    if status == "ok" and not (is_number(duration) and duration > 0):
+    if status == "ok" and not (is_number(duration) and 0 < duration < FAILED_AS_NUMBER):
         status = "unknown"
     total, compiling = record.get("TotalOverhead"), record.get("CompilationOverhead")
     if compiling is None and is_number(total) and all(is_number(record.get(name)) for name in _SPENT[:3]):
@@ -149,13 +149,13 @@ vectorAddition,38.336,1048576,128,128,262231,12
         names: list[str] = []
         for line in source.lines():
             text = line.raw.decode("utf-8", "replace").rstrip("\r\n")
-            cells = next(csv.reader([text]), [])
-            if not names:
-                names = cells
-                continue
             try:
+                cells = next(csv.reader([text]), [])
+                if not names:
+                    names = cells
+                    continue
                 yield self._evaluation(source, names, cells, f"line {line.number}")
-            except UNREADABLE:
+            except (*UNREADABLE, csv.Error):
                 source.fault(line.number, "the line is cut off" if line.torn else "no row of this table")
 
     def _evaluation(self, source: LogSource, names: list[str], cells: list[str], where: str) -> Evaluation:

@@ -44,7 +44,7 @@ class Tables:
             names = [column[0] for column in cursor.description]
             for row in cursor:
                 yield dict(zip(names, row, strict=True))
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter: names of columns
             self._source.fault(f"table {table}", f"the file is damaged ({error})")
 
 

@@ -1,0 +1,191 @@
+"""What files can have that they should not, for every importer: taken for what it is, or told where it is."""
+
+import gzip
+import os
+import pickle
+import sqlite3
+import sys
+import time
+import zlib
+
+import pytest
+
+import workbench as wb
+from workbench.errors import LogError
+from workbench.logs import IMPORTERS
+from workbench.logs.reading.literals import keywords, literal
+from workbench.logs.reading.pickles import plain_pickle
+
+
+@pytest.fixture(params=sorted(IMPORTERS))
+def importer(request):
+    return IMPORTERS[request.param]()
+
+
+@pytest.fixture
+def log(importer, tmp_path):
+    path = tmp_path / "log"
+    importer.write_example(path)
+    if path.is_dir():
+        pytest.skip("a folder")
+    return path
+
+
+def opened(importer, path):
+    found = wb.logs.open(path, **importer.example_hints).records
+    return found[["task", "params", "status", "value", "unit", "error", "extra"]].astype(str).to_dict("records")
+
+
+def is_text(path):
+    return b"\0" not in path.read_bytes()
+
+
+def test_packed(importer, log):
+    whole = opened(importer, log)
+    log.write_bytes(gzip.compress(log.read_bytes()))
+    assert opened(importer, log) == whole
+
+
+def test_lines_that_end_with_carriage_returns_and_a_byte_order_mark(importer, log):
+    if not is_text(log):
+        return
+    whole = opened(importer, log)
+    log.write_bytes(b"\xef\xbb\xbf" + log.read_bytes().replace(b"\n", b"\r\n"))
+    assert opened(importer, log) == whole
+
+
+def test_a_line_of_ten_megabytes(importer, log):
+    if not is_text(log):
+        return
+    whole = opened(importer, log)
+    log.write_bytes(log.read_bytes() + b"\n" + b'{"x": "' + b"a" * (10 << 20) + b'"}\n')
+    began = time.monotonic()
+    found = opened(importer, log)
+    assert found[: len(whole)] == whole or len(found) >= len(whole) - 1
+    assert time.monotonic() - began < 5
+
+
+def test_nothing_and_noise(tmp_path):
+    for data in (b"", b"\n\n", os.urandom(5000), b"\x1f\x8b" + os.urandom(500), b"\0" * 5000, b"[" * 100_000, b"{" * 9):
+        path = tmp_path / "log"
+        path.write_bytes(data)
+        with pytest.raises(LogError) as caught:
+            wb.logs.open(path)
+        assert caught.value.code in ("log.unknown_format", "log.no_records")
+    for name in IMPORTERS:
+        try:  # also where somebody says what it is
+            assert not len(wb.logs.open(path, format=name))
+        except LogError as error:
+            assert error.code.startswith("log.")  # noqa: PT017
+
+
+def test_no_sqlite_file(tmp_path):
+    path = tmp_path / "matmul.db"
+    path.write_bytes(b"SQLite format 3\0" + os.urandom(8000))
+    with pytest.raises(LogError) as caught:
+        wb.logs.open(path)
+    assert caught.value.code == "log.unknown_format"
+    for name in ("optuna", "opentuner", "tinygrad-cache"):
+        found = wb.logs.open(path, format=name)
+        assert len(found) == 0
+        assert "no SQLite file" in str(found.faults[0])
+
+
+class Hostile:
+    """What runs a command when it is unpickled."""
+
+    def __reduce__(self):
+        return os.mkdir, (os.environ["HOSTILE"],)
+
+
+@pytest.fixture
+def hostile(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOSTILE", str(tmp_path / "executed"))
+    return tmp_path / "executed"
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_pickles_are_not_executed(hostile, protocol):
+    data = pickle.dumps({"tile": Hostile()}, protocol)
+    with pytest.raises(ValueError, match="more than to hold values"):
+        plain_pickle(data)
+    inert = plain_pickle(data, objects=True)
+    assert inert["tile"].name.endswith("mkdir")
+    assert not hostile.exists()
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_plain_pickles_are_read(protocol):
+    value = {"tile": 8, "big": 2**80, "share": 0.5, "order": "ikj", "on": True, "none": None, "list": [1, [2.5]],
+             "pair": (1, "x", None, -7), "empty": {}, "text": "ä" * 300}  # fmt: skip
+    for data in (pickle.dumps(value, protocol), zlib.compress(pickle.dumps(value, protocol))):
+        assert plain_pickle(data) == value
+
+
+def test_pickles_without_bounds():
+    nested = []
+    for _ in range(30):
+        nested = [nested, nested]  # a billion lists when it is written out
+    for data in (
+        pickle.dumps(nested),
+        zlib.compress(b"\0" * (1 << 26)),
+        b"",
+        b".",
+        b"\x80\x04",
+        b"}" * 10,
+        b"(" * 300_000,
+    ):
+        with pytest.raises(ValueError, match=r"pickle|value"):
+            plain_pickle(data)
+
+
+def test_a_hostile_configuration_is_a_fault(tmp_path, hostile):
+    path = tmp_path / "tuner.db"
+    IMPORTERS["opentuner"].write_example(path)
+    with sqlite3.connect(path) as base:
+        base.execute("UPDATE configuration SET data = ? WHERE id = 1", (zlib.compress(pickle.dumps(Hostile())),))
+    base.close()
+    log = wb.logs.open(path)
+    assert [str(fault).partition(" (")[0] for fault in log.faults] == [
+        "configuration 1: its parameters are not read: the pickle does more than to hold values"
+    ]
+    assert log.records["params"].tolist() == [{}, {"tile": 16}]
+    assert not hostile.exists()
+
+
+def test_expressions_are_not_evaluated(hostile):
+    text = "Config(a=__import__('os').mkdir('x'), b=[1, (2, 3)], c={'k': {1, }}, d=1 + 2j, e=-4, f=None)"
+    found = keywords(text)
+    assert found == {
+        "a": "__import__('os').mkdir('x')", "b": [1, [2, 3]], "c": {"k": [1]}, "d": "(1+2j)", "e": -4, "f": None,
+    }  # fmt: skip
+    for bad in ("Config(1)", "Config(**x)", "x", "Config(a=", "(" * 5000, "Config(a=" + "9" * 70_000 + ")", "a\0b"):
+        with pytest.raises(ValueError, match=r"expression|call"):
+            keywords(bad)
+    assert literal("1e400") == float("inf")
+    assert literal("not a literal") == "not a literal"
+
+
+HTML = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+def test_names_are_kept_and_shown_escaped(tmp_path, capsys):
+    path = tmp_path / "k.autotune.json"
+    path.write_text(IMPORTERS["triton"].example.replace("4096", HTML).replace("BLOCK", f"{HTML}\\u001b[31m"))
+    log = wb.logs.open(path)
+    assert HTML in log.tasks["task"][0]
+    assert all(HTML in next(iter(params)) for params in log.records["params"])
+    shown = repr(log) + str(log.warnings)
+    assert "\x1b" not in shown
+
+
+def test_what_a_fault_says_is_short(importer, log):
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join([*lines, b'{"a": "', b"x" * 100_000, b"\x1b[31m\n"]))
+    try:
+        found = wb.logs.open(log, **importer.example_hints)
+    except LogError as error:
+        assert len(str(error)) < 2000  # noqa: PT017
+        return
+    assert all(len(str(fault)) < 300 and "\x1b" not in str(fault) for fault in found.faults)
+    assert sys.getsizeof(str(found.warnings)) < 3000
