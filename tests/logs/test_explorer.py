@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ from workbench.errors import UsageError
 from workbench.logs import TuningLog
 from workbench.logs.evaluation import Evaluation
 from workbench.logs.explorer import Brush, Explorer
-from workbench.logs.explorer.answers import record_detail
+from workbench.logs.explorer.answers import ANSWERS, record_detail
 from workbench.logs.explorer.slices import SLICES, window
+from workbench.logs.opening import open as open_log
 
+DATA = Path(__file__).parents[1] / "data" / "logs"
 N = 400
 LOG = random_log(N, tasks=2)
 PLAIN = oracle(LOG)
@@ -218,3 +221,13 @@ def test_many_values_have_an_axis_of_numbers_and_exact_ranges() -> None:
     e = Explorer(log_of(made)).change(brushes={"x": Brush(17, 99)})
     assert e.records.tolist() == list(range(17, 100))
     assert not e.column("x").discrete
+
+
+def test_a_record_that_replays_opens_on_the_bench() -> None:
+    log = open_log(DATA / "kernel-tuner" / "mm96-cpu-v1.5.0.json")
+    with pytest.raises(UsageError) as caught:
+        ANSWERS["variant"](Explorer(log), {"record": 0})()
+    assert caught.value.code == "replay.format"
+    log = open_log(DATA / "autotvm" / "bert-cpu-excerpt.log.gz")
+    code = ANSWERS["variant"](Explorer(log), {"record": 0})()["code"]
+    assert code == f"wb.Workbench(wb.logs.replay(wb.logs.open({log.paths[0]!r}), 0).schedule)"

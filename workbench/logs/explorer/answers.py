@@ -16,7 +16,7 @@ from workbench.logs.explorer.neighbour import neighbours
 from workbench.logs.explorer.panels import answer
 from workbench.logs.explorer.places import places
 from workbench.logs.explorer.scales import number
-from workbench.logs.replays import REPLAYERS
+from workbench.logs.replays import REPLAYERS, replay
 from workbench.safe_text import legible
 
 if TYPE_CHECKING:
@@ -65,6 +65,28 @@ def number_of(e: Explorer, args: Mapping[str, Any]) -> int:
 def detail(e: Explorer, args: Mapping[str, Any]) -> Callable[[], Any]:
     """Return everything that is known of a record."""
     return lambda: record_detail(e, number_of(e, args))
+
+
+@_answers("variant")
+def variant(e: Explorer, args: Mapping[str, Any]) -> Callable[[], Any]:
+    """Return the line that opens a record on the bench; `replay.refused` where it does not replay."""
+    return lambda: {"code": variant_code(e, number_of(e, args))}
+
+
+def variant_code(e: Explorer, record: int) -> str:
+    """Return the line that opens a record on the bench.
+
+    Raises
+    ------
+    UsageError
+        "replay.refused" with the reason where the record does not replay.
+    """
+    told = replay(e.log, record)
+    if told.schedule is None:
+        hint = "where the computation is missing, wb.logs.replay(log, record, task=…) takes it"
+        raise UsageError("replay.refused", f"Record {record} does not replay: {told.reason}", ("record",), hint)
+    paths = e.log.paths[0] if len(e.log.paths) == 1 else list(e.log.paths)
+    return f"wb.Workbench(wb.logs.replay(wb.logs.open({paths!r}), {record}).schedule)"
 
 
 def record_detail(e: Explorer, record: int) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,9 @@ _STATUS: dict[str, Status] = {
 }  # fmt: skip
 
 
+_HEADER = re.compile(rb'\s*\{\s*"kind"\s*:\s*"header"')
+
+
 @log_importer("workbench")
 class WorkbenchLog(JsonLinesImporter):
     """The workbench's own log: a schedule's holes and their values."""
@@ -32,6 +36,8 @@ class WorkbenchLog(JsonLinesImporter):
     )
 
     def matches(self, source: LogSource) -> bool:
+        if _HEADER.match(source.head):  # that of a large network is longer than what is looked at
+            return True
         for raw in source.head.splitlines()[:3]:
             try:
                 line = json.loads(raw)
