@@ -56,8 +56,9 @@ def test_odd_values_anywhere(odd, executable, tmp_path, monkeypatch):
     func = wb.workloads.matmul(4, 4, 4)
     session = wb.Session(func, auto_measure=False)
     calls = [
-        wb.load_onnx, wb.read_log, wb.Workbench, wb.Target, wb.Target.host, wb.Schedule, wb.compile, wb.extract_tasks,
-        wb.load_exported, wb.Task.of_func, wb.Hole, lambda x: wb.Hole(choices=x), lambda x: wb.Hole(choices=[x]),
+        wb.load_onnx, wb.read_log, wb.logs.open, wb.Workbench, wb.Target, wb.Target.host, wb.Schedule, wb.compile,
+        wb.extract_tasks, wb.load_exported, wb.Task.of_func, wb.Hole, lambda x: wb.Hole(choices=x),
+        lambda x: wb.Hole(choices=[x]),
         lambda x: wb.Schedule(func, x), lambda x: wb.Schedule(func).moves(x), lambda x: wb.Schedule(func).to_python(x),
         lambda x: wb.Schedule(func).build(x), lambda x: wb.Schedule(func).build(threads=x),
         lambda x: wb.Schedule(func).undo(x), lambda x: wb.Schedule(func).fill(x),

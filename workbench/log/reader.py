@@ -155,6 +155,10 @@ _HEAD = 4096
 """Bytes of a file that are looked at to tell whether it is a log of ours. Chosen: a header may be long."""
 
 
+_TORN = 8
+"""Bytes of a first line that was cut off before they tell whose it is: those before the first name of a field ends."""
+
+
 def looks_ours(head: bytes) -> bool:
     """Whether a file that begins so is a log of ours, though perhaps a damaged one."""
     text = head.lstrip()
@@ -162,7 +166,7 @@ def looks_ours(head: bytes) -> bool:
         return False
     if text[:1] == b"[" and b"\n{" not in text:
         return False  # lines of lists; what is in them may have any name
-    return text[:1] not in (b"{", b"[", b"#") or b'"kind"' in text or b'"task' in text or b"\n" not in text
+    return text[:1] not in (b"{", b"[", b"#") or b'"kind"' in text or b'"task' in text or len(text) <= _TORN
 
 
 def iter_log(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | str]:

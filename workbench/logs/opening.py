@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.arguments import path as as_path
 from workbench.errors import LogError
 from workbench.log.reader import read_log as read_own_log
 from workbench.logs import importers  # noqa: F401  # each declares a format
@@ -48,10 +49,11 @@ def open(paths: Paths, format: str | None = None, *, progress: Progress | None =
         ``log.missing``, ``log.unreadable``, ``log.unknown_format``, ``log.too_large``; ``log.space`` for a damaged
         description of a space, ``log.no_records`` for one without a log.
     UsageError
-        ``usage.log_format`` for a format that is not known.
+        ``usage.log_format`` for a format that is not known, ``usage.type`` and ``usage.path`` for what is no path.
     """
-    several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    return open_sources([LogSource(Path(path), hints) for path in several], format, progress)
+    several = paths if isinstance(paths, list | tuple) else [paths]
+    named = [as_path("paths", path) for path in several]
+    return open_sources([LogSource(Path(path), hints) for path in named], format, progress)
 
 
 def open_sources(
@@ -155,6 +157,7 @@ def read_log(path: str | os.PathLike[str], kind: str = "trial") -> pandas.DataFr
     LogError
         As both say.
     """
+    path = as_path("path", path)
     known = importer_of(LogSource(Path(path))) if os.path.isfile(path) else None
     if os.path.isdir(path) or (known is not None and known.name != "workbench"):
         return open(path).records
