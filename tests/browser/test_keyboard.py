@@ -78,9 +78,11 @@ class Flow:
     def model_to_task(self) -> None:
         """Find a kernel in the graph and open its task."""
         keys, view = self.keys, self.view
+        view.find("[data-node]").first.wait_for(timeout=LONG)  # keys find nothing in a graph that is not drawn yet
         keys.press("/")
         assert keys.wait("e.matches('input[type=search]')")["label"].startswith("Find a node")
         keys.page.keyboard.type("16→32")
+        view.see(".swb-search [role=status]", " found")
         keys.press("Enter", "ArrowDown")
         node = keys.wait("e.matches('[data-node]')")
         assert node["role"] == "button"
