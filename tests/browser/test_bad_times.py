@@ -109,11 +109,10 @@ def reaction(page: Any) -> float:
     return float(ms)
 
 
-@pytest.mark.checks
 @pytest.mark.parametrize(
     ("comms", "limit_ms"),
     [
-        ("over subshells", 60_000),
+        pytest.param("over subshells", 60_000, marks=pytest.mark.checks),
         pytest.param("over subshells", 1000, marks=pytest.mark.bench),
         pytest.param("over the main thread", 60_000, marks=pytest.mark.checks),
     ],
