@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import path as as_path
-from workbench.errors import LogError
+from workbench.errors import LogError, UsageError
 from workbench.log.reader import read_log as read_own_log
 from workbench.logs import importers  # noqa: F401  # each declares a format
 from workbench.logs.evaluation import Evaluation
@@ -41,7 +41,8 @@ def open(paths: Paths, format: str | None = None, *, progress: Progress | None =
         Is called now and then while a large file is read: with the bytes that were read, and those of the file.
     **hints
         What the file does not say: ``task``, ``device``, ``objective``, ``unit``, ``direction`` ("min" or "max"),
-        ``columns`` for tables of one's own, and ``space``, a T1 file; such a file may also be one of the paths.
+        ``columns`` and ``statuses`` for tables of one's own, ``workloads`` (MetaSchedule's other file), and
+        ``space``, a T1 file; such a file may also be one of the paths.
 
     Raises
     ------
@@ -49,10 +50,13 @@ def open(paths: Paths, format: str | None = None, *, progress: Progress | None =
         ``log.missing``, ``log.unreadable``, ``log.unknown_format``, ``log.too_large``; ``log.space`` for a damaged
         description of a space, ``log.no_records`` for one without a log.
     UsageError
-        ``usage.log_format`` for a format that is not known, ``usage.type`` and ``usage.path`` for what is no path.
+        ``usage.log_format`` for a format that is not known, ``usage.option`` for a hint that does not exist,
+        ``usage.paths`` without a path, ``usage.type`` and ``usage.path`` for what is no path.
     """
     several = paths if isinstance(paths, list | tuple) else [paths]
     named = [as_path("paths", path) for path in several]
+    if not named:
+        raise UsageError("usage.paths", "No log is named", ("paths",), "give the path of a file or of a folder")
     return open_sources([LogSource(Path(path), hints) for path in named], format, progress)
 
 

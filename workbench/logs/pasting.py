@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from workbench.arguments import is_a
 from workbench.logs.opening import open_sources
 from workbench.logs.source import LogSource
 from workbench.logs.tuning_log import TuningLog
@@ -66,4 +67,4 @@ def parse(text: str, format: str | None = None, **hints: Any) -> TuningLog:
     UsageError
         ``usage.log_format`` for a format that is not known.
     """
-    return open_sources([PastedText(text, hints)], format)
+    return open_sources([PastedText(is_a("text", text, str), hints)], format)

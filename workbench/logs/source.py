@@ -14,7 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
+from workbench.arguments import known_options
 from workbench.errors import LogError
+
+HINTS = ("task", "device", "objective", "unit", "direction", "columns", "statuses", "space", "workloads")
+"""What a caller may say about a log; `workbench.logs.open` has their meanings."""
 
 HEAD = 65_536
 """Bytes (unpacked) that tell whose log a file is. Chosen: comments and the header of a space come first."""
@@ -84,6 +88,7 @@ class LogSource:
     """
 
     def __init__(self, path: Path, hints: Mapping[str, Any] | None = None) -> None:
+        known_options(hints or {}, HINTS, "A log")
         self.path = path
         self.hints: Mapping[str, Any] = hints or {}
         self.faults: list[Fault] = []

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.arguments import path as as_path
 from workbench.errors import LogError, UsageError
 from workbench.logs.expressions import Expression
 from workbench.logs.source import LogSource
@@ -148,7 +149,7 @@ def read_space(path: str | os.PathLike[str] | LogSource) -> SearchSpace:
     LogError
         ``log.space`` where the file describes none, ``log.missing``, ``log.unreadable``.
     """
-    source = path if isinstance(path, LogSource) else LogSource(Path(path))
+    source = path if isinstance(path, LogSource) else LogSource(Path(as_path("space", path)))
     try:
         document = json.loads(source.text())
         described = document["ConfigurationSpace"]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from workbench.arguments import index, is_a, shown
 from workbench.errors import UsageError
 from workbench.logs.source import Fault, many_values
 
@@ -83,10 +84,15 @@ class TuningLog:
         UsageError
             ``usage.record`` for a number that no record has.
         """
-        if not 0 <= record < len(self):
+        return self._raw(self.number(record))
+
+    def number(self, record: object) -> int:
+        """Return the number of a record, which has to be there; raises as `raw` does."""
+        number = index(record)
+        if number is None or not 0 <= number < len(self):
             hint = f"records go from 0 to {len(self) - 1}"
-            raise UsageError("usage.record", f"There is no record {record}", ("record",), hint)
-        return self._raw(record)
+            raise UsageError("usage.record", f"There is no record {shown(record)}", ("record",), hint)
+        return number
 
     def refresh(self) -> int:
         """Take up what tuners have written since the log was opened, or refreshed; return how many records are new.
@@ -158,9 +164,9 @@ class TuningLog:
 
         records = self.records
         if task is not None:
-            if task not in set(self.tasks["task"]):
+            if is_a("task", task, str) not in set(self.tasks["task"]):
                 hint = "the tasks are in `log.tasks`"
-                raise UsageError("usage.task", f"The log has no task {task!r}", ("task",), hint)
+                raise UsageError("usage.task", f"The log has no task {shown(task)}", ("task",), hint)
             records = records[records["task"] == task]
         with many_values():
             found = list(records["params"])

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from workbench.arguments import is_a
 from workbench.errors import UsageError, did_you_mean
 
 Theme = Literal["auto", "light", "dark"]
@@ -51,7 +52,7 @@ def colours(theme: str) -> Colours:
     UsageError
         "figure.theme" when there is none of this name.
     """
-    found = THEMES.get(theme)
+    found = THEMES.get(is_a("theme", theme, str))
     if found is None:
         raise UsageError("figure.theme", f"There is no theme {theme!r}", (), did_you_mean(theme, THEMES, "themes"))
     return found

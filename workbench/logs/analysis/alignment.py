@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.arguments import is_a
 from workbench.errors import UsageError
 from workbench.logs.analysis.parameters import Parameters, combined, said
 from workbench.logs.analysis.selection import Floats, Group, Source, groups, in_one_unit
@@ -148,7 +149,8 @@ def _by_task(source: Source) -> dict[str, Group]:
 
 
 def _renamed(params: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> list[dict[str, Any]]:
-    return [{names.get(name, name): value for name, value in one.items()} for one in params]
+    new = is_a("rename", names, Mapping)
+    return [{new.get(name, name): value for name, value in one.items()} for one in params]
 
 
 def _names(params: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, str]:

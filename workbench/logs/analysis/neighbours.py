@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from workbench.analysis.figures.style import axis, colours, log_ticks
 from workbench.analysis.figures.subplot import Part, trace
+from workbench.arguments import whole
 from workbench.errors import UsageError
 from workbench.logs.analysis.charts import above, figure, keys, measured_in, name, nothing, readable, shown
 from workbench.logs.analysis.parameters import ABSENT, Parameters, said
@@ -84,7 +85,7 @@ def _centre(source: Source, task: str | None, record: int | None) -> tuple[Group
         group = one_group(source, task)
         return group, group.best if group.ok.any() else None
     for group in groups(source, task):
-        at = np.flatnonzero(group.records["record"].to_numpy() == record)
+        at = np.flatnonzero(group.records["record"].to_numpy() == whole("record", record, least=0))
         if len(at):
             return group, int(at[0])
     raise UsageError("usage.record", f"There is no record {record}", ("record",), "its number is in `log.records`")

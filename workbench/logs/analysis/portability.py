@@ -9,6 +9,7 @@ import numpy as np
 
 from workbench.analysis.figures.style import axis, colours, shade
 from workbench.analysis.figures.subplot import Part
+from workbench.arguments import whole
 from workbench.errors import UsageError
 from workbench.logs.analysis.alignment import Alignment
 from workbench.logs.analysis.charts import figure, name, nothing, percent
@@ -76,6 +77,7 @@ def most_portable(source: Source | Sequence[Source], task: str | None = None, n:
     """
     import pandas
 
+    n = whole("n", n)
     both, labels = _aligned(source, task)
     shares = both.shares()
     means = harmonic(shares)
@@ -99,6 +101,8 @@ def harmonic(shares: Floats) -> Floats:
 def _aligned(source: Source | Sequence[Source], task: str | None) -> tuple[Alignment, list[str]]:
     several: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
     found: list[Group] = [group for one in several for group in groups(one, task)]
+    if not several:
+        raise UsageError("usage.records", "There are no records", ("source",), "pass a log, or a list of logs")
     tasks = list(dict.fromkeys(group.key["task"] for group in found))
     if len(tasks) > 1 and task is None:
         some = ", ".join(map(repr, tasks[:5]))

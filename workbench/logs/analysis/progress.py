@@ -8,6 +8,7 @@ import numpy as np
 
 from workbench.analysis.figures.style import axis, colours, log_ticks
 from workbench.analysis.figures.subplot import Part, trace
+from workbench.arguments import real
 from workbench.logs.analysis.charts import (
     CURVES,
     above,
@@ -59,6 +60,7 @@ def best_so_far(source: Source, task: str | None = None, optimum: float | None =
     """
     import pandas
 
+    optimum = None if optimum is None else real("optimum", optimum)
     found = groups(source, task)
     parts = [_curve(group, optimum) for group in found]
     if not parts:

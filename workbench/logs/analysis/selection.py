@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.arguments import is_a, shown
 from workbench.errors import UsageError
 from workbench.logs.evaluation import SECONDS
 
@@ -110,9 +111,9 @@ def records_of(source: Source, task: str | None = None) -> pandas.DataFrame:
         raise UsageError("usage.records", f"This is no tuning log: {type(source).__name__}", ("source",), hint)
     if task is None:
         return frame
-    mine = frame["task"] == task
+    mine = frame["task"] == is_a("task", task, str)
     if not mine.any():
-        raise UsageError("usage.task", f"The log has no task {task!r}", ("task",), "the tasks are in `log.tasks`")
+        raise UsageError("usage.task", f"The log has no task {shown(task)}", ("task",), "the tasks are in `log.tasks`")
     return frame.loc[mine]
 
 

@@ -8,6 +8,8 @@ import numpy as np
 
 from workbench.analysis.figures.style import axis, colours, shade
 from workbench.analysis.figures.subplot import Part
+from workbench.arguments import share as a_share
+from workbench.arguments import whole
 from workbench.logs.analysis.charts import above, drawn, figure, hue, keys, name, names, nothing, percent, shown
 from workbench.logs.analysis.parameters import ABSENT, Parameters, said
 from workbench.logs.analysis.selection import MOST, Group, Source, groups, noted, one_group, sample
@@ -41,7 +43,7 @@ def winners(source: Source, task: str | None = None, n: int = 1) -> pandas.DataF
     """
     import pandas
 
-    found = groups(source, task)
+    n, found = whole("n", n), groups(source, task)
     frame = pandas.DataFrame([row for group in found for row in _rows(group, n)], columns=COLUMNS)
     if frame.empty:
         return noted(frame, "No record has a value.")
@@ -100,7 +102,7 @@ def traits(source: Source, task: str | None = None, share: float = 0.05) -> pand
     """
     import pandas
 
-    group = one_group(source, task)
+    share, group = a_share("share", share), one_group(source, task)
     ok = np.flatnonzero(group.ok)
     ok = ok[sample(len(ok), MOST)]
     columns = ["parameter", "value", "best", "of", "share", "usual", "lift"]

@@ -54,11 +54,7 @@ def number_of(e: Explorer, args: Mapping[str, Any]) -> int:
     UsageError
         "usage.record" for a number that no record has.
     """
-    record = args.get("record")
-    if type(record) is not int or not 0 <= record < len(e.log):
-        hint = f"records go from 0 to {len(e.log) - 1}"
-        raise UsageError("usage.record", f"There is no record {str(record)[:40]}", ("record",), hint)
-    return record
+    return e.log.number(args.get("record"))
 
 
 @_answers("detail")

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from workbench.arguments import is_a
 from workbench.errors import ExpressionError, ScheduleError, UsageError
 from workbench.logs.replays import replayers  # noqa: F401  # each declares what it rebuilds
 from workbench.logs.replays.result import REPLAYERS, CannotReplay, Replay, Request
@@ -41,7 +42,8 @@ def replay(log: TuningLog, record: int | None = None, task: Any = None, target: 
     LogError
         ``replay.dag``, ``log.missing``, ``log.unreadable`` for a text or a file with computations.
     """
-    number = _best(log) if record is None else record
+    is_a("log", log, TuningLog, "open it by `wb.logs.open`")
+    number = _best(log) if record is None else log.number(record)
     raw = log.raw(number)
     row = log.records.iloc[number]
     where = target if isinstance(target, Target) else Target("llvm" if target is None else target)
