@@ -9,10 +9,9 @@ Jupyter nor onnx, xgboost, llvmlite and pandas.
 
 from __future__ import annotations
 
-import importlib
-import sys
 from typing import TYPE_CHECKING
 
+from workbench.first_use import loaded_on_first_use
 from workbench.former_modules import keep_former_names
 
 __version__ = "0.1.0"
@@ -59,18 +58,7 @@ __all__ = [*_HOME]
 keep_former_names()
 
 
-def __getattr__(name: str) -> object:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module_name, _, attribute = home.partition(":")
-    module = sys.modules[__name__]
-    # Room by room: of threads that import a room and a module of it at once, each would wait for the other.
-    for part in module_name.split("."):
-        module = importlib.import_module(f"{module.__name__}.{part}")
-    value = getattr(module, attribute) if attribute else module
-    globals()[name] = value
-    return value
+__getattr__ = loaded_on_first_use(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

@@ -1,8 +1,10 @@
 """``workbench log`` for logs of any tuner: the same figures as the table, other forms that open again, one page."""
 
 import importlib.util
+import io
 import json
 import re
+import sys
 
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ from errors.test_cli_errors import invoke
 from tuner_files import HERE, document
 
 import workbench as wb
+from workbench.cli.reading_line import ReadingLine
 from workbench.errors import LogError, UsageError
 from workbench.log import load_log
 from workbench.logs.conversion import FORMS, convert, flat
@@ -214,3 +217,18 @@ def test_the_columns_of_a_table_of_ones_own(told, tmp_path):
     columns = ["--column", "cost=ms", "--column", "params=tile,unroll", "--column", "status=state"]
     data, _ = told("best", path, *columns, "--unit", "ms")
     assert data["records"][0]["params"] == {"tile": 8, "unroll": 1}
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()])
+def test_a_terminal_is_told_how_far_the_reading_is(stream, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", stream)
+    with ReadingLine("a\x1b[31m.json") as line:
+        line(25_000_000, 100_000_000)
+        line(26_000_000, 100_000_000)  # too soon after the other
+    shown = r"\rReading a.\[31m\.json:  25% of 100 MB\x1b\[K\r\x1b\[K" if stream.isatty() else ""
+    assert re.fullmatch(shown, stream.getvalue()), stream.getvalue()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.cli.output import Output, columns, counted, number
+from workbench.cli.reading_line import ReadingLine
 from workbench.errors import LogError
 from workbench.log.reader import is_there, looks_ours
 from workbench.safe_text import legible_line
@@ -57,7 +58,8 @@ def opened(paths: Sequence[str], options: Namespace, output: Output) -> TuningLo
         roles = dict(pair.split("=", 1) for pair in options.columns)
         lists = {role: roles[role].split(",") for role in ("params", "repeats") if role in roles}
         hints["columns"] = {**roles, **lists}
-    log = logs.open(list(paths), options.format, **hints)
+    with ReadingLine(", ".join(Path(path).name for path in paths)) as line:
+        log = logs.open(list(paths), options.format, progress=line, **hints)
     for warning in log.warnings:
         output.warn(warning)
     return log

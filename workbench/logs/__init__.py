@@ -2,18 +2,34 @@
 
 `open` and `parse` (pasted text) give a `TuningLog`, whose table of records is the same for every tuner. `importers` has
 a module per tuner, `importer` is what they share, `source` what they read from, `evaluation` what they yield. `log` is
-the room of our own format. Imports `analysis` and below.
+the room of our own format. Imports `analysis` and below; what stands above the tables is loaded when it is first used.
 """
 
-from workbench.logs import analysis
+from typing import TYPE_CHECKING
+
+from workbench.first_use import loaded_on_first_use
 from workbench.logs.evaluation import SECONDS, STATUSES, Evaluation
 from workbench.logs.importer import IMPORTERS, JsonLinesImporter, LogImporter, log_importer
 from workbench.logs.opening import open
 from workbench.logs.pasting import parse
-from workbench.logs.replays import Replay, explain, explain_figure, replay, replay_all
 from workbench.logs.source import Fault, LogSource
 from workbench.logs.space import SearchSpace, read_space
 from workbench.logs.tuning_log import TuningLog
+
+if TYPE_CHECKING:
+    from workbench.logs import analysis
+    from workbench.logs.replays import Replay, explain, explain_figure, replay, replay_all
+
+_REPLAYS = ("Replay", "explain", "explain_figure", "replay", "replay_all")
+
+__getattr__ = loaded_on_first_use(
+    __name__, {"analysis": "analysis:", "replays": "replays:"} | {name: f"replays:{name}" for name in _REPLAYS}
+)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "IMPORTERS",

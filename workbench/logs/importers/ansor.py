@@ -58,7 +58,8 @@ class AutoSchedulerLog(JsonLinesImporter):
 
     def brief(self, line: Any) -> Evaluation:
         """As `evaluation`, without the steps."""
-        if not all(type(step) is list and step for step in line["i"][1][1]):
+        steps = line["i"][1][1]
+        if not (set(map(type, steps)) <= {list} and all(steps)):
             raise TypeError("a step is a list")
         return self._evaluation(line, {})
 

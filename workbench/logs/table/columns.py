@@ -183,6 +183,7 @@ class Collector:
 
 def joined(parts: Sequence[Columns]) -> Columns:
     """Return columns one after the other; the offsets and lines of each stay as they are."""
+    parts = [part for part in parts if len(part)] or parts[:1]
     if len(parts) == 1:
         return parts[0]
     count = sum(map(len, parts))

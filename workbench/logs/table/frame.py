@@ -53,7 +53,8 @@ def records_frame(columns: Columns, run: str, objects: dict[str, Any]) -> pandas
     codes, words = columns.words["run"]
     runs = pandas.Categorical(pandas.Index([f"{run} {word}" if word else run for word in words])[codes])
     ordered = {name: made[name] for name in FIELDS}
-    return pandas.DataFrame({"record": np.arange(count, dtype=np.int64), "run": runs, **ordered})
+    # copy=False: columns stay arrays of their own; put together into one, they would take their room twice meanwhile.
+    return pandas.DataFrame({"record": np.arange(count, dtype=np.int64), "run": runs, **ordered}, copy=False)
 
 
 def cost_s(columns: Columns) -> Numbers:
