@@ -1,9 +1,9 @@
 """Expressions: Python's values for what is allowed, a placed refusal for the rest, rows and columns alike."""
 
 import ast
-import inspect
 import itertools
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -216,6 +216,8 @@ def test_a_large_table_is_computed_by_columns():
 
 
 def test_nothing_is_executed():
-    source = ast.parse(inspect.getsource(expressions))
-    called = {n.func.id for n in ast.walk(source) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    modules = [ast.parse(path.read_text()) for path in Path(expressions.__file__).parent.glob("*.py")]
+    assert len(modules) > 3
+    calls = [n.func for module in modules for n in ast.walk(module) if isinstance(n, ast.Call)]
+    called = {func.id for func in calls if isinstance(func, ast.Name)}
     assert not called & {"eval", "exec", "compile", "__import__", "setattr", "globals"}

@@ -5,10 +5,10 @@ import pytest
 from logs.real_files import files
 
 import workbench as wb
-from workbench.logs.autotvm_templates import call
 from workbench.logs.replays import replay
 from workbench.logs.replays.replayers.autotvm import replay_autotvm
 from workbench.logs.replays.result import CannotReplay, Request
+from workbench.logs.tvm.autotvm_templates import call
 from workbench.target import Target
 
 

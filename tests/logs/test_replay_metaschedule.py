@@ -9,12 +9,12 @@ from logs.real_files import EXCERPTS
 from tiers import first
 
 import workbench as wb
-from workbench.logs.metaschedule_trace import read_trace
 from workbench.logs.replays import replay
 from workbench.logs.replays.metaschedule import build, computation_of
 from workbench.logs.replays.metaschedule.building import HANDLERS
 from workbench.logs.replays.result import CannotReplay
 from workbench.logs.tir import read_module
+from workbench.logs.tvm.metaschedule_trace import read_trace
 from workbench.target import Target
 
 FOLDERS = [EXCERPTS / "metaschedule" / name for name in ("conv14-relu-32trials", "dense-16trials", "rows-8trials")]

@@ -10,7 +10,7 @@ from typing import Any
 from workbench.logs.evaluation import Evaluation
 from workbench.logs.importer import JsonLinesImporter, log_importer
 from workbench.logs.source import LogSource
-from workbench.logs.tvm_records import Contradictions, device_of, measured, notes_of
+from workbench.logs.tvm.records import Contradictions, device_of, measured, notes_of
 
 ANNOTATIONS = (
     "none", "unroll", "vectorize", "parallel", "vthread", "blockIdx.x", "threadIdx.x", "blockIdx.y", "threadIdx.y",

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.errors import LogError
-from workbench.logs.autotvm_templates import call, resolved, template_extents
 from workbench.logs.evaluation import Evaluation
 from workbench.logs.importer import JsonLinesImporter, log_importer
 from workbench.logs.source import LogSource
-from workbench.logs.tvm_records import Contradictions, device_of, measured, notes_of
+from workbench.logs.tvm.autotvm_templates import call, resolved, template_extents
+from workbench.logs.tvm.records import Contradictions, device_of, measured, notes_of
 
 _LINE = re.compile(
     rb'^[ \t]*\{(?:(?=[^\n]*"input"\s*:\s*\[\s*")(?=[^\n]*"config"\s*:)|(?=[^\n]*"i"\s*:\s*\[\s*")(?=[^\n]*"v"\s*:))',

@@ -8,8 +8,8 @@ from typing import Any
 
 from workbench.logs.evaluation import Evaluation
 from workbench.logs.importer import UNREADABLE, LogImporter, log_importer
-from workbench.logs.json_document import read_document
-from workbench.logs.objectives import is_number
+from workbench.logs.reading.json_document import read_document
+from workbench.logs.reading.objectives import is_number
 from workbench.logs.source import LogSource
 
 _NOT_FINISHED = "The file is not closed: it was cut off, or is being written."

@@ -13,10 +13,10 @@ from itertools import chain, islice
 from typing import Any, ClassVar
 
 from workbench.errors import LogError
-from workbench.logs.column_mapping import ROLES, ColumnMapping, mapping_of
 from workbench.logs.evaluation import STATUSES, Evaluation, Status
 from workbench.logs.importer import UNREADABLE, LogImporter, log_importer
-from workbench.logs.objectives import direction_of, unit_of
+from workbench.logs.reading.column_mapping import ROLES, ColumnMapping, mapping_of
+from workbench.logs.reading.objectives import direction_of, unit_of
 from workbench.logs.reading.times import utc_or_none
 from workbench.logs.source import LogSource
 

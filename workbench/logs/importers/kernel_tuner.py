@@ -9,8 +9,8 @@ from typing import Any
 
 from workbench.logs.evaluation import Evaluation, Status
 from workbench.logs.importer import LogImporter, log_importer
-from workbench.logs.json_document import JsonDocument, Member, read_document
-from workbench.logs.objectives import (
+from workbench.logs.reading.json_document import JsonDocument, Member, read_document
+from workbench.logs.reading.objectives import (
     FAILED_AS_NUMBER,
     Direction,
     direction_of,

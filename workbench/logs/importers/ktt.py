@@ -10,8 +10,8 @@ from typing import Any
 
 from workbench.logs.evaluation import SECONDS, Evaluation, Status
 from workbench.logs.importer import UNREADABLE, LogImporter, log_importer
-from workbench.logs.json_document import Member, read_document
-from workbench.logs.objectives import FAILED_AS_NUMBER, is_number, scaled, unit_of
+from workbench.logs.reading.json_document import Member, read_document
+from workbench.logs.reading.objectives import FAILED_AS_NUMBER, is_number, scaled, unit_of
 from workbench.logs.source import LogSource
 
 STATUS: Mapping[str, Status] = {

@@ -13,11 +13,11 @@ from typing import Any
 
 from workbench.logs.evaluation import Evaluation
 from workbench.logs.importer import UNREADABLE, LogImporter, log_importer
-from workbench.logs.metaschedule_text import Trial, trials
-from workbench.logs.metaschedule_trace import choices, design_space, knobs, read_trace
 from workbench.logs.source import LogSource, TextLine
 from workbench.logs.tir import TirFunction, read_module
-from workbench.logs.tvm_records import NEVER_S
+from workbench.logs.tvm.metaschedule_text import Trial, trials
+from workbench.logs.tvm.metaschedule_trace import choices, design_space, knobs, read_trace
+from workbench.logs.tvm.records import NEVER_S
 
 RECORDS, WORKLOADS = "database_tuning_record.json", "database_workload.json"
 _RECORD = re.compile(rb"^\s*\[\s*\d+\s*,\s*\[\s*\[\s*\[", re.M)

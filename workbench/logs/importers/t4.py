@@ -9,8 +9,8 @@ from typing import Any
 from workbench.logs.evaluation import SECONDS, Evaluation, Status
 from workbench.logs.importer import LogImporter, log_importer
 from workbench.logs.importers.kernel_tuner import contradictions, outcome, seconds_since_1970
-from workbench.logs.json_document import JsonDocument, Member, read_document
-from workbench.logs.objectives import direction_of, numbers, scaled, statistic_of, unit_of
+from workbench.logs.reading.json_document import JsonDocument, Member, read_document
+from workbench.logs.reading.objectives import direction_of, numbers, scaled, statistic_of, unit_of
 from workbench.logs.source import LogSource
 
 INVALIDITY: Mapping[str, Status] = {

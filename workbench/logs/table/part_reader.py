@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-import workbench.logs  # noqa: F401  # declares the formats
+import workbench.logs.importers  # noqa: F401  # each declares a format
 from workbench.logs.importer import IMPORTERS, JsonLinesImporter
 from workbench.logs.source import LogSource
 from workbench.logs.table.part import PartReader

@@ -7,8 +7,8 @@ from typing import Any
 
 from workbench import te
 from workbench.ir import Func
-from workbench.logs.autotvm_templates import conv_output, padding_of, shapes_of
 from workbench.logs.replays.result import CannotReplay
+from workbench.logs.tvm.autotvm_templates import conv_output, padding_of, shapes_of
 
 Sizes = Mapping[str, int]
 """The innermost factor of each split."""

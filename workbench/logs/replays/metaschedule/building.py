@@ -9,12 +9,12 @@ from typing import Any, NoReturn, TypeAlias
 from workbench.errors import WorkbenchError
 from workbench.ir import Block
 from workbench.logs.importer import UNREADABLE
-from workbench.logs.metaschedule_trace import Instruction
 from workbench.logs.replays.ansor.unrolling import loops_to_unroll
 from workbench.logs.replays.metaschedule.computation import Computation
 from workbench.logs.replays.metaschedule.fused_cut import cut_together, fused_and_cut
 from workbench.logs.replays.result import CannotReplay
 from workbench.logs.replays.taking import Taking
+from workbench.logs.tvm.metaschedule_trace import Instruction
 from workbench.schedule.schedule import Schedule
 from workbench.target import Target
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from workbench.logs.metaschedule_trace import Instruction
 from workbench.logs.replays.taking import Taking
+from workbench.logs.tvm.metaschedule_trace import Instruction
 
 
 def fused_and_cut(instructions: Sequence[Instruction]) -> Mapping[str, Instruction]:

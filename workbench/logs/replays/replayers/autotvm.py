@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.logs.autotvm_templates import resolved, template_extents
 from workbench.logs.importer import UNREADABLE
 from workbench.logs.replays.autotvm import known
 from workbench.logs.replays.result import CannotReplay, Rebuilt, Request, replayer
 from workbench.logs.replays.taking import Taking
+from workbench.logs.tvm.autotvm_templates import resolved, template_extents
 from workbench.schedule.schedule import Schedule
 
 

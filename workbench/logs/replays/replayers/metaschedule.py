@@ -10,11 +10,11 @@ from typing import Any
 
 from workbench.logs.importer import UNREADABLE
 from workbench.logs.importers.metaschedule import workloads_of
-from workbench.logs.metaschedule_trace import read_trace
 from workbench.logs.replays.metaschedule import Computation, build, computation_of
 from workbench.logs.replays.result import CannotReplay, Rebuilt, Request, replayer
 from workbench.logs.source import LogSource
 from workbench.logs.tir import read_module
+from workbench.logs.tvm.metaschedule_trace import read_trace
 
 
 @replayer("metaschedule")

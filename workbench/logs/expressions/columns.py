@@ -1,18 +1,18 @@
 """An expression for all rows of a table at once.
 
-Columns are computed whole where that gives exactly what `Expression.holds` gives row by row; where it would not (a
+Columns are computed whole where that gives exactly what the rows give one by one; where it would not (a
 division by zero, an integer beyond 2**53, texts compared with numbers), the rows are computed one by one.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.logs.expressions import COMPARISONS, OPERATIONS, Computation, Expression, NoValue, function_of
+from workbench.logs.expressions.computing import COMPARISONS, OPERATIONS, Computation, Names, NoValue, function_of
 
 if TYPE_CHECKING:
     import pandas
@@ -30,14 +30,23 @@ class _ByRow(Exception):
     """Whole columns would not give what rows give."""
 
 
-def mask(expression: Expression, frame: pandas.DataFrame) -> Array:
-    """Return for each row of a table, which has all columns that are named, whether the expression holds."""
-    columns = {name: _values(frame[name]) for name in expression.names}
+def mask(tree: ast.expr, names: Sequence[str], holds: Callable[[Names], bool], frame: pandas.DataFrame) -> Array:
+    """Return for each row of a table whether an expression holds, as an array of bool.
+
+    Parameters
+    ----------
+    tree, names
+        The expression, and the columns that it needs; the table has them.
+    holds : callable
+        What is asked of a row where whole columns would not give the same.
+    frame : pandas.DataFrame
+    """
+    columns = {name: _values(frame[name]) for name in names}
     try:
         with np.errstate(all="ignore"):
-            return _Columns(expression, columns, len(frame)).truth(expression.tree)
+            return _Columns(columns, len(frame)).truth(tree)
     except _ByRow:
-        return _row_by_row(expression, columns, len(frame))
+        return _row_by_row(holds, columns, len(frame))
 
 
 def _values(column: pandas.Series) -> Array:
@@ -55,17 +64,17 @@ def _values(column: pandas.Series) -> Array:
     return column.to_numpy(dtype=object)
 
 
-def _row_by_row(expression: Expression, columns: Mapping[str, Array], length: int) -> Array:
+def _row_by_row(holds: Callable[[Names], bool], columns: Mapping[str, Array], length: int) -> Array:
     """Ask for each row, once for rows that are alike."""
     if not columns:
-        return np.full(length, expression.holds({}))
+        return np.full(length, holds({}))
     seen: dict[Any, bool] = {}
     found = np.zeros(length, dtype=bool)
     for place, row in enumerate(zip(*(column.tolist() for column in columns.values()), strict=True)):
         key = (*row, *map(type, row))  # 1, 1.0 and True are equal
         known = seen.get(key) if _hashable(row) else None
         if known is None:
-            known = expression.holds(dict(zip(columns, row, strict=True)))
+            known = holds(dict(zip(columns, row, strict=True)))
             if len(seen) < MOST_REMEMBERED and _hashable(row):
                 seen[key] = known
         found[place] = known
@@ -79,8 +88,8 @@ def _hashable(row: tuple[Any, ...]) -> bool:
 class _Columns:
     """The values of a tree for rows of a table: arrays of their length, or what is the same for all of them."""
 
-    def __init__(self, expression: Expression, columns: Mapping[str, Array], length: int) -> None:
-        self.expression, self.columns, self.length = expression, columns, length
+    def __init__(self, columns: Mapping[str, Array], length: int) -> None:
+        self.columns, self.length = columns, length
 
     def truth(self, node: ast.expr) -> Array:
         """Return an array of bool."""
@@ -116,7 +125,7 @@ class _Columns:
 
     def _of_rows(self, rows: Array) -> _Columns:
         columns = {name: column[rows] for name, column in self.columns.items()}
-        return _Columns(self.expression, columns, int(rows.sum()))
+        return _Columns(columns, int(rows.sum()))
 
     def _compared(self, node: ast.Compare) -> Array:
         found: Any = np.ones(self.length, dtype=bool)
@@ -169,12 +178,12 @@ class _Columns:
 
     def _same_for_all(self, node: ast.expr) -> Any:
         try:
-            return Computation(self.expression, {}).of(node)
+            return Computation({}).of(node)
         except NoValue as error:
             raise _ByRow from error
 
     def _named(self, node: ast.Name) -> Array:
-        return self.columns[self.expression.name(node)]
+        return self.columns[node.id]
 
 
 def _compared(op: type[ast.cmpop], left: Any, right: Any, length: int) -> Array:
