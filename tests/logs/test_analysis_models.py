@@ -72,7 +72,7 @@ def test_noise_is_not_explained():
     rng = np.random.default_rng(1)
     frame = analysis.importance(records(DENSE, list(np.exp(rng.normal(size=len(DENSE))))))
     assert frame["r2"].iloc[0] < 0.1
-    assert "too little to trust" in frame.attrs["finding"]
+    assert "cannot be told" in frame.attrs["finding"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import importlib.util
 import io
 import json
+import math
 import re
 import sys
 
@@ -15,8 +16,10 @@ import workbench as wb
 from workbench.cli.reading_line import ReadingLine
 from workbench.errors import LogError, UsageError
 from workbench.log import load_log
+from workbench.logs import IMPORTERS
+from workbench.logs.cells import shown
 from workbench.logs.conversion import FORMS, convert, flat
-from workbench.logs.report import report
+from workbench.logs.reporting import report
 
 A100 = HERE / "kernel-tuner" / "convolution_milo-A100.json.gz"
 T1 = HERE / "kernel-tuner" / "convolution_milo-T1.json"
@@ -74,6 +77,50 @@ def test_best_is_the_best(told):
     low, err = told("best", SCORES, "--direction", "min")
     assert low["records"][0]["value"] == scores[-1]
     assert not err
+
+
+def test_the_best_of_a_log(run):
+    log = wb.logs.open(A100)
+    times = sorted(
+        (e["time"], n) for n, e in enumerate(document(A100)["cache"].values()) if isinstance(e["time"], float)
+    )
+    assert list(zip(log.best(4)["value"], log.best(4)["record"], strict=True)) == times[:4]
+    assert log.best(task="convolution_kernel 4096x4096")["params"].iloc[0]["block_size_x"] == 32
+    for wrong, code in (({"task": "none"}, "usage.task"), ({"k": 0}, "usage.number")):
+        with pytest.raises(UsageError) as caught:
+            log.best(**wrong)
+        assert caught.value.code == code
+    heads, _, first, *_ = run("best", "-k", "2", str(A100))[1].splitlines()
+    cells = dict(zip(*(re.split("  +", line) for line in (heads, first)), strict=True))  # none is cut off
+    best = {name: str(value) for name, value in log.best()["params"].iloc[0].items()}
+    assert cells | best == cells
+    assert (cells["Record"], cells["Best"]) == ("619", "0.5536 ms")
+
+
+def test_times_stand_in_the_unit_that_fits():
+    for value, unit, text in (
+        (1.129e-4, "s", "112.9 µs"),
+        (12910.0, "us", "12.91 ms"),
+        (7224.0, "us", "7224 µs"),
+        (0.5536, "ms", "0.5536 ms"),
+        (math.nan, "s", "-"),
+        (None, "", "-"),
+        (math.inf, "s", "inf s"),
+        (0.0, "s", "0 s"),
+        (3.0, "", "3"),
+        (1e-4, "J", "0.0001 J"),
+    ):
+        assert shown(value, unit) == text
+
+
+def test_winners_without_times_did_not_fail(told, tmp_path):
+    path = tmp_path / "triton.log"
+    IMPORTERS["triton-text"]().write_example(path)
+    log = wb.logs.open(path)
+    data, _ = told("summary", path)
+    counts = log.records.groupby("task", sort=False)["status"].agg(lambda s: (s != "ok").sum())
+    assert [task["failed"] for task in data["tasks"]] == counts.tolist()
+    assert sum(task["failed"] for task in data["tasks"]) == sum(kind["count"] for kind in data["failures"])
 
 
 def test_diff_of_two_tuners(told, run):
@@ -149,7 +196,7 @@ def test_what_cannot_be_converted(run, tmp_path):
     copy.write_bytes(SMALL.read_bytes())
     code, _, err = run("convert", str(copy), "-o", str(copy))
     assert code == 3
-    assert "into itself" in err
+    assert "over itself" in err
     assert copy.read_bytes() == SMALL.read_bytes()
 
 

@@ -28,13 +28,15 @@ def log() -> Any:
 
 
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
-def test_opening_and_asking(odd: Any, log: Any) -> None:
+def test_opening_and_asking(odd: Any, log: Any, tmp_path: Path) -> None:
     calls = [
         wb.logs.open, wb.logs.parse, wb.read_log, wb.logs.replay, wb.logs.explain, log.raw, log.table,
         lambda x: wb.logs.open(SMALL, format=x), lambda x: wb.logs.open(SMALL, space=x),
         lambda x: wb.logs.open(SMALL, direction=x), lambda x: wb.logs.open(SMALL, unit=x),
         lambda x: wb.logs.open(SMALL, task=x), lambda x: wb.logs.replay(log, x),
-        lambda x: wb.logs.replay(log, 0, task=x),
+        lambda x: wb.logs.replay(log, 0, task=x), log.best, lambda x: log.best(task=x),
+        lambda x: wb.logs.convert(x, tmp_path / "x.csv"), lambda x: wb.logs.convert(log, x),
+        lambda x: wb.logs.report(x, tmp_path / "x.html"), lambda x: wb.logs.report(log, x),
     ]  # fmt: skip
     for call in calls:
         with contextlib.suppress(WorkbenchError):

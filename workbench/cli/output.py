@@ -94,7 +94,7 @@ class Output:
 
 def columns(head: list[str], rows: list[list[str]], right: set[int] = frozenset()) -> str:  # type: ignore[assignment]
     """Return a plain text table; the columns in `right` are aligned to the right."""
-    rows = [[legible_line(cell) for cell in row] for row in rows]
+    head, *rows = [[legible_line(cell) for cell in row] for row in [head, *rows]]
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
     lines = []
     for row in [head, ["-" * w for w in widths], *rows]:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from workbench.cli.output import Output, columns, counted, number
 from workbench.cli.reading_line import ReadingLine
 from workbench.errors import LogError
-from workbench.log.reader import is_there, looks_ours
+from workbench.log.reader import looks_ours
+from workbench.logs.cells import in_columns, shown
 from workbench.safe_text import legible_line
 
 if TYPE_CHECKING:
@@ -80,25 +81,17 @@ def summary(options: Namespace, output: Output) -> int:
 
 def best(options: Namespace, output: Output) -> int:
     """List the best records of every task."""
-    import pandas
-
     log = opened(options.logs, options, output)
-    found = []
-    records = log.records
-    good = records[(records["status"] == "ok") & records["value"].notna()]
-    by = ["task", "device", "target", "objective", "unit", "direction"]
-    for key, part in good.groupby(by, sort=False, observed=True, dropna=False):
-        ascending = key[-1] == "min"
-        found.append(part.sort_values("value", ascending=ascending, kind="stable").head(options.k))
-    frame = pandas.concat(found) if found else good
     names = ["task", "device", "record", "run", "value", "unit", "objective", "cost_s", "params", "where"]
-    rows = _rows(frame[names])
+    rows = _rows(log.best(options.k)[names])
+    heads, params = in_columns([row["params"] for row in rows])
+    told = [name for name in ("task", "device") if {row[name] for row in rows} != {""}]
     cells = [
-        [r["task"], r["device"], str(r["record"]), _valued(r["value"], r["unit"]), json.dumps(r["params"])]
-        for r in rows
+        [*(row[name] for name in told), str(row["record"]), shown(row["value"], row["unit"]), *more]
+        for row, more in zip(rows, params, strict=True)
     ]
-    heads = ["Task", "Device", "Record", "Best", "Parameters"]
-    text = _limited(heads, cells, {2, 3}) if rows else "The log holds no record with a result."
+    heads = [*map(str.capitalize, told), "Record", "Best", *heads]
+    text = _limited(heads, cells, {len(told), len(told) + 1}) if rows else "The log holds no record with a result."
     output.result({"logs": list(log.paths), "format": log.format, "records": rows}, text)
     return 0
 
@@ -107,21 +100,17 @@ def convert(options: Namespace, output: Output) -> int:
     """Write the records to a file of another form."""
     from workbench.logs.conversion import convert as write
 
-    target = Path(options.output)
-    if is_there(target) and any(target.samefile(path) for path in options.logs if is_there(path)):
-        raise LogError("log.unwritable", "A log cannot be converted into itself", [str(target)], "name another file")
     log = opened(options.logs, options, output)
-    count = write(log, target)
-    data = {"logs": list(log.paths), "format": log.format, "output": str(target), "records": count}
-    output.result(
-        data, f"{counted(count, 'record')} of {counted(len(log.paths), 'file')} ({log.format}) now in {target}."
-    )
+    count = write(log, options.output)
+    data = {"logs": list(log.paths), "format": log.format, "output": options.output, "records": count}
+    files = counted(len(log.paths), "file")
+    output.result(data, f"{counted(count, 'record')} of {files} ({log.format}) now in {options.output}.")
     return 0
 
 
 def report(options: Namespace, output: Output) -> int:
     """Write a page with the figures of a log."""
-    from workbench.logs.report import report as write
+    from workbench.logs.reporting import report as write
 
     log = opened(options.logs, options, output)
     figures = write(log, options.output)
@@ -152,7 +141,7 @@ def diff(options: Namespace, output: Output) -> int:
 
 def _diff_text(data: dict[str, Any]) -> list[str]:
     rows = [
-        [t["task"], _valued(t["first"], t["unit"]), _valued(t["second"], t["unit"]), number(t["ratio"], 3),
+        [t["task"], shown(t["first"], t["unit"]), shown(t["second"], t["unit"]), number(t["ratio"], 3),
          t["winner"] or "-", str(t["both"]), number(t["ratio_of_both"], 3), str(t["disagree"])]
         for t in data["tasks"]
     ]  # fmt: skip
@@ -164,12 +153,12 @@ def _diff_text(data: dict[str, Any]) -> list[str]:
     for which in ("first", "second"):
         if data[f"only_{which}"]:
             lines.append(f"Only in the {which}: {_some(data[f'only_{which}'])}")
-    shown = [
+    some = [
         f"  {json.dumps(p['params'])}: {p['status_first']} | {p['status_second']}" for p in data["disagreements"][:5]
     ]
-    if shown:
-        more = len(data["disagreements"]) - len(shown)
-        lines += ["Failed in one only:", *shown, *([f"  and {more} more (--json has all)"] if more > 0 else [])]
+    if some:
+        more = len(data["disagreements"]) - len(some)
+        lines += ["Failed in one only:", *some, *([f"  and {more} more (--json has all)"] if more > 0 else [])]
     return [part for part in [*parts, "\n".join(map(legible_line, lines))] if part]
 
 
@@ -190,8 +179,8 @@ def _summary_text(data: dict[str, Any]) -> list[str]:
         "Of record",
     ]
     rows = [
-        [t["task"], *[t["device"]] * device, *[f"{t['objective']} ({t['direction']})"] * objective, str(t["records"]),
-         str(t["failed"] or "-"), _valued(t["best"], t["unit"]), _valued(t["median"], t["unit"]),
+        [t["task"] or "(none)", *[t["device"]] * device, *[f"{t['objective']} ({t['direction']})"] * objective,
+         str(t["records"]), str(t["failed"] or "-"), shown(t["best"], t["unit"]), shown(t["median"], t["unit"]),
          "-" if t["best_record"] is None else str(int(t["best_record"]))]
         for t in data["tasks"]
     ]  # fmt: skip
@@ -266,17 +255,13 @@ def _rows(frame: pandas.DataFrame) -> list[dict[str, Any]]:
 
 
 def _limited(heads: list[str], rows: list[list[str]], right: set[int]) -> str:
-    shown = [[_short(cell) for cell in row] for row in rows[:MOST_ROWS]]
+    some = [[_short(cell) for cell in row] for row in rows[:MOST_ROWS]]
     more = f"\nand {len(rows) - MOST_ROWS} more (--json has all)" if len(rows) > MOST_ROWS else ""
-    return columns(heads, shown, right) + more
+    return columns([_short(head, 40) for head in heads], some, right) + more
 
 
 def _short(cell: str, most: int = 96) -> str:
     return cell if len(cell) <= most else cell[: most - 1] + "…"
-
-
-def _valued(value: float | None, unit: str) -> str:
-    return "-" if value is None else f"{value:.4g} {unit}".strip()
 
 
 def _time(seconds: float | None) -> str:

@@ -18,12 +18,17 @@ from workbench.logs.tuning_log import TuningLog
 
 if TYPE_CHECKING:
     from workbench.logs import analysis
+    from workbench.logs.conversion import convert
     from workbench.logs.replays import Replay, explain, explain_figure, replay, replay_all
+    from workbench.logs.reporting import report
 
 _REPLAYS = ("Replay", "explain", "explain_figure", "replay", "replay_all")
 
+_WRITERS = {"convert": "conversion:convert", "report": "reporting:report"}
+
 __getattr__ = loaded_on_first_use(
-    __name__, {"analysis": "analysis:", "replays": "replays:"} | {name: f"replays:{name}" for name in _REPLAYS}
+    __name__,
+    {"analysis": "analysis:", "replays": "replays:", **_WRITERS} | {name: f"replays:{name}" for name in _REPLAYS},
 )
 
 
@@ -44,6 +49,7 @@ __all__ = [
     "SearchSpace",
     "TuningLog",
     "analysis",
+    "convert",
     "explain",
     "explain_figure",
     "log_importer",
@@ -52,4 +58,5 @@ __all__ = [
     "read_space",
     "replay",
     "replay_all",
+    "report",
 ]

@@ -12,11 +12,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.arguments import is_a
+from workbench.arguments import path as as_path
 from workbench.errors import LogError, UsageError
 from workbench.files import replace_file
 from workbench.forms import plain
 from workbench.log import Record
-from workbench.log.reader import Header, reason_of, write_log
+from workbench.log.reader import Header, is_there, reason_of, write_log
 from workbench.log.record import COSTS_KEPT
 from workbench.logs.evaluation import SECONDS
 from workbench.logs.tuning_log import TuningLog
@@ -63,7 +65,7 @@ def convert(log: TuningLog, path: str | os.PathLike[str]) -> int:
         ``log.pyarrow`` for Parquet without pyarrow, ``log.unwritable``, ``log.no_times`` for our own form where no
         record has a time.
     """
-    target = Path(path)
+    target = target_of(log, path)
     form = next((form for form in sorted(FORMS, key=len, reverse=True) if target.name.lower().endswith(form)), None)
     if form is None:
         message = f"The name {target.name!r} tells no form that logs are converted to"
@@ -77,6 +79,16 @@ def convert(log: TuningLog, path: str | os.PathLike[str]) -> int:
         text = frame.to_csv(index=False).encode("utf-8", "backslashreplace")
         write_whole(target, gzip.compress(text, 6, mtime=0) if form.endswith(".gz") else text)
     return len(frame)
+
+
+def target_of(log: TuningLog, path: str | os.PathLike[str]) -> Path:
+    """Return the file to write of a log; ``log.unwritable`` for one that the log is read from."""
+    is_a("log", log, TuningLog, "open it by `wb.logs.open`")
+    target = Path(as_path("path", path))
+    if is_there(target) and any(target.samefile(read) for read in log.paths if is_there(read)):
+        message = "A log cannot be written over itself"
+        raise LogError("log.unwritable", message, [str(target)], "name another file")
+    return target
 
 
 def flat(log: TuningLog) -> pandas.DataFrame:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench import markup as m
-from workbench.logs.evaluation import SECONDS
+from workbench.logs.cells import shown
 
 if TYPE_CHECKING:
     from workbench.logs.tuning_log import TuningLog
@@ -50,14 +50,7 @@ def _row(task: Any, optional: list[str]) -> list[object]:
 
 
 def _value(value: Any, task: Any) -> str:
-    if value is None or value != value:
-        return ""
-    unit = str(task["unit"])
-    if unit not in SECONDS:
-        return f"{float(value):.6g} {m.clean(unit)}".strip()
-    seconds = float(value) * SECONDS[unit]
-    fitting = next((u for u in ("s", "ms", "us") if abs(seconds) >= SECONDS[u]), "ns")
-    return f"{seconds / SECONDS[fitting]:.4g} {'µs' if fitting == 'us' else fitting}"
+    return "" if value is None or value != value else m.clean(shown(float(value), str(task["unit"])))
 
 
 def _gain(task: Any) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from workbench.arguments import index, is_a, shown
+from workbench.arguments import index, is_a, shown, whole
 from workbench.errors import UsageError
 from workbench.logs.source import Fault, many_values
 
@@ -139,13 +139,37 @@ class TuningLog:
         """One row per task, device and objective, in the order of first appearance.
 
         Columns: ``task device target objective unit direction records ok failed best best_s best_record median``;
-        `best` and `median` are in `unit`, over the records that are ok.
+        `best` and `median` are in `unit`, over the records that are ok and have a value.
         """
         import pandas
 
-        by = ["task", "device", "target", "objective", "unit", "direction"]
-        rows = [_task_row(key, part) for key, part in self.records.groupby(by, sort=False, observed=True, dropna=False)]
-        return pandas.DataFrame(rows, columns=[*by, *_TASK])
+        parts = self.records.groupby(list(_COMPARED), sort=False, observed=True, dropna=False)
+        return pandas.DataFrame([_task_row(key, part) for key, part in parts], columns=[*_COMPARED, *_TASK])
+
+    def best(self, k: int = 1, task: str | None = None) -> pandas.DataFrame:
+        """Return the rows of `records` with the best values of each task, device and objective, the best first.
+
+        Parameters
+        ----------
+        k : int
+            Rows of each, at most.
+        task : str, optional
+            This task only.
+
+        Raises
+        ------
+        UsageError
+            ``usage.task`` for a task that is not there, ``usage.number`` for a `k` that is no count.
+        """
+        import pandas
+
+        most = whole("k", k)
+        records = self._of(task)
+        good = records[(records["status"] == "ok") & records["value"].notna()]
+        found = []
+        for key, part in good.groupby(list(_COMPARED), sort=False, observed=True, dropna=False):
+            found.append(part.sort_values("value", ascending=key[-1] == "min", kind="stable").head(most))
+        return pandas.concat(found) if found else good
 
     def table(self, task: str | None = None) -> pandas.DataFrame:
         """Return a column per parameter, then `RESULT`; the index is the number of the record.
@@ -162,12 +186,7 @@ class TuningLog:
         """
         import pandas
 
-        records = self.records
-        if task is not None:
-            if is_a("task", task, str) not in set(self.tasks["task"]):
-                hint = "the tasks are in `log.tasks`"
-                raise UsageError("usage.task", f"The log has no task {shown(task)}", ("task",), hint)
-            records = records[records["task"] == task]
+        records = self._of(task)
         with many_values():
             found = list(records["params"])
             names = dict.fromkeys(name for params in found for name in params)
@@ -176,17 +195,30 @@ class TuningLog:
         result = records[list(RESULT)].rename(columns={n: f"{n}_of_record" for n in RESULT if n in columns})
         return columns.infer_objects().join(result)
 
+    def _of(self, task: str | None) -> pandas.DataFrame:
+        """Return the records of a task, or all."""
+        if task is None:
+            return self.records
+        if is_a("task", task, str) not in set(self.tasks["task"]):
+            hint = "the tasks are in `log.tasks`"
+            raise UsageError("usage.task", f"The log has no task {shown(task)}", ("task",), hint)
+        return self.records[self.records["task"] == task]
+
+
+_COMPARED = ("task", "device", "target", "objective", "unit", "direction")
+"""Columns of records whose values can be compared where these are the same."""
 
 _TASK = ("records", "ok", "failed", "best", "best_s", "best_record", "median")
 
 
 def _task_row(key: tuple[Any, ...], part: pandas.DataFrame) -> list[Any]:
-    good = part.loc[(part["status"] == "ok") & part["value"].notna(), "value"]
-    if good.empty:
-        return [*key, len(part), 0, len(part), None, None, None, None]
+    ok = part["status"] == "ok"
+    good, counts = part.loc[ok & part["value"].notna(), "value"], [len(part), int(ok.sum()), int((~ok).sum())]
+    if good.empty:  # of winners alone, for instance, times may not be told
+        return [*key, *counts, None, None, None, None]
     place = int(good.argmin() if key[-1] == "min" else good.argmax())
-    best, failed = good.index[place], len(part) - len(good)
-    return [*key, len(part), len(good), failed, good.iloc[place], part.at[best, "cost_s"], best, good.median()]
+    best = good.index[place]
+    return [*key, *counts, good.iloc[place], part.at[best, "cost_s"], best, good.median()]
 
 
 def _counted(faults: Sequence[Fault]) -> list[str]:

@@ -101,8 +101,8 @@ def _finding(frame: pandas.DataFrame, stalls: pandas.DataFrame, unfinished: int)
     lost = float(frame.loc[frame["status"] != "ok", "seconds"].sum()) / whole
     text += f"; {percent(lost)} of it went to configurations that failed" if lost else ""
     if len(stalls):
-        text += f"; {len(stalls):,} stalls lasted {duration(float(stalls['seconds'].sum()))}"
-    text += f"; {unfinished:,} records have no end" if unfinished else ""
+        text += f"; {len(stalls):,} stall{'s' * (len(stalls) > 1)} lasted {duration(float(stalls['seconds'].sum()))}"
+    text += f"; {unfinished:,} {'record has' if unfinished == 1 else 'records have'} no end" if unfinished else ""
     return f"{text}."
 
 

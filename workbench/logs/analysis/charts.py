@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 from workbench.analysis.figures.style import SIZE, Colours, colours
 from workbench.analysis.figures.subplot import FOOT, WHOLE, Part, compose, escaped, in_middle, note
 from workbench.logs.analysis.selection import Group
-from workbench.logs.evaluation import SECONDS
 from workbench.safe_text import legible_line
 
 if TYPE_CHECKING:
@@ -33,7 +31,9 @@ LINE = 104
 LETTERS = 28
 """Characters of a name on an axis. Chosen by eye."""
 
-HUES = ("#3f7fe8", "#d0453a", "#2e9e5b", "#b8860b", "#8e5bd0", "#0fa3b1", "#d0629a", "#7a828e")
+GREEN = "#2e9e5b"
+
+HUES = ("#3f7fe8", "#d0453a", GREEN, "#b8860b", "#8e5bd0", "#0fa3b1", "#d0629a", "#7a828e")
 """Colours of several curves; they can be read on light and on dark pages."""
 
 
@@ -47,7 +47,7 @@ def figure(
         note(0.0, 1.0, "<br>".join(lines), "bottom left", c.ink, SIZE, align="left", xref="paper", yref="y domain",
              yshift=30, xshift=16 - left)
     )  # fmt: skip
-    margin = {"l": left, "r": 20, "t": 42 + 16 * len(lines), "b": FOOT}
+    margin = {"l": left, "r": 20 if part.y2 is None else 46, "t": 42 + 16 * len(lines), "b": FOOT}
     return compose([part], [WHOLE], c, height + 16 * len(lines), margin, **layout)
 
 
@@ -68,6 +68,11 @@ def thinned(n: int, keep: NDArray[np.intp] | None = None, most: int = POINTS) ->
 def drawn(shown: int, of: int, what: str = "records") -> str:
     """Return what a figure has to say about what it leaves out; nothing where it shows all."""
     return f"{shown:,} of {of:,} {what} drawn" if shown < of else ""
+
+
+def failure_hue(k: int) -> str:
+    """Return the colour of a kind of failure: red first, and none that stands for success."""
+    return [one for one in HUES[1:] if one != GREEN][k % (len(HUES) - 2)]
 
 
 def hue(k: int) -> str:
@@ -104,21 +109,6 @@ def names(labels: Sequence[str]) -> list[str]:
     left = [" ".join(w for w in one if w not in common) for one in words]
     plain = labels if len(set(left)) < len(set(labels)) or not all(left) else left
     return [name(label, 35) for label in plain]
-
-
-def readable(value: float, unit: str) -> tuple[float, str]:
-    """Return a factor and a unit for values of this size: those of a time that is short or long in its own unit."""
-    size = abs(value) * SECONDS.get(unit, 0.0)
-    if not size or not math.isfinite(size) or 0.01 <= abs(value) < 1e5:
-        return 1.0, "µs" if unit == "us" else unit
-    better = next((u for u in ("s", "ms", "us") if size >= SECONDS[u]), "ns")
-    return SECONDS[unit] / SECONDS[better], "µs" if better == "us" else better
-
-
-def shown(value: float, unit: str = "") -> str:
-    """Return a number with its unit, four digits of it; a time that is short or long in its unit, in another."""
-    factor, better = readable(value, unit)
-    return f"{factor * value:.4g} {better}".strip()
 
 
 def keys(pairs: Iterable[tuple[str, str]]) -> str:

@@ -10,21 +10,10 @@ import numpy as np
 from workbench.analysis.figures.style import axis, colours, log_ticks
 from workbench.analysis.figures.subplot import Part, trace
 from workbench.logs.analysis.alignment import Alignment, difference, paired
-from workbench.logs.analysis.charts import (
-    above,
-    drawn,
-    figure,
-    keys,
-    name,
-    names,
-    nothing,
-    percent,
-    readable,
-    shown,
-    thinned,
-)
+from workbench.logs.analysis.charts import above, drawn, figure, keys, name, names, nothing, percent, thinned
 from workbench.logs.analysis.progress import elapsed
 from workbench.logs.analysis.selection import Floats, Source, noted
+from workbench.logs.cells import readable, shown
 
 if TYPE_CHECKING:
     import pandas

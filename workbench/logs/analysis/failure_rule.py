@@ -226,11 +226,13 @@ def _judged(features: Features, terms: tuple[Term, ...], test: Mask, fails: Mask
 
 def _finding(frame: pandas.DataFrame, failed: int, of: int) -> str:
     whole = frame.iloc[-1]
-    return (
-        f"A configuration fails if {whole['rule']}: of {of:,} held-out records it calls {int(whole['records']):,} "
-        f"failures, of which {int(whole['failed']):,} are (precision {percent(whole['precision'])}, recall "
-        f"{percent(whole['recall'])} of {failed:,})."
-    )
+    calls, hits = int(whole["records"]), int(whole["failed"])
+    text = f"of {of:,} held-out records it calls {calls:,} failures, of which {hits:,} are"
+    if not hits:
+        return f"No rule holds: the best found, {whole['rule']}, is wrong beyond the records it was made from; {text}."
+    text += f" (precision {percent(whole['precision'])}, recall {percent(whole['recall'])} of {failed:,})"
+    doubt = f"; {failed:,} failures are too few to trust this" if failed < FEWEST else ""
+    return f"A configuration fails if {whole['rule']}: {text}{doubt}."
 
 
 def failure_rule_figure(
@@ -249,11 +251,11 @@ def failure_rule_figure(
     count = np.stack([shown["failed"], shown["records"]], axis=1)
     traces = [
         {"type": "bar", "orientation": "h", "name": column, "x": shown[column].to_numpy(), "y": places,
-         "marker": {"color": hue(k)}, "customdata": count,
+         "marker": {"color": (hue(0), c.point)[k]}, "customdata": count,
          "hovertemplate": "%{x:.1%}: %{customdata[0]:,} failures of %{customdata[1]:,}<extra>%{fullData.name}</extra>"}
         for k, column in enumerate(("precision", "recall"))
     ]  # fmt: skip
     y = axis(c, "", tickvals=places, ticktext=labels[: len(shown)], showgrid=False)
     part = Part(traces, axis(c, "", tickformat=".0%", range=[0, 1]), y, title="Rule for failures",
-                aside=above(keys([(hue(0), "precision"), (hue(1), "recall")]), "held out"))  # fmt: skip
+                aside=above(keys([(hue(0), "precision"), (c.point, "recall")]), "held out"))  # fmt: skip
     return figure(part, frame, theme, 110 + 52 * len(shown), left=310)

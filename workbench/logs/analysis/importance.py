@@ -93,9 +93,11 @@ def interactions(source: Source, task: str | None = None) -> pandas.DataFrame:
     frame = frame.sort_values("interaction", ascending=False, kind="stable", ignore_index=True)
     if frame.empty:
         return noted(frame, "Only one parameter varies.", r2=model.r2)
+    if model.r2 <= 0:
+        return noted(frame, _nothing_known(model), r2=model.r2)
     first = frame.iloc[0]
     text = f"{first['first']} and {first['second']} interact most ({first['interaction']:.2f} of R²)"
-    return noted(frame, f"{text}; the model explains {model.r2:.2f} of held-out values{_doubt(model)}.", r2=model.r2)
+    return noted(frame, f"{text}; {_trust(model)}.", r2=model.r2)
 
 
 _TOO_FEW = f"There are fewer than {FEWEST} configurations with a value, or nothing varies: no model."
@@ -112,16 +114,25 @@ def _drop(model: Model, owners: tuple[int, ...]) -> np.ndarray:
     return np.array([model.r2 - model.permuted(owners, order) for order in orders])
 
 
-def _doubt(model: Model) -> str:
-    return "" if model.r2 >= DOUBTFUL else ", too little to trust this"
+def _trust(model: Model) -> str:
+    doubt = "" if model.r2 >= DOUBTFUL else ", too little to trust this"
+    return f"the model explains {model.r2:.2f} of the variance of held-out values{doubt}"
+
+
+def _nothing_known(model: Model) -> str:
+    return (
+        f"A model explains nothing of the held-out values (R² {model.r2:.2f}): what matters cannot be told from these."
+    )
 
 
 def _finding(frame: pandas.DataFrame, model: Model) -> str:
+    if model.r2 <= 0:
+        return _nothing_known(model)
     said = [f"{p} ({drop:.2f})" for p, drop in zip(frame["parameter"][:2], frame["importance"][:2], strict=True)]
     idle = int((frame["importance"] < 0.01).sum())
     text = f"{' and '.join(said)} matter{'s' * (len(said) == 1)} most, by how far R² falls without"
     text += f", {idle} of {len(frame)} parameters hardly at all" if idle else ""
-    return f"{text}; the model explains {model.r2:.2f} of the variance of held-out values{_doubt(model)}."
+    return f"{text}; {_trust(model)}."
 
 
 def importance_figure(source: Source, task: str | None = None, theme: str = "auto") -> go.Figure:
@@ -157,7 +168,8 @@ def interactions_figure(source: Source, task: str | None = None, theme: str = "a
     places = list(range(len(labels)))
     ticks: dict[str, Any] = {"tickvals": places, "ticktext": [name(p, 20) for p in labels], "showgrid": False}
     cells = {
-        "type": "heatmap", "z": matrix, "x": places, "y": places, "zmin": 0, "hoverongaps": False,
+        "type": "heatmap", "z": matrix, "x": places, "y": places, "zmin": 0,
+        "zmax": max(float(np.nanmax(matrix)), 0.01), "hoverongaps": False,
         "colorscale": [[k / 5, shade(c, k / 5)] for k in range(6)], "texttemplate": "%{z:.2f}", "showscale": False,
         "customdata": [[f"{a} × {b}" for b in ticks["ticktext"]] for a in ticks["ticktext"]],
         "hovertemplate": "%{customdata}: %{z:.3f}<extra></extra>",

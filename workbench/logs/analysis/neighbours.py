@@ -12,9 +12,10 @@ from workbench.analysis.figures.style import axis, colours, log_ticks
 from workbench.analysis.figures.subplot import Part, trace
 from workbench.arguments import whole
 from workbench.errors import UsageError
-from workbench.logs.analysis.charts import above, figure, keys, measured_in, name, nothing, readable, shown
+from workbench.logs.analysis.charts import above, figure, keys, measured_in, name, nothing
 from workbench.logs.analysis.parameters import ABSENT, Parameters, said
 from workbench.logs.analysis.selection import Group, Source, groups, known_space, noted, one_group
+from workbench.logs.cells import readable, shown
 from workbench.markup import plural
 
 if TYPE_CHECKING:

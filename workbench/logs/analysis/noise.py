@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from workbench.analysis.figures.style import axis, colours, log_ticks
 from workbench.analysis.figures.subplot import Part, trace
 from workbench.cost_model.prediction_quality import spearman
-from workbench.logs.analysis.charts import above, drawn, figure, keys, nothing, percent, readable, shown, thinned
+from workbench.logs.analysis.charts import above, drawn, figure, keys, nothing, percent, thinned
 from workbench.logs.analysis.selection import MOST, Floats, Group, Source, noted, one_group
+from workbench.logs.cells import readable, shown
 
 if TYPE_CHECKING:
     import pandas

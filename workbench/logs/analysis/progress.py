@@ -20,11 +20,10 @@ from workbench.logs.analysis.charts import (
     name,
     names,
     nothing,
-    readable,
-    shown,
     thinned,
 )
 from workbench.logs.analysis.selection import Floats, Group, Source, groups, noted
+from workbench.logs.cells import readable, shown
 
 if TYPE_CHECKING:
     import pandas

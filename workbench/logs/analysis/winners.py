@@ -10,9 +10,10 @@ from workbench.analysis.figures.style import axis, colours, shade
 from workbench.analysis.figures.subplot import Part
 from workbench.arguments import share as a_share
 from workbench.arguments import whole
-from workbench.logs.analysis.charts import above, drawn, figure, hue, keys, name, names, nothing, percent, shown
+from workbench.logs.analysis.charts import above, drawn, figure, hue, keys, name, names, nothing, percent
 from workbench.logs.analysis.parameters import ABSENT, Parameters, said
 from workbench.logs.analysis.selection import MOST, Group, Source, groups, noted, one_group, sample
+from workbench.logs.cells import shown
 
 if TYPE_CHECKING:
     import pandas

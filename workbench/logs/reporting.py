@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError, WorkbenchError
 from workbench.logs import analysis
-from workbench.logs.conversion import write_whole
+from workbench.logs.cells import in_columns, shown
+from workbench.logs.conversion import target_of, write_whole
 from workbench.logs.evaluation import STATUSES
 from workbench.logs.tuning_log import TuningLog
 from workbench.markup import text
@@ -60,8 +59,8 @@ section { margin: 20px 0 0; }
 p { margin: 4px 0; } .faint { color: var(--faint); } .warn { color: var(--warn); }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: 3px 14px 3px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-th { font-weight: 600; } td.number, th.number { text-align: right; }
-td.code { font: 12px/1.5 ui-monospace, monospace; max-width: 560px; overflow-wrap: anywhere; }
+th { font-weight: 600; } td.number, th.number { text-align: right; white-space: nowrap; }
+td.code { font: 12px/1.5 ui-monospace, monospace; max-width: 560px; overflow-wrap: break-word; }
 """
 
 
@@ -87,7 +86,7 @@ def report(log: TuningLog, path: str | os.PathLike[str]) -> list[str]:
     LogError
         ``log.unwritable``.
     """
-    target = Path(path)
+    target = target_of(log, path)
     if target.suffix.lower() not in (".html", ".htm"):
         hint = "let it end in .html"
         raise UsageError("usage.log_form", f"The name {target.name!r} tells no page", (str(target),), hint)
@@ -123,12 +122,14 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _tasks(tasks: pandas.DataFrame) -> Iterator[str]:
+    told = [name for name in ("device", "objective") if (tasks[name] != {"objective": "time"}.get(name, "")).any()]
     rows: list[list[object]] = []
-    for row in tasks[:MOST_ROWS].itertuples():
-        best, median = _valued(row.best, row.unit), _valued(row.median, row.unit)
-        rows.append([row.task, row.device, f"{row.objective} ({row.direction})", row.records, row.failed, best, median])
-    heads = ("Task", "Device", "Objective", "Records", "Failed", "Best", "Median")
-    yield from _table(heads, rows, {3, 4, 5, 6}, len(tasks))
+    for row in tasks[:MOST_ROWS].to_dict("records"):
+        words = [f"{row[n]} ({row['direction']})" if n == "objective" else row[n] for n in told]
+        values = (shown(row[name], row["unit"]) for name in ("best", "median"))
+        rows.append([row["task"] or "(none)", *words, f"{row['records']:,}", f"{row['failed']:,}", *values])
+    heads = ("Task", *map(str.capitalize, told), "Records", "Failed", "Best", "Median")
+    yield from _table(heads, rows, set(range(1 + len(told), len(heads))), len(tasks))
 
 
 def _failures(log: TuningLog) -> Iterator[str]:
@@ -162,22 +163,27 @@ def _task(log: TuningLog, task: str, made: list[str]) -> Iterator[str]:
 
 def _best(log: TuningLog, task: str) -> Iterator[str]:
     """Yield the ten best records of each device and objective."""
-    records = log.records
-    good = records[(records["task"] == task) & (records["status"] == "ok") & records["value"].notna()]
-    rows: list[list[object]] = []
-    for key, part in good.groupby(["device", "objective", "unit", "direction"], observed=True, sort=False):
-        for row in part.sort_values("value", ascending=key[-1] == "min", kind="stable")[:10].itertuples():
-            rows.append([row.record, key[0], _valued(row.value, key[2]), json.dumps(row.params, default=str)])
-    if rows:
-        yield from _table(("Record", "Device", "Best", "Parameters"), rows[:MOST_ROWS], {0, 2}, len(rows), code=3)
+    best = log.best(10, task)
+    rows: list[Any] = best[:MOST_ROWS].to_dict("records")
+    if not rows:
+        return
+    devices = len({row["device"] for row in rows}) > 1
+    names, cells = in_columns([row["params"] for row in rows])
+    heads = ["Record", *["Device"] * devices, "Best", *(name[:80] for name in names)]
+    lines = [
+        [row["record"], *[row["device"]] * devices, shown(row["value"], row["unit"]), *params]
+        for row, params in zip(rows, cells, strict=True)
+    ]
+    last = range(len(heads) - len(names), len(heads))
+    yield from _table(heads, lines, {0, 1 + devices}, len(best), code=set(last))
 
 
 def _table(
-    heads: Sequence[str], rows: Sequence[Sequence[object]], right: set[int], of: int, code: int = -1
+    heads: Sequence[str], rows: Sequence[Sequence[object]], right: set[int], of: int, code: Container[int] = ()
 ) -> Iterator[str]:
-    kinds = ["number" if k in right else "code" if k == code else "" for k in range(len(heads))]
+    kinds = ["number" if k in right else "code" if k in code else "" for k in range(len(heads))]
     yield '<div class="wide"><table><tr>'
-    yield from (f'<th class="{kind}">{head}</th>' for kind, head in zip(kinds, heads, strict=True))
+    yield from (f'<th class="{kind}">{text(head)}</th>' for kind, head in zip(kinds, heads, strict=True))
     yield "</tr>\n"
     for row in rows:
         cells = (f'<td class="{kind}">{text(cell, 400)}</td>' for kind, cell in zip(kinds, row, strict=True))
@@ -185,7 +191,3 @@ def _table(
     yield "</table></div>\n"
     if of > len(rows):
         yield f'<p class="faint">{of - len(rows):,} more rows are left out.</p>\n'
-
-
-def _valued(value: Any, unit: Any) -> str:
-    return "–" if value is None or math.isnan(value) else f"{value:.4g} {unit}".strip()
