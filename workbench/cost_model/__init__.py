@@ -4,7 +4,7 @@ A model scores feature rows; higher is faster. `make_model` makes one by name, `
 `HeldOut` says how good the predictions of a session were. `models` has a module for each; `base` says what a model is.
 """
 
-from workbench.cost_model.base import MODELS, CostModel, Matrix, Rows, Scores, cost_model
+from workbench.cost_model.base import MODELS, CostModel, Flags, Matrix, Rows, Scorer, Scores, cost_model
 from workbench.cost_model.model_file import load, make_model
 from workbench.cost_model.models.untrained import AnalyticModel, RandomModel
 from workbench.cost_model.models.xgboost import XGBoostModel, training_set
@@ -14,11 +14,13 @@ __all__ = [
     "MODELS",
     "AnalyticModel",
     "CostModel",
+    "Flags",
     "HeldOut",
     "Matrix",
     "Quality",
     "RandomModel",
     "Rows",
+    "Scorer",
     "Scores",
     "XGBoostModel",
     "cost_model",

@@ -20,7 +20,28 @@ _M = TypeVar("_M", bound=Any)
 Rows: TypeAlias = Mapping[str, tuple[Matrix, Scores]]
 
 
-class CostModel(Protocol):
+class Scorer(Protocol):
+    """What a search needs from a model.
+
+    One that knows how unsure it is may also have ``hope(x)``, ``[N, F]`` -> ``[N]``: what a row is worth measuring for,
+    in the place of its score, for searches that measure few rows at a time.
+    """
+
+    @property
+    def version(self) -> str:
+        """Names the model and everything that its scores depend on, for the log."""
+
+    def predict(self, x: Matrix) -> Scores:
+        """Score feature rows ``[N, F]`` -> ``[N]``."""
+
+    def update(self, task: str, x: Matrix, speed: Scores) -> None:
+        """Take measurements of one task: log2 of operations per second, NaN for a failed trial."""
+
+    def seen(self, x: Matrix) -> Flags:
+        """Say of feature rows ``[N, F]`` which of them `warm_start` took ``[N]``: their predictions prove nothing."""
+
+
+class CostModel(Scorer, Protocol):
     """What a search needs from a model, and what people ask of it.
 
     Scores are log2 of arithmetic operations per cycle as far as the model knows: higher is faster, and differences
@@ -33,22 +54,12 @@ class CostModel(Protocol):
         """The name that it was declared by."""
 
     @property
-    def version(self) -> str:
-        """Names the model and everything that its scores depend on, for the log."""
-
-    @property
     def trained(self) -> bool:
         """Whether measurements have changed the scores."""
 
     @property
     def bias(self) -> float:
         """Score of a candidate that no feature speaks for or against; see `contributions`."""
-
-    def predict(self, x: Matrix) -> Scores:
-        """Score feature rows ``[N, F]`` -> ``[N]``."""
-
-    def update(self, task: str, x: Matrix, speed: Scores) -> None:
-        """Take measurements of one task: log2 of operations per second, NaN for a failed trial."""
 
     def warm_start(self, rows: Rows) -> None:
         """Take measurements of other runs: task -> features and speeds as for `update`. They count less than own ones,
@@ -57,9 +68,6 @@ class CostModel(Protocol):
 
     def measured(self) -> Rows:
         """Return all measurements that were taken, as the `warm_start` of another model takes them."""
-
-    def seen(self, x: Matrix) -> Flags:
-        """Say of feature rows ``[N, F]`` which of them `warm_start` took ``[N]``: their predictions prove nothing."""
 
     def contributions(self, x: Matrix) -> Scores:
         """Say what each feature adds to the scores: ``[N, F]``, whose rows and `bias` sum to `predict`."""

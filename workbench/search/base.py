@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.arguments import share
-from workbench.cost_model import CostModel, Quality, Scores
+from workbench.cost_model import Matrix, Quality, Scorer, Scores
 from workbench.search.history import History, MeasuredRow, log_speed
 from workbench.search.population import AllowedVariants, Rows, distinct
 from workbench.search.restore import held_out, restored_trials, rounds
@@ -98,8 +98,8 @@ class Search:
     task
         Has `key` and `flops`.
     space : Space
-    model : CostModel
-        May be shared with the searches of other tasks.
+    model : Scorer
+        Any cost model; may be shared with the searches of other tasks.
     seed : int
         The proposals follow from the seed and the measurements alone.
     options : SearchOptions, optional
@@ -116,7 +116,7 @@ class Search:
     EXACT_ROUNDS: ClassVar[int] = 64
 
     def __init__(
-        self, task: Any, space: Space, model: CostModel, seed: int = 0, options: SearchOptions | None = None
+        self, task: Any, space: Space, model: Scorer, seed: int = 0, options: SearchOptions | None = None
     ) -> None:
         self.space, self.model, self.seed_number = space, model, seed
         self.options = options or SearchOptions()
@@ -260,8 +260,9 @@ class Search:
         return np.fromiter(self._known, np.uint64, len(self._known))
 
     def score(self, rows: Rows) -> Scores:
-        """The model's scores."""
-        return self.model.predict(rows.x) if len(rows) else np.zeros(0)
+        """The model's scores, or what it hopes for where it knows how unsure it is."""
+        ask: Callable[[Matrix], Scores] = getattr(self.model, "hope", None) or self.model.predict
+        return ask(rows.x) if len(rows) else np.zeros(0)
 
     def remembered(self, kind: str, key: Any, work: Callable[[], _T], most: int = 96) -> _T:
         """What `work` gives, worked out once; forgotten when the restriction changes, or as the oldest of `most`."""

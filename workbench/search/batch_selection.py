@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.cost_model import Scores
-from workbench.machine_model.features import INDEX
+from workbench.machine_model.features import COLUMNS, INDEX
 from workbench.search.history import History
 from workbench.search.population import Ints, Rows
 
@@ -87,7 +87,8 @@ def diverse(
     if not len(order) or n <= 0:
         return []
     x, owner = rows.x[order], rows.owner[order]
-    marks = [np.round(x[:, INDEX[c]], 2) for c in _SIGNATURE]
+    programs = x.shape[1] == len(COLUMNS)  # parameters of other tuners' logs have no such columns
+    marks = [np.round(x[:, INDEX[c]], 2) if programs else np.arange(len(x)) for c in _SIGNATURE]
     value = score[order].astype(np.float64)
     picked: list[int] = []
     for slot in range(min(n, len(order))):

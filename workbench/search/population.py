@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.cost_model import Matrix
-from workbench.machine_model.features import COLUMNS
 from workbench.space.program_keys import Keys
 from workbench.space.sampling import ENUMERATE, Picks, neighbours
 
@@ -84,6 +83,7 @@ class AllowedVariants:
     def __init__(self, variants: Sequence[Variant | None]) -> None:
         self.variants = tuple(variants)
         self.live = [v for v in variants if v is not None]
+        self.feature_count = max((v.feature_count for v in self.live), default=0)
         self.width = max((len(v.sampler.domain.groups) for v in self.live), default=0)
 
     def variant(self, k: int) -> Variant:
@@ -129,7 +129,7 @@ class AllowedVariants:
         keys = self.keys(owner, picks)
         fresh = distinct(keys, known)
         owner, picks, keys = owner[fresh], picks[fresh], keys[fresh]
-        x = np.empty((len(keys), len(COLUMNS)), np.float32)
+        x = np.empty((len(keys), self.feature_count), np.float32)
         for k in np.unique(owner):
             at = owner == k
             x[at] = self.variant(k).features(self.narrow(k, picks[at]))

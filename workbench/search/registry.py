@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from workbench.cost_model import CostModel
+from workbench.cost_model import Scorer
 from workbench.registry import Registry
 from workbench.search.base import Search, SearchOptions
 
@@ -29,7 +29,7 @@ def strategy(name: str) -> Callable[[_S], _S]:
 
 
 def make_search(
-    name: str, task: Any, space: Space, model: CostModel, seed: int = 0, options: SearchOptions | None = None
+    name: str, task: Any, space: Space, model: Scorer, seed: int = 0, options: SearchOptions | None = None
 ) -> Search:
     """Search by the name of its strategy; see `SEARCHES`.
 

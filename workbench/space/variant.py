@@ -76,6 +76,11 @@ class Variant:
         return made
 
     @property
+    def feature_count(self) -> int:
+        """Columns of `features`."""
+        return len(feature_columns.COLUMNS)
+
+    @property
     def work(self) -> int:
         """Operations of the computation, whatever algorithm the schedule has."""
         return count_flops(self.schedule.base)

@@ -58,7 +58,7 @@ class AnalyticModel(_Untrained):
 
     def predict(self, x: Matrix) -> Scores:
         """Score by the column "speed"."""
-        return x[:, INDEX["speed"]].astype(np.float64)
+        return estimated(x)
 
     def contributions(self, x: Matrix) -> Scores:
         """Split log2 of the estimated cycles over what takes them, in proportion; "flops" stands for the work."""
@@ -74,6 +74,13 @@ class AnalyticModel(_Untrained):
         model = cls()
         model.constants = constants_in(data)
         return model
+
+
+def estimated(x: Matrix) -> Scores:
+    """Return the estimate ``[N]`` that feature rows bring along; 0 for rows of other columns, which are no programs."""
+    if x.shape[1] != len(COLUMNS):
+        return np.zeros(len(x))
+    return x[:, INDEX["speed"]].astype(np.float64)
 
 
 def constants_in(data: Mapping[str, Any]) -> str:

@@ -21,9 +21,9 @@ from workbench.cost_model.model_file import (
     unpack,
     whole_in,
 )
-from workbench.cost_model.models.untrained import AnalyticModel, analytic_terms, constants_in
+from workbench.cost_model.models.untrained import AnalyticModel, analytic_terms, constants_in, estimated
 from workbench.cost_model.xgboost_binding import MOST_TREES, Trees, warm_up
-from workbench.machine_model.features import COLUMNS, INDEX, VERSION
+from workbench.machine_model.features import COLUMNS, VERSION
 from workbench.machine_model.machine_parameters import Machine
 
 
@@ -295,7 +295,7 @@ def training_set(tasks: Sequence[tuple[Matrix, Scores, float]]) -> tuple[Matrix,
         if not ok.any():
             continue
         filled = np.where(ok, speed, speed[ok].min() - 1.0)
-        y = filled - x[:, INDEX["speed"]]
+        y = filled - estimated(x)
         xs.append(x)
         ys.append(np.clip(y - np.median(y[ok]), -4.0, 4.0))
         closeness = np.exp2(filled - filled.max())

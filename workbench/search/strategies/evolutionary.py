@@ -68,9 +68,9 @@ class EvolutionarySearch(Search):
             children = self._breed(rows, score, known, rng)
             if children is not None:
                 rows = Rows.join([rows, children])
-                score = np.concatenate([score, self.model.predict(children.x)])
+                score = np.concatenate([score, self.score(children)])
         lucky = int(rng.binomial(n, self.epsilon)) if self.history.count else 0
-        polished = polish(self, self._polished(n - lucky), self.CENTRES)
+        polished = polish(self, self._polished(n - lucky, rng), self.CENTRES)
         chosen = self._choose(n - len(polished), lucky, rows, score, polished, rng)
         if len(chosen) + len(polished) < n:
             chosen += self.leftovers(n - len(chosen) - len(polished), [*chosen, *polished], rng)
@@ -120,10 +120,11 @@ class EvolutionarySearch(Search):
 
     # ---- proposals ----
 
-    def _polished(self, n: int) -> int:
+    def _polished(self, n: int, rng: np.random.Generator) -> int:
         """How many of `n` proposals that are not drawn at random are neighbours of the fastest programs."""
         stalled = self.history.since_gain(Doubt.GAIN) >= Doubt.STALL
-        return round(n * (self.STALLED if stalled else self.POLISHED)) if self.history.best else 0
+        share = n * (self.STALLED if stalled else self.POLISHED) if self.history.best else 0.0
+        return round(share) if n != 1 else int(rng.random() < share)  # one at a time: now this, now that
 
     def _choose(
         self, n: int, lucky: int, rows: Rows, score: Scores, polished: list[Proposal], rng: np.random.Generator
