@@ -88,7 +88,8 @@ class GaussianProcessModel:
     def likeness(self, x: Matrix, row: NDArray[np.float32]) -> Scores:
         """Return how much the measurement of a row would tell about others ``[N]``, from 0 to 1."""
         if not self.trained or self._process is None:
-            return np.exp(-((x - row) ** 2).sum(axis=1).astype(np.float64) / x.shape[1])
+            alike: Scores = np.exp(-_squares(x, row) / x.shape[1])
+            return alike
         return self._process.likeness(x, row.astype(np.float64))
 
     def _labels(self) -> tuple[Floats, float, float]:
@@ -113,11 +114,17 @@ class GaussianProcessModel:
     def _distance(self, x: Matrix) -> Scores:
         """How far rows are from all that was measured; from the middle before anything was."""
         if not self._x:
-            return -((x - x.mean(axis=0)) ** 2).sum(axis=1).astype(np.float64)
+            return -_squares(x, x.mean(axis=0))
         apart = np.full(len(x), np.inf)
         for row in self._x:
-            apart = np.minimum(apart, ((x - row) ** 2).sum(axis=1))
+            apart = np.minimum(apart, _squares(x, row))
         return apart
+
+
+def _squares(x: Matrix, row: NDArray[np.float32]) -> Floats:
+    """Squared distances of rows ``[N, F]`` from one."""
+    out: Floats = ((x - row) ** 2).sum(axis=1).astype(np.float64)
+    return out
 
 
 TABLE_MODELS["gaussian_process"] = GaussianProcessModel

@@ -6,9 +6,8 @@ ruled out by restrictions, or was never measured, so asking for it costs nothing
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +24,12 @@ ABSENT = -0.5
 """Coordinate of a parameter that a configuration does not have; the others are from 0 to 1."""
 
 
+@dataclass(frozen=True, slots=True)
 class TableSampler(Sampler):
-    """Draws rows of a table; only those that are in it are legal."""
+    """Draws rows of a table ``[N, P]``; only those that are in it are legal."""
 
-    __slots__ = ("__dict__",)
+    table: NDArray[np.int64]
+    places: Mapping[bytes, int]
 
     @staticmethod
     def over(rows: NDArray[np.int64], names: Sequence[str]) -> TableSampler:
@@ -37,20 +38,8 @@ class TableSampler(Sampler):
             Group((name,), np.arange(int(column.max()) + 1, dtype=np.int64)[:, None], None)
             for name, column in zip(names, rows.T, strict=True)
         )
-        made = TableSampler(Domain(tuple(names), groups, ()))
-        made.__dict__["table"] = rows
-        return made
-
-    @cached_property
-    def places(self) -> dict[bytes, int]:
-        """Row as bytes -> its number."""
-        return {row.tobytes(): k for k, row in enumerate(self.table)}
-
-    @property
-    def table(self) -> NDArray[np.int64]:
-        """All rows ``[N, P]``."""
-        found: NDArray[np.int64] = self.__dict__["table"]
-        return found
+        places = {row.tobytes(): k for k, row in enumerate(rows)}
+        return TableSampler(Domain(tuple(names), groups, ()), rows, places)
 
     @property
     def size(self) -> int:
@@ -89,7 +78,7 @@ class TableVariant:
     @property
     def feature_count(self) -> int:
         """Columns of `features`."""
-        return self.x.shape[1]
+        return int(self.x.shape[1])
 
     def features(self, picks: Picks) -> Matrix:
         """Coordinates ``[N, F]`` of rows, from 0 to 1."""
@@ -142,9 +131,10 @@ def coordinates(features: Features) -> Matrix:
 def _coordinate(x: NDArray[np.float64], codes: NDArray[np.int32]) -> NDArray[np.float64]:
     rank = codes / max(1, int(codes.max()))
     known = x[codes >= 0]
-    low, high = known.min(), known.max()
+    low, high = float(known.min()), float(known.max())
     if low > 0 and high > 2 * low:
         size = np.log(np.where(codes < 0, low, x) / low) / np.log(high / low)
     else:
         size = (x - low) / (high - low)
-    return (rank + size) / 2
+    both: NDArray[np.float64] = (rank + size) / 2.0
+    return both
