@@ -21,14 +21,26 @@ if TYPE_CHECKING:
     from workbench.logs.conversion import convert
     from workbench.logs.replays import Replay, explain, explain_figure, replay, replay_all
     from workbench.logs.reporting import report
+    from workbench.logs.simulation import (
+        random_baseline,
+        score,
+        scores,
+        simulate,
+        simulation_curves,
+        simulation_figure,
+    )
 
 _REPLAYS = ("Replay", "explain", "explain_figure", "replay", "replay_all")
+_SIMULATION = ("random_baseline", "score", "scores", "simulate", "simulation_curves", "simulation_figure")
 
 _WRITERS = {"convert": "conversion:convert", "report": "reporting:report"}
 
 __getattr__ = loaded_on_first_use(
     __name__,
-    {"analysis": "analysis:", "replays": "replays:", **_WRITERS} | {name: f"replays:{name}" for name in _REPLAYS},
+    {room: f"{room}:" for room in ("analysis", "replays", "simulation")}
+    | _WRITERS
+    | {name: f"replays:{name}" for name in _REPLAYS}
+    | {name: f"simulation:{name}" for name in _SIMULATION},
 )
 
 
@@ -55,8 +67,14 @@ __all__ = [
     "log_importer",
     "open",
     "parse",
+    "random_baseline",
     "read_space",
     "replay",
     "replay_all",
     "report",
+    "score",
+    "scores",
+    "simulate",
+    "simulation_curves",
+    "simulation_figure",
 ]

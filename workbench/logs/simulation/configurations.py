@@ -54,6 +54,8 @@ class Configurations:
             was measured, or all records have the same parameters.
         """
         group = one_group(source, task)
+        if not group.ok.any():
+            raise _no_space()
         every = Parameters.of(group.params())
         scale = SECONDS.get(group.unit, 1.0)
         told, kind = group.cost * scale, every.configuration
@@ -63,10 +65,8 @@ class Configurations:
         costs = np.array([_middle(told[part]) for part in parts])
         first = np.array([part[0] for part in parts], np.int64)
         place = np.argsort(first)
-        if not np.isfinite(costs).any() or len(first) < 2:
-            message = "The log has no configurations to choose from"
-            hint = "simulate on a log of several measured configurations"
-            raise UsageError("usage.no_space", message, ("log",), hint)
+        if len(first) < 2:
+            raise _no_space()
         rows = first[place]
         numbers = group.records["record"].to_numpy(np.int64)[rows]
         return cls(group, every.taken(rows), costs[place], numbers)
@@ -79,11 +79,15 @@ class Configurations:
         """Whether the objective is a time."""
         return self.group.unit in SECONDS
 
+    def said(self, costs: Floats | float) -> Floats:
+        """Return costs in the unit and direction of the log; NaN for a failure."""
+        sign = 1.0 if self.group.smaller_is_better else -1.0
+        return np.where(np.isfinite(costs), sign * np.asarray(costs) / SECONDS.get(self.group.unit, 1.0), np.nan)
+
     @cached_property
     def values(self) -> Floats:
         """The objective of each, in the unit of the log ``[N]``; NaN for a failure."""
-        sign = 1.0 if self.group.smaller_is_better else -1.0
-        return np.where(np.isfinite(self.costs), sign * self.costs / SECONDS.get(self.group.unit, 1.0), np.nan)
+        return self.said(self.costs)
 
     @cached_property
     def merits(self) -> Floats:
@@ -120,6 +124,11 @@ class Configurations:
             return None
         key = tuple(said(_plain(params[n])) if n in params else "" for n in self.parameters.names)
         return self._places.get(key)
+
+
+def _no_space() -> UsageError:
+    message = "The log has no configurations to choose from"
+    return UsageError("usage.no_space", message, ("log",), "simulate on a log of several measured configurations")
 
 
 def _plain(value: Any) -> Any:

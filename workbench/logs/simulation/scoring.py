@@ -8,13 +8,14 @@ as good as chance, 1 is the optimum at once; a negative score is worse than chan
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from workbench.arguments import is_a, whole
+from workbench.arguments import whole
 from workbench.errors import UsageError
+from workbench.logs.analysis.selection import Source
 from workbench.logs.simulation.configurations import Configurations
 from workbench.logs.tuning_log import TuningLog
 
@@ -57,17 +58,16 @@ def random_baseline(costs: ArrayLike, budget: int) -> Numbers:
     return out
 
 
-def score(
-    runs: pandas.DataFrame, of: TuningLog | ArrayLike, task: str | None = None, budget: int | None = None
-) -> float:
+def score(runs: pandas.DataFrame, of: Source | ArrayLike, task: str | None = None, budget: int | None = None) -> float:
     """Return the standardised score of simulated runs: 0 is as good as chance, 1 is the optimum at once.
 
     Parameters
     ----------
     runs : pandas.DataFrame
         What `simulate` returned, or columns ``seed evaluation cost_s`` (``value`` where the objective is no time).
-    of : TuningLog or array [N]
-        The log that the runs were simulated on, or the costs of all its configurations (infinite for failures).
+    of : TuningLog, DataFrame or array [N]
+        The log (or its records) that the runs were simulated on, or the costs of all configurations, infinite for
+        failures.
     task : str, optional
         Task of the log.
     budget : int, optional
@@ -94,21 +94,36 @@ def score(
 
 
 def scores(
-    runs: pandas.DataFrame, of: TuningLog | ArrayLike, task: str | None = None, budget: int | None = None
+    runs: pandas.DataFrame, of: Source | ArrayLike, task: str | None = None, budget: int | None = None
 ) -> pandas.Series:
     """Return the standardised score of each seed; see `score`."""
     import pandas
 
-    table = Configurations.of(of, task) if isinstance(of, TuningLog) else None
-    costs = table.costs if table is not None else np.asarray(of, np.float64)
-    length = int(runs.groupby("seed").size().max()) if budget is None else whole("budget", budget)
+    if isinstance(of, TuningLog | pandas.DataFrame):
+        table = Configurations.of(of, task)
+        told, costs = runs_of(runs, table), table.costs
+    else:
+        told, costs = runs_of(runs), _finite(of)
+    length = max(map(len, told.values()), default=1) if budget is None else whole("budget", budget)
     base = random_baseline(costs, length)
-    told = {}
-    for seed, run in runs.groupby("seed", sort=True):
-        run = run.sort_values("evaluation")
-        seen = run["cost_s"] if table is None else table.costs_of(run)
-        told[seed] = score_of(np.asarray(seen, np.float64), costs, base)
-    return pandas.Series(told, name="score", dtype="float64").rename_axis("seed")
+    each = {seed: score_of(run, costs, base) for seed, run in told.items()}
+    return pandas.Series(each, name="score", dtype="float64").rename_axis("seed")
+
+
+def runs_of(runs: pandas.DataFrame, table: Configurations | None = None) -> dict[int, Numbers]:
+    """Return the costs of each run in their order, by its seed, as `Configurations.costs` has them.
+
+    Raises
+    ------
+    UsageError
+        ``usage.runs`` for something else than runs.
+    """
+    missing = [c for c in ("seed", "evaluation", "cost_s") if c not in getattr(runs, "columns", ())]
+    if missing:
+        hint = "pass what `wb.logs.simulate` returned"
+        raise UsageError("usage.runs", f"These are no runs: {missing[0]!r} is missing", ("runs",), hint)
+    each: Any = runs.sort_values(["seed", "evaluation"]).groupby("seed", sort=True)
+    return {seed: np.asarray(run["cost_s"] if table is None else table.costs_of(run), np.float64) for seed, run in each}
 
 
 def score_of(run: Sequence[float] | Numbers, costs: ArrayLike, baseline: Numbers) -> float:
@@ -125,11 +140,7 @@ def score_of(run: Sequence[float] | Numbers, costs: ArrayLike, baseline: Numbers
     """
     all_costs = _finite(costs)
     best, worst = float(all_costs.min()), float(all_costs.max())
-    seen = np.minimum(np.asarray(run, np.float64)[: len(baseline)], worst)
-    if not len(seen):
-        seen = np.array([worst])
-    so_far = np.full(len(baseline), seen.min())
-    so_far[: len(seen)] = np.minimum.accumulate(seen)
+    so_far = best_so_far(run, worst, len(baseline))
     # Where chance is sure of the optimum nobody can be better, so these evaluations say nothing.
     room = baseline - best > 1e-12 * max(abs(best), abs(worst))
     if not room.any():
@@ -137,10 +148,23 @@ def score_of(run: Sequence[float] | Numbers, costs: ArrayLike, baseline: Numbers
     return float(((baseline - so_far)[room] / (baseline - best)[room]).mean())
 
 
+def best_so_far(run: Sequence[float] | Numbers, worst: float, length: int) -> Numbers:
+    """Return the best after each evaluation ``[length]``; a run that ended earlier keeps its best."""
+    seen = np.full(length, np.inf)
+    told = np.asarray(run, np.float64)[:length]
+    seen[: len(told)] = told
+    out: Numbers = np.minimum(np.minimum.accumulate(seen), worst)
+    return out
+
+
 def _finite(costs: ArrayLike) -> Numbers:
     """Costs with failures as the worst that was measured."""
-    told = np.asarray(is_a("costs", costs, (Sequence, np.ndarray), "a list of numbers"), np.float64).ravel()
+    try:
+        told = np.asarray(costs, np.float64).ravel()
+    except (TypeError, ValueError):
+        told = np.empty(0)
     ok = np.isfinite(told)
     if not ok.any():
-        raise UsageError("usage.costs", "No configuration has a cost", ("costs",), "give the costs of a complete log")
+        hint = "give the numbers of a complete log, infinite for failures"
+        raise UsageError("usage.costs", "No configuration has a cost", ("costs",), hint)
     return np.where(ok, told, told[ok].max())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from workbench.arguments import is_a, whole
+from workbench.arguments import elements, is_a, whole
 from workbench.errors import UsageError, did_you_mean
 from workbench.logs.analysis.selection import Source, noted
 from workbench.logs.simulation.configurations import Configurations
@@ -137,14 +137,11 @@ def simulate(
     """
     configurations = Configurations.of(log, task)
     budget = min(whole("budget", budget), len(configurations))
-    numbers = list(range(whole("seeds", seeds))) if isinstance(seeds, int) else [_seed(s) for s in seeds]
+    some = elements(seeds)
+    numbers = range(whole("seeds", seeds)) if some is None else [whole("seeds", seed, least=0) for seed in some]
     run = _runner(configurations, strategy, model, whole("batch", batch))
     told = [(seed, run(seed, budget)) for seed in numbers]
     return _frame(configurations, told, strategy if isinstance(strategy, str) else getattr(strategy, "__name__", "own"))
-
-
-def _seed(value: object) -> int:
-    return whole("seeds", value, least=0)
 
 
 def _runner(
