@@ -11,8 +11,9 @@ from workbench.analysis.figures.style import axis, colours, log_ticks
 from workbench.analysis.figures.subplot import Part, trace
 from workbench.arguments import is_a
 from workbench.errors import UsageError
-from workbench.logs.analysis.charts import CURVES, above, drawn, figure, hue, legend, measured_in, name, readable, shown
+from workbench.logs.analysis.charts import CURVES, above, drawn, figure, hue, legend, measured_in, name
 from workbench.logs.analysis.selection import Source, noted
+from workbench.logs.cells import readable, shown
 from workbench.logs.simulation.configurations import Configurations
 from workbench.logs.simulation.scoring import best_so_far, random_baseline, runs_of, score_of
 
