@@ -87,6 +87,38 @@ def test_digits_of_digits():
         digit_of(f + 1, Digit("x", 2))
 
 
+parts = st.sampled_from([Digit("f", 6, 4), Digit("f", 1, 6), Digit("f", 2, 3), Digit("f", 1, 2), Digit("f", 2, 12)])
+others = st.sampled_from([Digit("i", 1, 4), Digit("i", 2, 2), Digit("j", 1, 6), Digit("j", 3, 2)])
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.tuples(parts | others, st.sampled_from([1, 2, 3, 4, 6, 12, 24])), max_size=3, unique_by=lambda t: t[0].var
+    ),
+    st.builds(Digit, st.just("x"), st.sampled_from([1, 2, 3, 4, 6, 12]), st.sampled_from([None, 2, 3, 4, 12])),
+)
+def test_digits_of_sums_are_those_of_the_values(terms, digit):
+    form = Affine.make(terms)
+    try:
+        got = digit_of(form, digit)
+    except ScheduleError:
+        return
+    for p in POINTS[::7]:
+        v = value(form, p) // digit.lower
+        assert value(got, p) == (v if digit.extent is None else v % digit.extent)
+
+
+def test_a_sum_has_parts_where_its_digits_end():
+    """``2 a + b`` with b below 2: its quotient by 2 is a, its remainder b; a digit that reaches beyond is cut."""
+    a, b = Digit("f", 2, 12), Digit("j", 1, 2)
+    assert digit_of(Affine.make([(a, 2), (b, 1)]), Digit("x", 2)) == Affine(((a, 1),))
+    assert digit_of(Affine.make([(a, 2), (b, 1)]), Digit("x", 1, 2)) == Affine(((b, 1),))
+    assert digit_of(Affine.make([(a, 2), (b, 1)]), Digit("x", 6, 4)) == Affine(((Digit("f", 6, 4), 1),))
+    with pytest.raises(ScheduleError, match="not affine"):
+        digit_of(Affine.make([(a, 2), (b, 2)]), Digit("x", 2, 2))
+
+
 def test_symbolic_cover():
     a, b = hole("a"), hole("b")
     rel = (Relation(("a", "b"), 12),)

@@ -12,6 +12,7 @@ from tiers import first
 import workbench as wb
 from workbench import te, workloads
 from workbench.errors import LogError, UsageError
+from workbench.logs.replays.ansor.program import ANNOTATIONS
 
 DATA = Path(__file__).parent.parent / "data"
 RESNET, MATMUL = (DATA / "logs" / "ansor" / name for name in ("resnet-50-NHWC-B1-llvm.json.gz", "ansor-matmul.json"))
@@ -87,16 +88,50 @@ def test_every_record_of_the_network_replays(resnet):
         assert replay.then_ms == pytest.approx(1e3 * sum(costs) / len(costs))
 
 
-#: Of the records for a GPU those whose computation TVM prints whole; the others are Winograd convolutions.
+#: Records for a GPU whose computation TVM prints whole, and Winograd convolutions: tiles of 4x4 and of 6x6 elements.
 PLAIN = (4, 12, 15, 3, 2, 11, 1, 6, 10, 14, 18, 20)
+WINOGRAD = (0, 23, 5, 16, 7, 8, 9, 13, 19, 17, 21, 22)
+POINTS = {4: (0, -1, 1), 6: (0, -1, 1, 0.5, -2)}
 
 
 def test_records_for_a_gpu(graphics):
     found = wb.logs.replay_all(graphics, task=TASKS)
-    assert sorted(r.record for r in found if r.ok) == sorted(PLAIN)
-    assert {r.reason for r in found if not r.ok} == {
-        "no computation of the text has the record's hash, or inputs of its shapes"
-    }
+    assert [r.reason for r in found] == [""] * 24
+    assert {r.record for r in found if any("Winograd" in note for note in r.notes)} == set(WINOGRAD)
+    for replay in found:
+        listed = graphics.raw(replay.record)["i"][1][1]
+        assert [json.loads(s.theirs) for s in replay.steps] == listed
+        assert sum(len(s.ours) for s in replay.steps) == len(replay.schedule.trace)
+        grids = sum(step[0] == "AN" and step[3] == ANNOTATIONS.index("blockIdx.x") for step in listed)
+        assert len(re.findall(r"blockIdx\.x", replay.schedule.nest())) == grids
+    assert wb.logs.replay(graphics, 0).ok, "the shapes are those of a Winograd convolution, whatever the text has"
+
+
+def transformed(weights, size):
+    """Weights HWIO of 3x3 as G w G' by output and input: powers of the points over the product of their distances."""
+    rows = []
+    for point in POINTS[size]:
+        weight = np.prod([point - other for other in POINTS[size] if other != point])
+        rows.append([point**k / (abs(weight) if point == 0 else weight) for k in range(3)])
+    g = np.array([*rows, [0, 0, 1]])
+    return np.einsum("ai,bj,ijcd->abdc", g, g, weights, optimize=True).astype(np.float32)
+
+
+@pytest.mark.parametrize("record", first(WINOGRAD))
+def test_a_winograd_convolution_for_a_gpu_computes_what_a_direct_one_does(graphics, record):
+    found = wb.logs.replay(graphics, record, task=TASKS)
+    image, weights, *rest, out = json.loads(graphics.raw(record)["i"][0][0])[1:]
+    rng = np.random.default_rng(record)
+    arrays = [rng.uniform(-1, 1, s).astype(np.float32) for s in (image, weights, *rest)]
+    kernel = rng.uniform(-1, 1, (3, 3, image[3], out[3]))
+    arrays[1] = transformed(kernel, weights[0])
+    y = convolved(arrays[0], kernel, 1, 1)
+    if len(rest) == 3:
+        y = np.maximum((y + arrays[2]) * arrays[3] + arrays[4], 0)
+    else:
+        y = y + sum(arrays[2:])
+        y = np.maximum(y, 0) if [1, 1, 1, out[3]] in rest else y
+    np.testing.assert_allclose(found.schedule.build()(*arrays), y, rtol=2e-5, atol=3e-4)
 
 
 @pytest.mark.parametrize("record", first(PLAIN, 6))

@@ -167,7 +167,7 @@ class Affine:
 
 
 def digit_of(form: Affine, digit: Digit) -> Affine:
-    """Digit of a form: exact where the form is one digit or a constant.
+    """Digit of a form: exact where the form is one digit or a constant, or a sum whose parts end where the digit does.
 
     Raises
     ------
@@ -186,12 +186,55 @@ def digit_of(form: Affine, digit: Digit) -> Affine:
         nested = _digit_of_digit(form.terms[0][0], digit)
         if nested is not None:
             return Affine(((nested, 1),))
+    if (parts := _digit_of_sum(form, digit)) is not None:
+        return parts
     raise ScheduleError(
         "index.affine",
         f"Part {digit} of the index {form} is not affine.",
         (digit.var,),
         "split and fuse loops where the parts of the index meet",
     )
+
+
+def _digit_of_sum(form: Affine, digit: Digit) -> Affine | None:
+    """Digit of a sum of digits: those below it never reach it, those above it are multiples of its end."""
+    if not isinstance(digit.lower, int) or not isinstance(digit.extent, int | None) or form.const != 0:
+        return None
+    end = None if digit.extent is None else digit.lower * digit.extent
+    terms: list[tuple[Digit, int]] = []
+    for d, c in form.terms:
+        if end is not None and isinstance(c, int) and c % end == 0:
+            continue
+        if not isinstance(c, int) or c < 1 or not isinstance(d.lower, int) or not isinstance(d.extent, int):
+            return None
+        terms.append((d, c))
+    terms = _cut_at(terms, digit.lower)
+    if end is not None:
+        terms = [(d, c) for d, c in _cut_at(terms, end) if c % end]
+    below = [(d, c) for d, c in terms if c % digit.lower]
+    kept = [(d, c // digit.lower) for d, c in terms if c % digit.lower == 0]
+    fits = _reach(below) < digit.lower and (digit.extent is None or _reach(kept) < digit.extent)
+    return Affine.make(kept) if fits else None
+
+
+def _reach(terms: Iterable[tuple[Digit, int]]) -> int:
+    """Greatest value of a sum of digits, all of which have an extent."""
+    return sum(c * (d.extent - 1) for d, c in terms if isinstance(d.extent, int))
+
+
+def _cut_at(terms: Iterable[tuple[Digit, int]], end: int) -> list[tuple[Digit, int]]:
+    """Terms that reach beyond a number in two, where a part of their digit ends there."""
+    found: list[tuple[Digit, int]] = []
+    for d, c in terms:
+        size = end // c
+        assert isinstance(d.lower, int)
+        assert isinstance(d.extent, int)
+        if end % c == 0 and 1 < size < d.extent and d.extent % size == 0:
+            found.append((Digit(d.var, d.lower, size), c))
+            found.append((Digit(d.var, d.lower * size, d.extent // size), c * size))
+        else:
+            found.append((d, c))
+    return found
 
 
 def _digit_of_digit(outer: Digit, inner: Digit) -> Digit | None:

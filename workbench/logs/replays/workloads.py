@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from workbench import te
 from workbench.errors import LogError, UsageError
@@ -16,6 +17,7 @@ from workbench.logs.replays.ansor.program import stage_order
 from workbench.logs.replays.compute_dag import Compute, Dag, computation, parse_dag, parse_dags
 from workbench.logs.replays.compute_dag.grammar import Call, Read, numbers_of_key
 from workbench.logs.replays.compute_dag.reshape import reshaped
+from workbench.logs.replays.compute_dag.winograd import text_of_shapes
 from workbench.logs.replays.result import CannotReplay
 
 LARGEST = 8 << 20
@@ -28,6 +30,13 @@ KNOWN: Mapping[str, str] = {
     ),
 }
 """Workloads of TVM's documentation that records name by a function: the compute DAG over the numbers of the key."""
+
+WINOGRAD = (
+    "The computation follows from the shapes, and the steps agree with it: a Winograd convolution of 3x3, weights "
+    "transformed ahead of time; a residual is added, two inputs for each channel are a factor and a term, one is a "
+    "term, and a ReLU follows them."
+)
+"""What is said of a convolution whose shapes alone are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +68,8 @@ def workload(key: str, task: Any) -> Workload:
         ``replay.dag``, ``log.missing``, ``log.unreadable``.
     """
     if task is None:
-        return _known(key)
+        known = _known(key) or _winograd(key)
+        return known or _refuse("the log says its computation by a hash only: replay(…, task=…) has to give it")
     if isinstance(task, te.Tensor) or (isinstance(task, list | tuple) and task and isinstance(task[-1], te.Tensor)):
         task = te.func(task if isinstance(task, te.Tensor) else task[-1])
     func = getattr(task, "func", task)
@@ -84,12 +94,30 @@ def _text(task: str | os.PathLike[str]) -> str:
         raise LogError("log.unreadable", f"The file cannot be read: {error}", (str(path),), "") from error
 
 
-def _known(key: str) -> Workload:
+def _refuse(reason: str) -> NoReturn:
+    raise CannotReplay(reason)
+
+
+def _known(key: str) -> Workload | None:
     names = [name for name in KNOWN if key.startswith(f'["{name}",')]
     numbers = numbers_of_key(key)
     if not names or not numbers or len(numbers) < 3:
-        raise CannotReplay("the log says its computation by a hash only: replay(…, task=…) has to give it")
+        return None
     return _built(parse_dag(KNOWN[names[0]].format(*numbers)), numbers)
+
+
+def _winograd(key: str) -> Workload | None:
+    """A Winograd convolution, where the shapes of the record are those of one; its hash says nothing."""
+    shapes = json.loads(key)[1:] if _hash(key) else []
+    text = text_of_shapes(shapes) if all(map(_shape, shapes)) else None
+    if text is None:
+        return None
+    dag = parse_dag(text)
+    return replace(_built(dag, numbers_of_key(key) or ()), note=WINOGRAD)
+
+
+def _shape(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(n, int) and 0 < n < 1 << 31 for n in value)
 
 
 def _listed(key: str, text: str) -> Workload:
@@ -115,7 +143,7 @@ def _of_other_shapes(key: str, numbers: Sequence[int], text: str) -> Workload:
             if changed is not None:
                 note = "The text has other sizes; paddings are taken to be as wide behind as in front."
                 return replace(_built(changed, numbers), note=note)
-    raise CannotReplay("no computation of the text has the record's hash, or inputs of its shapes")
+    return _winograd(key) or _refuse("no computation of the text has the record's hash, or inputs of its shapes")
 
 
 def _hash(key: str) -> str:

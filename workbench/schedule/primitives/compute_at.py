@@ -339,9 +339,14 @@ def _new_loops(func: Func, block: Block, part: Mapping[str, Span]) -> tuple[tupl
     names = fresh_names(func, [f"{block.name}_{it.name}" for it in block.iters])
     binds: list[Affine] = []
     extents: list[Dim] = []
+    cut = {
+        d.var for x in (*block.index, *(i for ld in block.loads() for i in ld.index)) for d, _ in x.terms if not d.plain
+    }
     for it, name in zip(block.iters, names, strict=True):
         span = _existing(part.get(it.name, Span(Affine(), it.extent)), it.extent)
-        binds.append(span.base + Affine.var(name))
+        # A part of one element of an axis that is used in parts stays without its loop: a sum has no parts.
+        alone = it.name in cut and span.width == 1
+        binds.append(span.base if alone else span.base + Affine.var(name))
         extents.append(span.width)
     return names, binds, extents
 

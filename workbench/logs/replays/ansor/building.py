@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from workbench.errors import ScheduleError
-from workbench.ir import Block, Digit, For, Func, accesses, blocks
+from workbench.ir import Digit, Func, accesses
+from workbench.logs.replays.ansor.apart import part_ends, split_near
 from workbench.logs.replays.ansor.program import Fuse, Iterator, Making, Mark, Program, Reorder, Split, Stage
 from workbench.logs.replays.ansor.steps import Step
+from workbench.logs.replays.ansor.taken import Taken
 from workbench.logs.replays.ansor.unrolling import loops_to_unroll
+from workbench.logs.replays.ansor.weights import rewrite_layouts
 from workbench.logs.replays.result import CannotReplay, ReplayStep
-from workbench.schedule.primitive import Primitive
 from workbench.schedule.primitives.loop_annotations import Vectorize
+from workbench.schedule.primitives.split import Split as Cut
 from workbench.schedule.schedule import Schedule
 from workbench.schedule.size_limits import UNROLL_LIMIT
 from workbench.target import Target
@@ -56,7 +59,7 @@ def build(
     try:
         building.make_stages()
         building.place()
-        left = building.rewrite_layouts() if rewrite else []
+        left = building.taken_by(-1, lambda: rewrite_layouts(building.schedule)) if rewrite else []
         building.annotate()
     except CannotReplay as refused:
         raise CannotReplay(refused.reason, building.told(steps)) from None
@@ -67,75 +70,14 @@ def build(
     return building.schedule, told
 
 
-class _Building:
-    """A schedule while it is built, and which step of the record each of its steps is for."""
+class _Building(Taken):
+    """A schedule while it is built."""
 
     def __init__(self, schedule: Schedule, program: Program) -> None:
-        self.schedule, self.program = schedule, program
-        self.taken: dict[int, list[Primitive]] = {}
-        self.remarks: dict[int, list[str]] = {}
+        super().__init__(schedule, program)
         self.marks: list[tuple[Stage, Mark]] = []
-        marks = (a for stage in program.stages for a in stage.actions if isinstance(a, Mark))
-        self.device = any(mark.what.startswith(("blockIdx", "threadIdx")) for mark in marks)
         for stage in program.stages:
             self._adopt(stage, stage.roots)
-
-    def told(self, steps: Sequence[Step]) -> list[ReplayStep]:
-        """What each step of the record became."""
-        return [
-            ReplayStep(
-                step.number, step.text,
-                "; ".join([self.program.words.get(step.number, ""), *self.remarks.get(step.number, [])]),
-                tuple(self.taken.get(step.number, ())),
-            )
-            for step in steps
-        ]  # fmt: skip
-
-    # ----- small pieces
-
-    def _do(self, step: Step | None, primitive: str, *args: Any) -> Any:
-        """Take a step of the schedule, for a step of the record."""
-        try:
-            found = getattr(self.schedule, primitive)(*args)
-        except ScheduleError as error:
-            self._refuse(step, f"{primitive} is not legal here: {error.message} [{error.code}]")
-        self.taken.setdefault(-1 if step is None else step.number, []).append(self.schedule.trace[-1])
-        return found
-
-    def _refuse(self, step: Step | None, why: str) -> NoReturn:
-        raise CannotReplay(why if step is None else f"step {step.number} {step.text}: {why}")
-
-    def _remark(self, step: Step, words: str) -> None:
-        said = self.remarks.setdefault(step.number, [])
-        if words not in said:
-            said.append(words)
-
-    def _block(self, stage: Stage) -> tuple[Block, tuple[For, ...]]:
-        return self.schedule.func.block(stage.block)
-
-    def _adopt(self, stage: Stage, roots: Sequence[Iterator]) -> None:
-        """Give the iterators of a stage's axes the loops of its block."""
-        if stage.block in ("", "?"):
-            return
-        block, path = self._block(stage)
-        names = [lp.name for lp in path]
-        for root, bind in zip(roots, block.binds, strict=False):
-            loop = bind.single_var()
-            root.loops = (loop,) if loop in names else ()
-
-    def _extent(self, loop: str) -> int:
-        found = self.schedule.func.loop(loop)[0].extent
-        assert isinstance(found, int)  # a record has no open numbers
-        return found
-
-    def _one_loop(self, iterator: Iterator, step: Step) -> str | None:
-        """The loop of an iterator; those that were fused become one now. None where it runs once."""
-        if len(iterator.loops) > 1:
-            long = [n for n in iterator.loops if self._extent(n) != 1]
-            if len(long) == 1 and not self.device:
-                return long[0]
-            iterator.loops = (self._do(step, "fuse", *iterator.loops),)
-        return iterator.loops[0] if iterator.loops else None
 
     # ----- stages that come and go
 
@@ -172,6 +114,8 @@ class _Building:
         loop = self._one_loop(making.iterator, making.step)
         if loop is None:
             self._refuse(making.step, "the part runs once, so there is nothing to keep apart")
+        if len(making.iterator.loops) > 1:
+            self._refuse(making.step, "the part is several loops")
         making.new.block = self._do(making.step, "rfactor", loop)
         self._adopt(making.stage, making.stage.roots)
         self._reorder(making.new, making.step, making.new.roots)
@@ -232,10 +176,40 @@ class _Building:
             self._remark(action.step, "one part has all iterations, so nothing is cut")
             return
         loop = self._one_loop(action.whole, action.step)
+        if self.device and self._cut_near(stage, action):
+            return
         tail = () if math.prod(sizes) == extent else ("guard",)
         names = self._do(action.step, "split", loop, [size for _, size in many], *tail)
         for (part, _), name in zip(many, names, strict=True):
             part.loops = (name,)
+
+    def _cut_near(self, stage: Stage, action: Split) -> bool:
+        """Cut where parts of an index end, if the number that the record has cuts through one of them."""
+        *outer, last = action.whole.loops
+        ends = self._part_ends(stage, last)
+        size, extent = action.lengths[-1], self._extent(last)
+        fits = not outer and all(size % end == 0 or end % size == 0 for end in ends)
+        if fits and not self._cuts_through(last, [extent // size, size]):
+            return False
+        if len(action.lengths) != 1 or not action.inner:
+            self._refuse(action.step, "an index has parts that end elsewhere")
+        found = self.taken_by(action.step.number, lambda: split_near(self.schedule, last, size, ends))
+        action.parts[0].loops, action.parts[1].loops = (*outer, *found[:-1]), found[-1:]
+        if (inner := self._extent(found[-1])) != size:
+            self._remark(action.step, f"{inner} in the place of {size}, because an index has parts that end there")
+        return True
+
+    def _cuts_through(self, loop: str, sizes: Sequence[int]) -> bool:
+        try:
+            Cut(loop, tuple(sizes)).check(self.schedule.func, self.schedule.target)
+        except ScheduleError as error:
+            return error.code == "split.digit"
+        return False
+
+    def _part_ends(self, stage: Stage, loop: str) -> frozenset[int]:
+        """Where parts end that stages have which are placed inside this one."""
+        stages = [s for s in self.program.stages if isinstance(s.place, tuple) and s.place[0] is stage]
+        return part_ends(self.schedule.func, stage.block, loop, [s.block for s in stages if s.block])
 
     def _together(self, stage: Stage, step: Step) -> bool:
         """Whether a step shares the work of a copy in shared memory among threads, while here each copies its part."""
@@ -256,24 +230,6 @@ class _Building:
         self.marks.append((stage, mark))
         if mark.what not in ("parallel", "unroll", "auto_unroll_max_step") and not self._together(stage, mark.step):
             self._one_loop(mark.iterator, mark.step)
-
-    # ----- where weights lie
-
-    def rewrite_layouts(self) -> list[str]:
-        """Store the weights as their innermost loop reads them; returns what stays as it is, in words."""
-        left = []
-        for buffer in [b for b in self.schedule.buffers if b.role == "const"]:
-            found = innermost_read(self.schedule.func, buffer.name)
-            if found is None:
-                left.append(f"no loop reads neighbours of {buffer.name}")
-                continue
-            try:
-                self.schedule.transform_layout(buffer.name, *found)
-            except ScheduleError as error:
-                left.append(error.message)
-                continue
-            self.taken.setdefault(-1, []).append(self.schedule.trace[-1])
-        return left
 
     # ----- how loops are run
 
@@ -309,18 +265,32 @@ class _Building:
         elif mark.what == "parallel":
             self._do(mark.step, "parallel", *loops)
         elif mark.what in SERVED:
-            for name in loops:
-                self._do(mark.step, mark.what, name)
+            self._serve(mark, mark.what, *loops)
         else:
             self._bind(stage, mark)
 
+    def _serve(self, mark: Mark, what: str, *loops: str) -> None:
+        """Run loops as vectors or unrolled; what is too long to be written out stays a loop."""
+        for name in loops:
+            try:
+                self._do(mark.step, what, name)
+            except CannotReplay as refused:
+                if "[unroll.limit]" not in refused.reason:
+                    raise
+                self._remark(mark.step, f"{name} stays a loop: more than {UNROLL_LIMIT} copies in all")
+
     def _bind(self, stage: Stage, mark: Mark) -> None:
         """Bind the loop; one that reduces stays as it is, because threads do not add up together here."""
-        loop = mark.iterator.loops[0]
-        if loop in self._block(stage)[0].driving("R"):
+        reduces = self._block(stage)[0].driving("R")
+        if any(loop in reduces for loop in mark.iterator.loops):
             self._remark(mark.step, "not taken: threads that reduce together have no match here, so one reduces")
             return
-        self._do(mark.step, "bind", loop, mark.what)
+        first, dot, dimension = mark.what.partition(".")
+        dimensions = [f"{first}.{d}" for d in "xyz"["xyz".index(dimension) :]] if dot else [mark.what] * 9
+        if len(mark.iterator.loops) > len(dimensions):
+            self._refuse(mark.step, f"{len(mark.iterator.loops)} loops stay apart, and there are 3 dimensions")
+        for loop, where in zip(mark.iterator.loops, reversed(dimensions[: len(mark.iterator.loops)]), strict=True):
+            self._do(mark.step, "bind", loop, where)
 
     def _unroll(self, stage: Stage, mark: Mark) -> None:
         most = min(mark.numbers[0], UNROLL_LIMIT)
@@ -331,7 +301,7 @@ class _Building:
                 self._do(mark.step, "vectorize", name)
                 self._remark(mark.step, f"{name} as a vector, which TVM leaves to LLVM for straight-line code")
             else:
-                self._do(mark.step, "unroll", name)
+                self._serve(mark, "unroll", name)
 
     def _as_vector(self, stage: Stage, loop: str) -> bool:
         """Whether unrolled iterations write neighbours: LLVM finds vectors in them, our backends want to be told."""
@@ -344,26 +314,6 @@ class _Building:
         except ScheduleError:
             return False
         return True
-
-
-def innermost_read(func: Func, buffer: str) -> tuple[int, int] | None:
-    """The dimension of a buffer along which its innermost loop reads it, and how many elements; None where the loop
-    reads all of the dimension, or along several.
-    """
-    readers = [(b, path) for b, path in blocks(func.body) if buffer in {ld.buffer for ld in b.loads()}]
-    if len(readers) != 1:
-        return None
-    block, path = readers[0]
-    index = next(a.index for a in accesses(block) if a.buffer == buffer and not a.is_write)
-    for loop in reversed(path):
-        dims = [d for d, form in enumerate(index) if loop.name in form.vars]
-        if loop.extent == 1 or not dims:
-            continue
-        whole = func.buffer(buffer).shape[dims[0]]
-        if len(dims) > 1 or not isinstance(loop.extent, int) or loop.extent == whole:
-            return None
-        return dims[0], loop.extent
-    return None
 
 
 def part_sizes(extent: int, lengths: Sequence[int], inner: bool) -> list[int]:

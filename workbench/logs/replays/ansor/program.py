@@ -228,9 +228,16 @@ class _Following:
         whole = self._iterator(stage, number)
         parts = tuple(Iterator(f"{whole.label}.{k}") for k in range(len(lengths) + 1))
         stage.iterators[number : number + 1] = parts
+        self._move(whole, stage, parts[-1])
         stage.actions.append(Split(self.step, whole, parts, lengths, inner))
         sizes = ", ".join(map(str, lengths))
         return f"cut {whole.label} into {len(parts)}, {'the inner' if inner else 'the outer'} ones of {sizes}"
+
+    def _move(self, old: Iterator, stage: Stage, new: Iterator) -> None:
+        """What is placed inside an iterator is inside its innermost part, or of what it became a part of."""
+        for other in self.program.stages:
+            if isinstance(other.place, tuple) and other.place[1] is old:
+                other.place = (stage, new)
 
     def _split(self, stage: Stage, step: Step) -> str:
         _, number, extent, lengths, inner = step.args
@@ -266,8 +273,7 @@ class _Following:
         for other in self.program.stages:
             if isinstance(other.place, tuple) and other.place[1] in parts[:-1]:
                 self._refuse(f"{other.name} is placed inside one of the iterators")
-            if isinstance(other.place, tuple) and other.place[1] is parts[-1]:
-                other.place = (stage, whole)
+        self._move(parts[-1], stage, whole)
         if len(parts) > 1:
             stage.actions.append(Fuse(step, parts, whole))
         return f"fuse {', '.join(p.label for p in parts)}"

@@ -60,6 +60,8 @@ class _Work:
         for s in self.dag.stages:
             if isinstance(s, Placeholder):
                 self.shapes[s.name] = [*s.shape]
+            else:
+                self.axes.update(((s.name, axis), size) for axis, size in zip(s.axes, s.sizes, strict=False))
 
     def extent(self, stage: Compute, axis: str) -> int | None:
         return self.axes.get((stage.name, axis))
@@ -92,6 +94,25 @@ class _Work:
                     form = linear(index)
                     if form is not None:
                         yield stage, read.stage, dim, form
+
+    def indices(self, name: str, dim: int) -> list[tuple[Compute, Term]]:
+        """What a dimension is read at, and by which stage."""
+        return [(s, read.index[dim]) for s in self.computes() for read in s.reads if read.stage == name]
+
+    def top(self, stage: Compute, term: Term) -> int | None:
+        """Greatest value of an index that only adds, multiplies and takes quotients and remainders."""
+        match term:
+            case Call("floormod" | "floordiv" as op, (a, Number(by))):
+                high = self.top(stage, a)
+                return None if high is None else min(high, int(by) - 1) if op == "floormod" else high // int(by)
+            case Call("+", (a, b)):
+                x, y = self.top(stage, a), self.top(stage, b)
+                return None if x is None or y is None else x + y
+            case Call("*", (a, Number(by))) if by > 0:
+                high = self.top(stage, a)
+                return None if high is None else high * int(by)
+        form = linear(term)
+        return self.highest(stage, form) if form is not None else None
 
     def highest(self, stage: Compute, form: Linear) -> int | None:
         """Greatest value of a form."""
@@ -179,11 +200,13 @@ def _conjunction(term: Term) -> Iterator[Term]:
 
 
 def _padded(work: _Work) -> bool:
-    """A padding is as wide behind as in front."""
+    """A padding is as wide behind as in front; one that is read in tiles is as wide as these need."""
     new = False
     for stage in work.computes():
         for axis, (lo, hi) in guards(stage.value).items():
-            new |= work.learn(stage, axis, lo + hi)
+            dim = stage.axes.index(axis)
+            if all(linear(index) is not None for _, index in work.indices(stage.name, dim)):
+                new |= work.learn(stage, axis, lo + hi)
     return new
 
 
@@ -204,10 +227,10 @@ def _reaching(work: _Work) -> bool:
 
 
 def _inside(work: _Work) -> bool:
-    """An axis of a result goes as far as what it reads."""
+    """An axis of a result goes as far as what it reads; a padding goes further."""
     for stage, name, dim, form in work.uses():
         open_ = [a for a in form[0] if work.extent(stage, a) is None]
-        if len(open_) != 1 or open_[0] not in stage.axes or form[0][open_[0]] < 1:
+        if len(open_) != 1 or open_[0] not in stage.axes or form[0][open_[0]] < 1 or open_[0] in guards(stage.value):
             continue
         size = work.size(name, dim)
         rest = work.highest(stage, ({a: c for a, c in form[0].items() if a != open_[0]}, form[1]))
@@ -222,7 +245,9 @@ def _demanded(work: _Work) -> bool:
         for dim, axis in enumerate(made.axes):
             if work.extent(made, axis) is not None:
                 continue
-            tops = [work.highest(s, f) for s, name, d, f in work.uses() if name == made.name and d == dim]
+            tops = [
+                work.top(s, read.index[dim]) for s in work.computes() for read in s.reads if read.stage == made.name
+            ]
             known = [t for t in tops if t is not None]
             if known and len(known) == len(tops):
                 return work.learn(made, axis, max(known) + 1)

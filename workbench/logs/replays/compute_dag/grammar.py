@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn, TypeAlias
 
+import numpy as np
+
 from workbench.errors import LogError
+from workbench.logs.replays.compute_dag.winograd import OMITTED, table
 from workbench.markup import clean, shortened
 
 LONGEST, DEEPEST = 20_000, 100
@@ -66,12 +69,15 @@ class Placeholder:
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """A stage: its axes, how it reduces ("" where it does not, ``+``, ``*``, ``max``, ``min``), and its value."""
+    """A stage: its axes, how it reduces ("" where it does not, ``+``, ``*``, ``max``, ``min``), and its value; `sizes`
+    of its axes where the text has them.
+    """
 
     name: str
     axes: tuple[str, ...]
     reduces: str
     value: Term
+    sizes: tuple[int, ...] = ()
 
     @property
     def reads(self) -> tuple[Read, ...]:
@@ -181,11 +187,7 @@ def parse_dag(text: str) -> Dag:
             raise DagError(error.message, f"line {number} of the computation") from None
         name = _fresh(stage.name, {s.name for s in stages})
         newest[stage.name] = name
-        stages.append(
-            Placeholder(name, stage.shape)
-            if isinstance(stage, Placeholder)
-            else Compute(name, stage.axes, stage.reduces, stage.value)
-        )
+        stages.append(Placeholder(name, stage.shape) if isinstance(stage, Placeholder) else replace(stage, name=name))
     if not any(isinstance(s, Compute) for s in stages):
         raise DagError("The text has no stage that computes something.")
     return Dag(tuple(stages))
@@ -208,15 +210,27 @@ def _stage(line: str, newest: dict[str, str]) -> Stage:
         if not all(s.isdigit() and 0 < len(s) < 10 for s in sizes):
             raise DagError(f"The shape of {shortened(clean(match[1]), 40)!r} is no list of sizes.")
         return Placeholder(match[1], tuple(map(int, sizes)))
-    if "..(OMITTED).." in line:
-        raise DagError("TVM has left out a part of a long expression ('..(OMITTED)..'), so its value is not known.")
     match = _COMPUTE.fullmatch(line)
     if match is None:
         raise DagError(f"This is neither a placeholder nor a stage: {shortened(clean(line), 60)}")
     axes = tuple(a.strip() for a in match[2].split(","))
     if len(set(axes)) < len(axes) or not all(axes):
         raise DagError(f"The axes of {match[1]!r} are not different names.")
+    if OMITTED in line:
+        return _table(match[1], axes, match[4])
     return Compute(match[1], axes, match[3] or "", _Parser(match[4], newest).parse())
+
+
+def _table(name: str, axes: tuple[str, ...], text: str) -> Compute:
+    """A stage of numbers, of which the text shows the corners."""
+    values = table(name, text)
+    if values is None or axes != ("i", "j"):
+        raise DagError(f"TVM has left out a part of a long expression ({OMITTED!r}), so its value is not known.")
+    term: Term = Number(0.0)
+    for row, col in np.argwhere(values):
+        here = Call("&&", tuple(Call("==", (Name(a), Number(int(n)))) for a, n in (("i", row), ("j", col))))
+        term = Call("select", (here, Number(float(values[row, col])), term))
+    return Compute(name, axes, "", term, values.shape)
 
 
 _TOKEN = re.compile(

@@ -11,6 +11,18 @@ from workbench.logs.replays.workloads import workload
 PACKED_AHEAD = 2
 """The layout option (``LayoutRewriteOption``) under which weights are stored for the schedule, outside of the time."""
 
+NOTES = {
+    "have no match here": (
+        "Threads that copy or reduce together have no match here: each copies what it reads, and one reduces."
+    ),
+    "index has parts": (
+        "Tiles of the image do not end where the record cuts some loops: these are cut at the nearest number that fits, "
+        "or bound to several dimensions."
+    ),
+    "copies in all": "Some loops are not written out, because the copies would be too many here.",
+}
+"""What is said once of a replay, by the words that its steps have."""
+
 
 @replayer("auto-scheduler", "ansor")
 def replay_ansor(request: Request) -> Rebuilt:
@@ -25,9 +37,8 @@ def replay_ansor(request: Request) -> Rebuilt:
     found = workload(key, request.task)
     program = follow(found.func, found.order, steps)
     schedule, told = build(found.func, program, steps, request.target, rewrite=_option(request.raw) == PACKED_AHEAD)
-    shared = any("have no match here" in step.words for step in told)
-    note = "Threads that copy or reduce together have no match here: each copies what it reads, and one reduces."
-    return schedule, told, [*filter(None, [found.note]), *([note] if shared else [])]
+    notes = [found.note, *(note for words, note in NOTES.items() if any(words in step.words for step in told))]
+    return schedule, told, [note for note in notes if note]
 
 
 def _option(raw: Any) -> Any:
