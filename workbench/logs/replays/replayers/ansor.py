@@ -16,8 +16,8 @@ NOTES = {
         "Threads that copy or reduce together have no match here: each copies what it reads, and one reduces."
     ),
     "index has parts": (
-        "Tiles of the image do not end where the record cuts some loops: these are cut at the nearest number that fits, "
-        "or bound to several dimensions."
+        "Tiles of the image do not end where the record cuts some loops: these are cut at the nearest number that "
+        "fits, or bound to several dimensions."
     ),
     "copies in all": "Some loops are not written out, because the copies would be too many here.",
 }
