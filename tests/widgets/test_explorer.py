@@ -123,7 +123,7 @@ def test_a_saved_notebook_has_a_table_and_no_markup_of_the_log(comms: Any) -> No
 
 
 def test_a_closed_explorer_leaves_no_thread_and_takes_no_change(page: Page) -> None:
-    assert isinstance(page.widget._worker, Worker)
+    assert isinstance(page.widget._exchange._worker, Worker)
     page.widget.close()
     with pytest.raises(UsageError) as info:
         page.widget.change(text="")

@@ -6,14 +6,11 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from workbench.logs.explorer.panels import prepared
+from workbench.logs.explorer.panels import drawing
 
 if TYPE_CHECKING:
     from workbench.logs.explorer import Explorer
     from workbench.widgets.plot import Plot
-
-FINDING, TOP = 30, 42
-"""How `workbench.logs.analysis.charts` marks the sentence above a plot (by its shift), and its margin without it."""
 
 
 class LogFigure:
@@ -25,15 +22,12 @@ class LogFigure:
 
     def question(self, e: Explorer, args: Mapping[str, Any]) -> Callable[[], Any]:
         """Prepare a figure of what is chosen; the work is done when the result is called."""
-        draw, _ = prepared(e, str(args.get("name")), "_figure")
-        theme = "dark" if args.get("theme") == "dark" else "light"
-        return lambda: {"shown": self._shown(draw(theme=theme))}
+        draw = drawing(e, args)
+        return lambda: {"shown": self._shown(draw())}
 
     def _shown(self, figure: Any) -> str:
         from workbench.widgets.plot import Plot  # plotly's widget takes half a second to load
 
-        figure.update_layout(autosize=True, width=None)
-        _without_finding(figure)
         with self._lock:
             if self._plot is None:
                 self._plot = Plot(figure, {"displaylogo": False, "responsive": True})
@@ -47,11 +41,3 @@ class LogFigure:
             if self._plot is not None:
                 self._plot.close()
                 self._plot = None
-
-
-def _without_finding(figure: Any) -> None:
-    """Take the sentence out that stands above a figure: the panel has it."""
-    kept = [a for a in figure.layout.annotations if a.yshift != FINDING]
-    spare = figure.layout.margin.t - TOP
-    if len(kept) < len(figure.layout.annotations) and spare > 0:
-        figure.update_layout(annotations=kept, height=figure.layout.height - spare, margin_t=TOP)

@@ -23,6 +23,9 @@ MOST_ROWS = 300
 _OF_TWO = {"compare", "both_tried"}
 """Panels that compare two runs."""
 
+_FINDING, _TOP = 30, 42
+"""How `workbench.logs.analysis.charts` marks the sentence above a plot (by its shift), and its margin without it."""
+
 _BARS = {"importance", "share", "lift", "records", "gain", "strength", "spread", "seconds"}
 """Columns whose numbers have bars."""
 
@@ -113,6 +116,28 @@ def answer(e: Explorer, name: str) -> Callable[[], Mapping[str, Any]]:
         }  # fmt: skip
 
     return work
+
+
+def drawing(e: Explorer, args: Mapping[str, Any]) -> Callable[[], Any]:
+    """Prepare the figure of the panel ``name``, as wide as its place; the work is done when the result is called."""
+    draw, _ = prepared(e, str(args.get("name")), "_figure")
+    theme = "dark" if args.get("theme") == "dark" else "light"
+
+    def work() -> Any:
+        figure = draw(theme=theme)
+        figure.update_layout(autosize=True, width=None)
+        _without_finding(figure)
+        return figure
+
+    return work
+
+
+def _without_finding(figure: Any) -> None:
+    """Take the sentence out that stands above a figure: the panel has it."""
+    kept = [a for a in figure.layout.annotations if a.yshift != _FINDING]
+    spare = figure.layout.margin.t - _TOP
+    if len(kept) < len(figure.layout.annotations) and spare > 0:
+        figure.update_layout(annotations=kept, height=figure.layout.height - spare, margin_t=_TOP)
 
 
 def table(frame: pandas.DataFrame) -> Mapping[str, Any]:
