@@ -9,6 +9,7 @@ import time
 import zlib
 
 import pytest
+from tuner_files import HERE
 
 import workbench as wb
 from workbench.errors import LogError
@@ -52,6 +53,45 @@ def test_lines_that_end_with_carriage_returns_and_a_byte_order_mark(importer, lo
     whole = opened(importer, log)
     log.write_bytes(b"\xef\xbb\xbf" + log.read_bytes().replace(b"\n", b"\r\n"))
     assert opened(importer, log) == whole
+
+
+def test_utf_16_as_some_shells_write_it(importer, log):
+    if not is_text(log):
+        return
+    whole = opened(importer, log)
+    text = log.read_bytes().decode()
+    for encoding in ("utf-16", "utf-16-be"):
+        log.write_bytes(("\ufeff" * (encoding == "utf-16-be") + text).encode(encoding))
+        assert opened(importer, log) == whole
+
+
+def test_a_comment_behind_a_byte_order_mark_and_blank_lines(tmp_path):
+    lines = gzip.decompress((HERE / "autotvm" / "bert-cpu-excerpt.log.gz").read_bytes()).splitlines(keepends=True)
+    path = tmp_path / "log"
+    path.write_bytes(b"\xef\xbb\xbf# a comment\n" + b"  \n".join(lines) + b" \t\n")
+    found = wb.logs.open(path)
+    assert (len(found), found.faults) == (len(lines), [])
+
+
+def test_what_is_before_the_damage_of_a_packed_file(tmp_path):
+    packed = (HERE / "ktt" / "pnpoly-RTX_3090.json.gz").read_bytes()
+    (tmp_path / "log").write_bytes(packed[: len(packed) // 2])
+    found = wb.logs.open(tmp_path / "log")
+    assert 1500 < len(found) < 2600  # of 4,092
+    assert any("damaged after" in fault.what for fault in found.faults)
+    small = gzip.compress((HERE / "kernel-tuner" / "mm96-cpu-v1.5.0.json").read_bytes())
+    (tmp_path / "log").write_bytes(small[:-20])  # less than what tells the format was unpacked without damage
+    assert wb.logs.open(tmp_path / "log").format == "kernel-tuner"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_what_is_no_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    os.symlink("loop", tmp_path / "loop")
+    for path in (tmp_path / "pipe", tmp_path / "loop", "/dev/zero"):
+        with pytest.raises(LogError) as caught:
+            wb.logs.open(path)
+        assert caught.value.code == "log.unreadable"
 
 
 def test_a_line_of_ten_megabytes(importer, log):

@@ -4,6 +4,7 @@ import builtins
 import json
 
 import pytest
+from tuner_files import HERE
 
 import workbench as wb
 from workbench.errors import LogError
@@ -124,3 +125,12 @@ def test_parquet_without_pyarrow(tmp_path, monkeypatch):
 def test_what_the_log_does_not_say_is_said(path):
     log = wb.logs.open(path, **MAPPING, task="convolution", device="A100")
     assert log.tasks[["task", "device"]].values.tolist() == [["convolution", "A100"]]
+
+
+def test_an_objective_that_no_record_has(tmp_path):
+    path = tmp_path / "cache.json"
+    path.write_bytes((HERE / "kernel-tuner" / "vector_add-time-energy-RTX4000Ada.json").read_bytes())
+    (note,) = [w for w in wb.logs.open(path, objective="enrgy").warnings if "No record" in w]
+    assert "'enrgy'" in note
+    assert "energy" in note.split("they have")[1]
+    assert not any("No record" in w for w in wb.logs.open(path, objective="energy").warnings)

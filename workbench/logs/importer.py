@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from workbench.logs.evaluation import Evaluation
-from workbench.logs.source import LogSource, TextLine
+from workbench.logs.source import LogSource, TextLine, passed_over
 from workbench.registry import Registry
 
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
@@ -107,7 +107,7 @@ class JsonLinesImporter(LogImporter):
         """Yield the evaluations; a torn last line is a fault like any other."""
         self.check(source)
         for line in source.lines():
-            if line.raw[:1] in (b"#", b"\n", b"\r", b""):
+            if passed_over(line.raw):
                 continue
             try:
                 found = self.evaluation(json.loads(line.raw))

@@ -105,10 +105,20 @@ def _declared(files: Sequence[LogFile]) -> SearchSpace | None:
 
 def _said(files: Sequence[LogFile]) -> tuple[pandas.DataFrame, list[Fault], list[str]]:
     """Return the records of files, their damage, and what a reader of the table has to know."""
-    notes = [note for file in files for note in file.importer.notes(file.source)]
+    notes = [note for file in files for note in (*file.importer.notes(file.source), *_unmeasured(file))]
     again = [f"{file.source.path.name} was replaced or cut short; it was read anew." for file in files if file.replaced]
     faults = [fault for file in files for fault in file.source.faults]
     return joined_frames([file.frame for file in files]), faults, [*notes, *again]
+
+
+def _unmeasured(file: LogFile) -> list[str]:
+    """Return that the log has no value of the objective that is asked for, and what it has."""
+    asked, frame = file.source.hints.get("objective"), file.frame
+    if asked is None or not len(frame) or frame["value"].notna().any():
+        return []
+    numbers = [str(name) for name, value in frame["extra"].iloc[0].items() if isinstance(value, int | float)]
+    others = f"; they have {', '.join(numbers[:20])}" if numbers else ""
+    return [f"No record of {file.source.path.name} has a value of {asked!r}{others}."]
 
 
 def _raw(files: Sequence[LogFile], record: int) -> Any:

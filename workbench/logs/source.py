@@ -7,8 +7,8 @@ import gzip
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +29,10 @@ LONGEST_LINE = 16 << 20
 LARGEST_DOCUMENT = 1 << 30
 """Bytes (unpacked) of a file that has to be read as a whole; a larger one is refused. Chosen."""
 
-_GZIP = b"\x1f\x8b"
+MARK = b"\xef\xbb\xbf"
+"""Byte order mark at the begin of a file in UTF-8."""
+
+_GZIP, _UTF16 = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
 
 
 @contextmanager
@@ -69,6 +72,22 @@ class TextLine:
         return not self.raw.endswith(b"\n")
 
 
+def passed_over(line: bytes) -> bool:
+    """Whether a line says nothing: a comment, or blank."""
+    return not line or line[:1] == b"#" or line.isspace()
+
+
+def _chunks(file: IO[bytes], most: int, damaged: Callable[[Exception], None]) -> Iterator[bytes]:
+    """Yield at least the first `most` bytes, or all; of a damaged gzip file what is before the damage."""
+    read = 0
+    try:
+        while read < most and (chunk := file.read1(1 << 16)):  # type: ignore[attr-defined]  # loses nothing of it
+            read += len(chunk)
+            yield chunk
+    except (OSError, EOFError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
+        damaged(error)
+
+
 class LogSource:
     """A file or a folder that holds a log; gzip is unpacked, damage is collected.
 
@@ -104,11 +123,11 @@ class LogSource:
 
     @property
     def packed(self) -> bool:
-        """Whether the file is packed with gzip; false for a folder."""
+        """Whether the file is packed with gzip, or has to be decoded as a whole; false for a folder."""
         if self.is_folder:
             return False
         with self.open() as file:
-            return isinstance(file, gzip.GzipFile)
+            return isinstance(file, gzip.GzipFile | io.BytesIO)
 
     @cached_property
     def head(self) -> bytes:
@@ -116,10 +135,7 @@ class LogSource:
         if self.is_folder:
             return b""
         with self.open() as file:
-            try:
-                return file.read(HEAD).removeprefix(b"\xef\xbb\xbf")
-            except (OSError, EOFError, gzip.zlib.error):  # type: ignore[attr-defined]  # damaged gzip
-                return b""
+            return b"".join(_chunks(file, HEAD, lambda error: None))[:HEAD].removeprefix(MARK)
 
     def fault(self, where: str | int, what: str) -> None:
         """Note damage; a number is that of a line."""
@@ -135,17 +151,25 @@ class LogSource:
             ``log.missing``, ``log.unreadable``.
         """
         path = self.path / name if name else self.path
-        try:
-            raw = open(path, "rb")  # noqa: SIM115  # closed below
-        except FileNotFoundError as error:
-            raise LogError("log.missing", "There is no such log", (str(path),), "check the path") from error
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise LogError("log.unreadable", f"The log cannot be read: {reason}", (str(path),), "") from error
-        with raw:
-            packed = raw.read(2) == _GZIP
-            raw.seek(0)
-            yield gzip.GzipFile(fileobj=raw) if packed else raw  # type: ignore[misc]
+        if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+            hint = "write what it says to a file, or pass the text to `wb.logs.parse`"
+            raise LogError("log.unreadable", "The log is a pipe or a device, not a file", (str(path),), hint)
+        with ExitStack() as opened:
+            try:
+                raw = opened.enter_context(open(path, "rb"))
+                first = raw.read(2)
+                raw.seek(0)
+                # UTF-16 is what some shells make of what a program prints.
+                whole = raw.read(LARGEST_DOCUMENT).decode("utf-16", "replace") if first in _UTF16 else None
+            except FileNotFoundError as error:
+                raise LogError("log.missing", "There is no such log", (str(path),), "check the path") from error
+            except (OSError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or str(error)
+                raise LogError("log.unreadable", f"The log cannot be read: {reason}", (str(path),), "") from error
+            if whole is not None:
+                yield io.BytesIO(whole.encode())
+            else:
+                yield gzip.GzipFile(fileobj=raw) if first == _GZIP else raw  # type: ignore[misc]
 
     def lines(self, name: str = "") -> Iterator[TextLine]:
         """Yield the lines; one that is too long is damage, and so is the rest of a damaged gzip file."""
@@ -167,7 +191,7 @@ class LogSource:
                         raw = file.readline(LONGEST_LINE)
                         offset += len(raw)
                     continue
-                yield TextLine(number, start, raw)
+                yield TextLine(number, start, raw if start else raw.removeprefix(MARK))
 
     def read_bytes(self, name: str = "") -> bytes:
         """Return the whole file; of a damaged gzip file what is before the damage.
@@ -179,16 +203,17 @@ class LogSource:
         """
         buffer = io.BytesIO()
         with self.open(name) as file:
-            try:
-                while chunk := file.read(1 << 20):
-                    if buffer.tell() > LARGEST_DOCUMENT:
-                        hint = "split it, or keep what you need of it"
-                        message = f"This file has to be read as a whole and is larger than {LARGEST_DOCUMENT >> 20} MiB"
-                        raise LogError("log.too_large", message, (str(self.path),), hint)
-                    buffer.write(chunk)
-            except (OSError, EOFError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
+
+            def damaged(error: Exception) -> None:
                 self.fault(name or self.path.name, f"the file is damaged after {buffer.tell()} bytes ({error})")
-        return buffer.getvalue().removeprefix(b"\xef\xbb\xbf")
+
+            for chunk in _chunks(file, LARGEST_DOCUMENT + 1, damaged):
+                buffer.write(chunk)
+        if buffer.tell() > LARGEST_DOCUMENT:
+            hint = "split it, or keep what you need of it"
+            message = f"This file has to be read as a whole and is larger than {LARGEST_DOCUMENT >> 20} MiB"
+            raise LogError("log.too_large", message, (str(self.path),), hint)
+        return buffer.getvalue().removeprefix(MARK)
 
     def text(self, name: str = "") -> str:
         """Return the whole file as text; bytes that are no UTF-8 are shown by their numbers."""

@@ -18,7 +18,7 @@ from workbench.logs.importer import UNREADABLE, LogImporter, log_importer
 from workbench.logs.reading.column_mapping import ROLES, ColumnMapping, mapping_of
 from workbench.logs.reading.objectives import direction_of, unit_of
 from workbench.logs.reading.times import utc_or_none
-from workbench.logs.source import LogSource
+from workbench.logs.source import LogSource, passed_over
 
 FAILURE_CODES = (1e9, 1e10, 1e20)
 """Costs that tuners write for a failure, whatever the unit."""
@@ -141,7 +141,7 @@ def _kind(source: LogSource) -> str | None:
         return "parquet"
     if not head or b"\0" in head:
         return None
-    lines = [line for line in head.split(b"\n")[:20] if line.strip() and not line.startswith(b"#")]
+    lines = [line for line in head.split(b"\n")[:20] if not passed_over(line)]
     if lines and lines[0].lstrip().startswith(b"{"):
         objects = 0
         for line in lines[:2]:
@@ -174,7 +174,7 @@ def _csv(source: LogSource) -> Iterator[_Row]:
         nonlocal number
         for line in source.lines():
             number = line.number
-            if line.raw[:1] not in (b"#", b"\n", b"\r"):
+            if not passed_over(line.raw):
                 yield line.raw.decode("utf-8", "backslashreplace").replace("\0", "\\x00")
 
     lines = texts()
@@ -205,7 +205,7 @@ def _json_lines(source: LogSource) -> Iterator[_Row]:
     names: dict[str, None] = {}
     told = False
     for line in source.lines():
-        if line.raw[:1] in (b"#", b"\n", b"\r"):
+        if passed_over(line.raw):
             continue
         try:
             row = _flat(json.loads(line.raw))

@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from workbench.logs.importer import UNREADABLE, JsonLinesImporter
-from workbench.logs.source import LONGEST_LINE, LogSource, TextLine, many_values
+from workbench.logs.source import LONGEST_LINE, MARK, LogSource, TextLine, many_values, passed_over
 from workbench.logs.table.columns import Collector, Columns
 from workbench.logs.table.line_values import json_values
 
@@ -111,12 +111,13 @@ class PartReader:
     def _block(self, block: bytes, start: int) -> None:
         lines = block.split(b"\n")
         lengths = np.array([len(line) + 1 for line in lines], dtype=np.int64)
+        lines[0] = lines[0] if start else lines[0].removeprefix(MARK)
         offsets = (start + np.cumsum(lengths) - lengths).tolist()
         whole = block.endswith(b"\n")
         if not lines[-1]:
             lines.pop()
         first, self._count = self._count + 1, self._count + len(lines)
-        taken = [k for k, line in enumerate(lines) if line and line[:1] not in (b"#", b"\r")]
+        taken = [k for k, line in enumerate(lines) if not passed_over(line)]
         try:
             values = json_values([lines[k] for k in taken])
         except (ValueError, RecursionError):
