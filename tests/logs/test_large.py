@@ -1,9 +1,11 @@
 """Large logs: read in parts by several processes into columns; what they say is the same as of small ones."""
 
+import gc
 import gzip
 import json
 import subprocess
 import sys
+import tempfile
 
 import numpy as np
 import pandas
@@ -11,18 +13,28 @@ import pytest
 from benchmarks import big_logs
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tuner_files import HERE
 
 import workbench as wb
 from workbench.errors import LogError, UsageError
 from workbench.logs import IMPORTERS
 from workbench.logs.source import Fault
-from workbench.logs.table import kept, parts
+from workbench.logs.table import columns as table_columns
+from workbench.logs.table import kept, parts, unpacked
 from workbench.logs.table.columns import Collector, Columns
 from workbench.logs.table.lazy_array import LazyArray, Listed
+from workbench.logs.table.packed import Packed
 
 RECORD = (
     '{"i": [["[\\"a1b2\\", 64, 64]", "llvm -mcpu=core-avx2", [8, 64, 64, 0, 0, 0, 0, 0], "", 1], [[], [["SP", 2, 0, '
     '64, [4, 8], 1], ["AN", 2, 0, 3]]]], "r": [[0.000121, 0.000125], 0, 0.41, 1600000000], "v": "v0.5"}\n'
+)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.dates(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
 )
 
 
@@ -79,6 +91,60 @@ def test_every_format_that_is_read_line_by_line(name, tmp_path, monkeypatch):
     IMPORTERS[name].write_example(path)
     small, big = both(path, monkeypatch)
     assert repr(big.records.to_dict("records")) == repr(small.records.to_dict("records"))
+
+
+def test_a_packed_log_is_unpacked_beside_and_removed(large, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "beside"))
+    (tmp_path / "beside").mkdir()
+    monkeypatch.setattr(unpacked, "WORTH_LOOKING", 0)
+    packed = tmp_path / "packed.json.gz"
+    packed.write_bytes(gzip.compress(large.read_bytes(), 1))
+    monkeypatch.setattr(parts, "LARGE", 0)
+    plain, log = wb.logs.open(large), wb.logs.open(packed)
+    assert log.faults == plain.faults
+    assert log.records["value"].equals(plain.records["value"])
+    assert log.table().equals(plain.table())
+    assert log.raw(7) == plain.raw(7)
+    assert len(list((tmp_path / "beside").iterdir())) == 1
+    packed.write_bytes(gzip.compress(large.read_bytes() + b"\n" + RECORD.encode(), 1))
+    assert (log.refresh(), len(log)) == (1, len(plain) + 1)
+    params = log.records["params"]
+    del log
+    assert params.iloc[0] == plain.records["params"].iloc[0], "a table holds the file that its values are in"
+    del params
+    gc.collect()
+    assert not list((tmp_path / "beside").iterdir())
+
+
+def test_of_a_packed_log_that_is_damaged_there_is_what_stands_before(large, tmp_path, monkeypatch):
+    monkeypatch.setattr(unpacked, "WORTH_LOOKING", 0)
+    packed = tmp_path / "packed.json.gz"
+    whole = gzip.compress(large.read_bytes())
+    packed.write_bytes(whole[: len(whole) // 2])
+    small, big = both(packed, monkeypatch)
+    assert abs(len(small) - len(big)) < 1000
+    assert "the file is damaged from here on" in big.faults[-1].what
+    assert big.records["value"].iloc[:100].equals(small.records["value"].iloc[:100])
+
+
+def test_records_of_any_format_are_packed_when_they_are_many(monkeypatch):
+    path = HERE / "kernel-tuner" / "pnpoly-RTX_3090-every-10th.json.gz"
+    plain = wb.logs.open(path)
+    monkeypatch.setattr(table_columns, "PACKED_FROM", 1)
+    log = wb.logs.open(path)
+    assert isinstance(log.records["params"].array, LazyArray)
+    names = ["params", "extra", "where", "repeats"]
+    assert log.records[names].astype(object).equals(plain.records[names].astype(object))
+    assert [log.raw(k) for k in (0, 17)] == [plain.raw(k) for k in (0, 17)]
+    assert log.params == plain.params
+
+
+@given(st.lists(VALUES, max_size=20), st.data())
+def test_what_is_packed_comes_back_as_it_was(values, data):
+    found = Packed(values)
+    assert repr([found[k] for k in range(len(values))]) == repr(values)
+    places = data.draw(st.lists(st.integers(0, max(0, len(values) - 1)), max_size=9 if values else 0))
+    assert repr(found.get(np.array(places, dtype=np.int64))) == repr([values[k] for k in places])
 
 
 def test_it_tells_how_far_it_is(large, monkeypatch):

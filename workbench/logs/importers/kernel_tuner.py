@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.logs.evaluation import Evaluation, Status
@@ -66,11 +67,11 @@ class KernelTunerCache(LogImporter):
         self._header = document.header
         rows = _Rows(document, source.hints)
         self._notes = list(rows.notes)
-        found = [rows.evaluation(member) for member in document.records]
-        self._notes += contradictions(found)
+        contradictions = Contradictions()
+        yield from map(contradictions.checked, map(rows.evaluation, document.records))
+        self._notes += contradictions.notes()
         if not document.closed:
             self._notes.append("The cache is not closed: its run was cut off, or still goes on.")
-        yield from found
 
     def space(self, source: LogSource) -> Mapping[str, Sequence[Any]]:
         declared = self._header.get("tune_params")
@@ -136,19 +137,29 @@ def outcome(told: Any, error: Any = None) -> tuple[float | None, Status, str]:
     return float(told), "ok", ""
 
 
-def contradictions(evaluations: Iterable[Evaluation]) -> Iterator[str]:
-    """Yield the notes on records that contradict themselves, with their number and the first place."""
-    others, failed = [], []
-    for evaluation in evaluations:
-        if evaluation.repeats and evaluation.value is None:
-            failed.append(evaluation.where)
-        elif evaluation.repeats and not evaluation.statistic:
-            others.append(evaluation.where)
-    if others:
-        what = "have a value that is no mean, median or extreme of their repeats"
-        yield f"{len(others)} of the records {what} (first: {others[0]}); the value is taken as it is."
-    if failed:
-        yield f"{len(failed)} of the records failed and have repeats (first: {failed[0]}); the failure is taken."
+class Contradictions:
+    """Counts the records that contradict themselves, and keeps the first place of each kind."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._first: dict[str, str] = {}
+
+    def checked(self, evaluation: Evaluation) -> Evaluation:
+        """Count an evaluation, and return it."""
+        if evaluation.repeats and (evaluation.value is None or not evaluation.statistic):
+            kind = "failed" if evaluation.value is None else "others"
+            self._counts[kind] += 1
+            self._first.setdefault(kind, evaluation.where)
+        return evaluation
+
+    def notes(self) -> Iterator[str]:
+        """Yield a sentence for each kind, with its number."""
+        for kind, what, taken in (
+            ("others", "have a value that is no mean, median or extreme of their repeats", "value is taken as it is"),
+            ("failed", "failed and have repeats", "failure is taken"),
+        ):
+            if count := self._counts[kind]:
+                yield f"{count} of the records {what} (first: {self._first[kind]}); the {taken}."
 
 
 def kernel_at_size(kernel: Any, size: Any) -> str:

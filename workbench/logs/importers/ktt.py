@@ -60,14 +60,14 @@ class KttResults(LogImporter):
             self._notes.append('The file does not say the unit of its times; taken: us (unit="…" for another).')
             unit = "us"
         device = str(source.hints.get("device") or metadata.get("Device") or "")
-        seen: Counter[str] = Counter()
+        seen: Counter[int] = Counter()
         for member in document.records:
             try:
                 found = _evaluation(member, unit, device, str(source.hints.get("task") or ""))
             except UNREADABLE as error:
                 source.fault(member.where, f"no record of KTT ({type(error).__name__})")
                 continue
-            seen[repr(found.params)] += 1
+            seen[hash(repr(found.params))] += 1
             yield found
         again = sum(times > 1 for times in seen.values())
         if again:

@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.logs.evaluation import SECONDS, Evaluation, Status
 from workbench.logs.importer import LogImporter, log_importer
-from workbench.logs.importers.kernel_tuner import contradictions, outcome, seconds_since_1970
+from workbench.logs.importers.kernel_tuner import Contradictions, outcome, seconds_since_1970
 from workbench.logs.reading.json_document import JsonDocument, Member, read_document
 from workbench.logs.reading.objectives import direction_of, numbers, scaled, statistic_of, unit_of
 from workbench.logs.source import LogSource
@@ -53,11 +53,11 @@ class T4Results(LogImporter):
             source, "results", lambda value: isinstance(value, dict) and isinstance(value.get("configuration"), dict)
         )
         rows = _Rows(document, source)
-        found = [rows.evaluation(member) for member in document.records]
-        self._notes = [*rows.notes, *contradictions(found)]
+        contradictions = Contradictions()
+        yield from map(contradictions.checked, map(rows.evaluation, document.records))
+        self._notes = [*rows.notes, *contradictions.notes()]
         if not document.closed:
             self._notes.append("The file is not closed: it was cut off, or is being written.")
-        yield from found
 
     def notes(self, source: LogSource) -> Sequence[str]:
         return self._notes
@@ -84,9 +84,10 @@ class _Rows:
             self.unit = "ms" if self.is_time and not self.unit else self.unit
         self.second = SECONDS[times_in or "ms"]
         self.device, self.task = str(hints.get("device") or ""), str(hints.get("task") or _name(source))
-        stamps = [seconds_since_1970(member.value.get("timestamp")) for member in document.records]
-        self.own_stamps = len(set(stamps)) > 1  # KTT writes when the file was written
-        self.begin = self._began(first, stamps[0]) if stamps else None
+        stamps = (seconds_since_1970(member.value.get("timestamp")) for member in document.records)
+        begin = next(stamps, None)
+        self.own_stamps = any(stamp != begin for stamp in stamps)  # KTT writes when the file was written
+        self.begin = self._began(first, begin)
 
     def evaluation(self, member: Member) -> Evaluation:
         record: dict[str, Any] = member.value

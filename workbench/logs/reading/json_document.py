@@ -26,11 +26,20 @@ _RECORD_IN_OBJECT = re.compile(r'"(?:[^"\\\n]|\\.)*"[ \t\r\n]*:[ \t\r\n]*\{')
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A record of the document: its key (or its number in the list), its value, and where it stands."""
+    """A record of the document: its key (or its number in the list), and where it stands.
+
+    `value` is made of the text each time that it is asked for: not all of them are there at once.
+    """
 
     key: str
-    value: Any
     where: str
+    text: str
+    at: int
+
+    @property
+    def value(self) -> Any:
+        """The value of the record."""
+        return _decoder.raw_decode(self.text, self.at)[0]
 
 
 @dataclass(slots=True)
@@ -128,13 +137,14 @@ class _Reader:
             try:
                 if opening == "{":
                     key, at = self._key(at)
-                value, at = _decoder.raw_decode(self.text, at)
+                begin = at
+                value, at = _decoder.raw_decode(self.text, begin)
             except (ValueError, RecursionError) as error:
                 self.source.fault(self._where(start, key), _reason(error))
                 at = self._next_record(max(start + 1, _place(error, at)), opening, indent)
                 continue
             if self.accept(value):
-                self.found.records.append(Member(key, value, self._where(start, key)))
+                self.found.records.append(Member(key, self._where(start, key), self.text, begin))
             else:
                 self.source.fault(self._where(start, key), "no record")
             at = self._comma(at)

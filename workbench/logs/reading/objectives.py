@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -26,6 +26,9 @@ UNITS: Mapping[str, str] = MappingProxyType(
 FAILED_AS_NUMBER = 1e20
 """Value from which on a number stands for a failure: Kernel Tuner wrote this one for a time."""
 
+_STATISTICS: Mapping[str, Callable[[Sequence[float]], float]] = MappingProxyType(
+    {"mean": statistics.fmean, "median": statistics.median, "min": min, "max": max}
+)
 _LITTLE = re.compile(r"time|duration|latency|energy|power|cost|loss|error|cycles|(^|_)edp$|_s$|_ms$|_us$|_ns$", re.I)
 _MUCH = re.compile(r"flops?|/s\b|/w\b|/j\b|score|speed|throughput|bandwidth|efficiency|accuracy|occupancy|rate$", re.I)
 
@@ -93,12 +96,9 @@ def scaled(value: Any, by: float) -> float | None:
 
 def statistic_of(value: float, repeats: Sequence[float]) -> str:
     """Return what a value is of its repeats: mean, median, min, max; "" where it is none of these."""
-    if not repeats:
-        return ""
-    known = {
-        "mean": statistics.fmean(repeats),
-        "median": statistics.median(repeats),
-        "min": min(repeats),
-        "max": max(repeats),
-    }
-    return next((name for name, of in known.items() if abs(value - of) <= 1e-6 * max(abs(of), abs(value))), "")
+    if repeats:
+        for name, statistic in _STATISTICS.items():
+            of = statistic(repeats)
+            if abs(value - of) <= 1e-6 * max(abs(of), abs(value)):
+                return name
+    return ""

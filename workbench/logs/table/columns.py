@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workbench.logs.evaluation import Evaluation
+from workbench.logs.table.packed import BATCH, Packed
 
 Numbers = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -33,8 +34,11 @@ WORDS = (*CATEGORIES, "status", "told", "error", "run")
 LONGEST_ERROR = 500
 """Characters of an error that the columns keep; `TuningLog.raw` has all of them. Chosen: what a table can show."""
 
-BATCH = 4096
-"""Evaluations that become arrays together. Chosen: they fit into the caches, and the arrays are not many."""
+OBJECTS = ("params", "extra", "where", "raw")
+"""Fields whose values are kept as they are, or packed."""
+
+PACKED_FROM = 20_000
+"""Records from which on `OBJECTS` are packed: they take a tenth of the room then. Chosen: some 100 MB before."""
 
 _get_numbers, _get_words = attrgetter(*NUMBERS), attrgetter(*WORDS)
 
@@ -116,14 +120,16 @@ class Collector:
     Parameters
     ----------
     keep : bool
-        Whether to keep parameters, counters and raw records, too: those of a file that is not read again.
+        Whether to keep `OBJECTS`, too: those of a file that is not read again.
+
+    Attributes
+    ----------
+    objects : dict
+        What was kept, by name: a list, or `Packed`.
     """
 
     keep: bool = True
-    params: list[Mapping[str, Any]] = field(default_factory=list)
-    extra: list[Mapping[str, Any]] = field(default_factory=list)
-    where: list[str] = field(default_factory=list)
-    raw: list[Any] = field(default_factory=list)
+    objects: dict[str, list[Any] | Packed] = field(default_factory=lambda: {name: [] for name in OBJECTS})
     _waiting: list[Evaluation] = field(default_factory=list)
     _places: list[tuple[int, int]] = field(default_factory=list)
     _done: list[Columns] = field(default_factory=list)
@@ -151,11 +157,8 @@ class Collector:
     def _flush(self) -> None:
         found, self._waiting = self._waiting, []
         places, self._places = np.array(self._places, dtype=np.int64).reshape(-1, 2), []
-        if self.keep:
-            self.params += [one.params for one in found]
-            self.extra += [one.extra for one in found]
-            self.where += [one.where for one in found]
-            self.raw += [one.raw for one in found]
+        if self.keep and found:
+            self._keep(found)
         numbers = {
             name: np.array(told, dtype=np.float64)
             for name, told in zip(NUMBERS, zip(*map(_get_numbers, found), strict=True), strict=False)
@@ -171,6 +174,16 @@ class Collector:
         ends = np.cumsum([len(r) for r in repeats], dtype=np.int64)
         every = np.array(list(itertools.chain.from_iterable(repeats)), dtype=np.float64)
         self._done.append(Columns(places[:, 0], places[:, 1], numbers, words, every, ends))
+
+    def _keep(self, found: Sequence[Evaluation]) -> None:
+        for name, kept in self.objects.items():
+            values = [getattr(one, name) for one in found]
+            if isinstance(kept, Packed):
+                kept.add(values)
+                continue
+            kept += values
+            if len(kept) >= PACKED_FROM:
+                self.objects[name] = Packed(kept)
 
     def _numbered(self, name: str, told: Sequence[str]) -> npt.NDArray[np.int32]:
         known = self._known[name]

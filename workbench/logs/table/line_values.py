@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from workbench.errors import LogError
 from workbench.logs.evaluation import Evaluation
 from workbench.logs.importer import UNREADABLE, JsonLinesImporter
-from workbench.logs.source import LONGEST_LINE, many_values
+from workbench.logs.source import LONGEST_LINE, LogSource, many_values
 from workbench.logs.table.columns import Whole
 
 
@@ -30,16 +29,16 @@ class Lines:
 
     Parameters
     ----------
-    path : Path
-        The file, not packed.
+    source : LogSource
+        The file, not packed; one that was unpacked for this is there as long as this is.
     importer : JsonLinesImporter
         Reads a line by itself.
     offsets : array of int
         First byte of each record's line.
     """
 
-    def __init__(self, path: Path, importer: JsonLinesImporter, offsets: Whole) -> None:
-        self.path, self.importer, self.offsets = path, importer, offsets
+    def __init__(self, source: LogSource, importer: JsonLinesImporter, offsets: Whole) -> None:
+        self.source, self.path, self.importer, self.offsets = source, source.path, importer, offsets
         self._size = int(offsets.max(initial=-1)) + 1
 
     def values(self, places: Whole) -> list[Any]:

@@ -13,8 +13,10 @@ from workbench.logs.source import LogSource
 from workbench.logs.table import parts
 from workbench.logs.table.columns import Collector, Columns
 from workbench.logs.table.frame import records_frame
-from workbench.logs.table.line_values import Lines
+from workbench.logs.table.line_values import LineField, Lines
+from workbench.logs.table.packed import Packed
 from workbench.logs.table.part import Part, PartReader
+from workbench.logs.table.unpacked import unpacked
 
 if TYPE_CHECKING:
     import pandas
@@ -50,6 +52,7 @@ class LogFile:
         self._kept: Collector | None = None
         self._lines: Lines | None = None
         self._part: Part | None = None
+        self._plain: LogSource | None = None
         self._stamp: Hashable = None
         self._seam = b""
         self._read()
@@ -59,9 +62,11 @@ class LogFile:
 
     def _read(self) -> None:
         self._stamp = _stamp(self.source.path)
-        if isinstance(self.importer, JsonLinesImporter) and self._large():
+        self._plain = self._large_lines()
+        if self._plain is not None:
+            assert isinstance(self.importer, JsonLinesImporter)
             self.importer.check(self.source)
-            self._columns(parts.read_kept(self.source, self.importer, self._progress))
+            self._columns(parts.read_kept(self._plain, self.importer, self._progress), self._plain)
         else:
             self._kept = Collector().extend(self.importer.read(self.source))
             self.frame = kept_frame(self._kept, self.source.path.name)
@@ -70,18 +75,21 @@ class LogFile:
             if isinstance(said, str) and "" in self.frame[name].cat.categories and said:
                 self.frame[name] = self.frame[name].astype(object).replace("", said).astype("category")
 
-    def _columns(self, part: Part) -> None:
-        """Make the table of whole lines, and of what there is of an unfinished one."""
+    def _columns(self, part: Part, plain: LogSource) -> None:
+        """Make the table of whole lines of a plain file, and of what there is of an unfinished one."""
         assert isinstance(self.importer, JsonLinesImporter)
-        self._part, self._seam, self._kept = part, _seam(self.source.path, part.end), None
+        self._part, self._seam, self._kept = part, _seam(plain.path, part.end), None
         self._afresh()
-        rest = PartReader(self.source, type(self.importer)()).read(part.end, unfinished=True)
+        rest = PartReader(plain, type(self.importer)()).read(part.end, unfinished=True)
         whole = parts.together([part, rest])
         self.importer.add_tally(whole.tally)
         for number, what in whole.faults:
             self.source.fault(number, what)
-        self._lines = Lines(self.source.path, type(self.importer)(), whole.columns.offsets)
-        self.frame = records_frame(whole.columns, self.source.path.name, _lazy(self._lines, whole.columns))
+        self.source.faults += plain.faults
+        self._lines = Lines(plain, type(self.importer)(), whole.columns.offsets)
+        self.frame = records_frame(
+            whole.columns, self.source.path.name, _lazy(whole.columns, _in_file(self._lines, whole.columns))
+        )
 
     def _afresh(self) -> None:
         """Forget what was counted."""
@@ -93,8 +101,8 @@ class LogFile:
         if stamp is None or stamp == self._stamp:
             return 0
         before = len(self)
-        part = self._part
-        if part is None:
+        part, plain = self._part, self._plain
+        if part is None or plain is None or self.source.packed:
             self._afresh()
             self._read()
             return max(0, len(self) - before)
@@ -105,21 +113,27 @@ class LogFile:
             self._read()
             return len(self)
         assert isinstance(self.importer, JsonLinesImporter)
-        more = PartReader(self.source, type(self.importer)()).read(part.end)
-        self._columns(parts.together([part, more]))
+        more = PartReader(plain, type(self.importer)()).read(part.end)
+        self._columns(parts.together([part, more]), plain)
         return max(0, len(self) - before)
 
-    def _large(self) -> bool:
-        assert isinstance(self.importer, JsonLinesImporter)
-        plain = self.importer.by_itself and self.source.path.is_file() and not self.source.packed
-        return plain and self.source.path.stat().st_size >= parts.LARGE
+    def _large_lines(self) -> LogSource | None:
+        """Return the large file whose lines can be read each by itself, unpacked; None for any other."""
+        if not (
+            isinstance(self.importer, JsonLinesImporter) and self.importer.by_itself and self.source.path.is_file()
+        ):
+            return None
+        if self.source.packed:
+            return unpacked(self.source, parts.LARGE)
+        large = self.source.path.stat().st_size >= parts.LARGE
+        return LogSource(self.source.path, self.source.hints) if large else None
 
     def raw(self, record: int) -> Any:
         """Return a record as its tuner wrote it."""
         if self._kept is None:
             assert self._lines is not None
             return self._lines.values(np.array([record], dtype=np.int64))[0]
-        kept, offset = self._kept.raw[record], int(self._kept.columns().offsets[record])
+        kept, offset = self._kept.objects["raw"][record], int(self._kept.columns().offsets[record])
         return self.source.line_at(offset) if kept is None and offset >= 0 else kept
 
     def space(self) -> Mapping[str, Sequence[Any]]:
@@ -153,21 +167,27 @@ def _seam(path: Path, end: int) -> bytes:
 def kept_frame(kept: Collector, run: str) -> pandas.DataFrame:
     """Return the table of records that are there in full."""
     columns = kept.columns()
+    objects = {name: values for name, values in kept.objects.items() if name != "raw"}
+    if any(isinstance(values, Packed) for values in objects.values()):
+        return records_frame(columns, run, _lazy(columns, objects))
     starts = np.concatenate([[0], columns.ends[:-1]]).tolist() if len(columns) else []
     values = columns.repeats.tolist()
     repeats = [tuple(values[start:end]) for start, end in zip(starts, columns.ends.tolist(), strict=True)]
-    return records_frame(
-        columns, run, {"params": kept.params, "extra": kept.extra, "repeats": repeats, "where": kept.where}
-    )
+    return records_frame(columns, run, {**objects, "repeats": repeats})
 
 
-def _lazy(lines: Lines, columns: Columns) -> dict[str, Any]:
-    from workbench.logs.table.lazy_array import LazyArray, LineNames, Repeats, Values
-    from workbench.logs.table.line_values import LineField
+def _lazy(columns: Columns, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns whose values are read, or unpacked, when asked for."""
+    from workbench.logs.table.lazy_array import LazyArray, Repeats
 
     places = np.arange(len(columns), dtype=np.int64)
-    values: dict[str, Values] = {
-        "params": LineField(lines, "params"), "extra": LineField(lines, "extra"),
-        "repeats": Repeats(columns.repeats, columns.ends), "where": LineNames(columns.lines),
+    found = {**values, "repeats": Repeats(columns.repeats, columns.ends)}
+    return {name: LazyArray(one, places) for name, one in found.items()}
+
+
+def _in_file(lines: Lines, columns: Columns) -> dict[str, Any]:
+    from workbench.logs.table.lazy_array import LineNames
+
+    return {
+        "params": LineField(lines, "params"), "extra": LineField(lines, "extra"), "where": LineNames(columns.lines),
     }  # fmt: skip
-    return {name: LazyArray(found, places) for name, found in values.items()}
