@@ -260,7 +260,7 @@ def test_a_placed_stage_is_as_long_as_its_reader_needs():
     placed = ["CA", 1, 2, 0]
     found = replayed([["SP", 2, 0, 32, [8], 1], ["SP", 1, 0, 34, [5], 1], placed], c)
     assert found.ok, found.reason
-    assert "for B_i.0 in 2" in found.schedule.nest()
+    assert "B_i.0 in 2" in found.schedule.nest()
     x = np.arange(34, dtype=np.float32)
     np.testing.assert_allclose(found.schedule.build()(x), 2 * x[:32] + 2 * x[2:])
     uneven = replayed([["SP", 2, 0, 32, [8], 1], ["SP", 1, 0, 34, [4], 1], placed], c)
@@ -280,12 +280,28 @@ def test_a_record_is_a_variant_on_the_bench():
     try:
         assert bench.schedule.to_json() == found.schedule.to_json()
         assert len(bench.variants) == len(found.schedule.trace) + 1
+        last = found.schedule.trace[-1]
+        assert (last.name, found.steps[-1].theirs) == ("unroll", "LLVM")
         bench.schedule.undo()
-        bench.schedule.unroll(bench.schedule.loops[-2].name)
-        assert bench.schedule.trace[-1].name == "unroll"
-        assert found.schedule.trace[-1].name == "vectorize", "the replay stays what it was"
+        bench.schedule.split(last.loop, [None, 2])
+        assert bench.schedule.trace[-1].name == "split"
+        assert found.schedule.trace[-1] is last, "the replay stays what it was"
     finally:
         bench.close()
+
+
+def test_what_is_left_to_llvm_is_told_as_a_step_of_its_own():
+    """Neighbours that are written and read become a vector, short loops around it are written out; sums stay."""
+    a = te.placeholder((40, 6, 24), name="A")
+    k = te.reduce_axis(6, "k")
+    b = te.compute((40, 24), lambda i, j: te.sum(a[i, k, j], axis=k), name="B")
+    c = te.compute((24, 40), lambda i, j: b[j, i] * 2.0, name="C")
+    found = replayed([["RE", 1, [0, 2, 1]], ["AN", 1, 2, 2]], c)
+    *_, last = found.steps
+    assert last.theirs == "LLVM"
+    assert [str(step) for step in last.ours] == ["unroll('k')"], "C reads a column, so its loops stay as they are"
+    x = np.random.default_rng(2).uniform(-1, 1, (40, 6, 24)).astype(np.float32)
+    np.testing.assert_allclose(found.schedule.build()(x), 2 * x.sum(1).T, rtol=1e-4, atol=1e-6)
 
 
 def test_tuning_goes_on_from_a_record():

@@ -40,7 +40,7 @@ architectures.add(
         | dict.fromkeys(("amx-int8", "amx-bf16"), "amx-tile"),
         cpus={
             "x86-64": (), "generic": (), "x86-64-v2": (), "nehalem": (), "sandybridge": ("avx",),
-            "x86-64-v3": _AVX2, "haswell": _AVX2, "broadwell": _AVX2, "skylake": _AVX2,
+            "x86-64-v3": _AVX2, "haswell": _AVX2, "broadwell": _AVX2, "skylake": _AVX2, "core-avx2": _AVX2,
             "alderlake": (*_AVX2, "avxvnni"), "znver1": _AVX2, "znver2": _AVX2, "znver3": _AVX2,
             "x86-64-v4": _AVX512, "skylake-avx512": _AVX512, "cascadelake": _ICELAKE, "icelake-client": _ICELAKE,
             "icelake-server": _ICELAKE, "rocketlake": _ICELAKE, "tigerlake": _ICELAKE,

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.errors import ScheduleError
-from workbench.ir import Digit, Func, accesses
+from workbench.ir import Func
 from workbench.logs.replays.ansor.apart import part_ends, split_near
+from workbench.logs.replays.ansor.llvm_loops import as_llvm_does, neighbours
 from workbench.logs.replays.ansor.program import Fuse, Iterator, Making, Mark, Program, Reorder, Split, Stage
 from workbench.logs.replays.ansor.steps import Step
 from workbench.logs.replays.ansor.taken import Taken
 from workbench.logs.replays.ansor.unrolling import loops_to_unroll
 from workbench.logs.replays.ansor.weights import rewrite_layouts
 from workbench.logs.replays.result import CannotReplay, ReplayStep
-from workbench.schedule.primitives.loop_annotations import Vectorize
 from workbench.schedule.primitives.split import Split as Cut
 from workbench.schedule.schedule import Schedule
 from workbench.schedule.size_limits import UNROLL_LIMIT
@@ -25,6 +25,9 @@ COOPERATION = (
     "not taken: threads that copy together, inside their own loop, have no match here, so each copies what it reads"
 )
 """What is said of steps that share the work of a copy among threads."""
+
+WEIGHTS, LLVM = -1, -2
+"""Numbers for steps of the schedule that are for no step of the record."""
 
 SERVED = ("vectorize", "parallel", "unroll")
 """Annotations that are primitives of the same name; the others are bindings."""
@@ -59,14 +62,19 @@ def build(
     try:
         building.make_stages()
         building.place()
-        left = building.taken_by(-1, lambda: rewrite_layouts(building.schedule)) if rewrite else []
+        left = building.taken_by(WEIGHTS, lambda: rewrite_layouts(building.schedule)) if rewrite else []
         building.annotate()
+        if not building.device:
+            building.taken_by(LLVM, lambda: as_llvm_does(building.schedule))
     except CannotReplay as refused:
         raise CannotReplay(refused.reason, building.told(steps)) from None
     told = building.told(steps)
     if rewrite:
         words = "; ".join(["weights are stored as they are read, ahead of time", *left])
-        told.append(ReplayStep(-1, "layout_rewrite_option 2", words, tuple(building.taken.get(-1, ()))))
+        told.append(ReplayStep(-1, "layout_rewrite_option 2", words, tuple(building.taken.get(WEIGHTS, ()))))
+    if building.taken.get(LLVM):
+        words = "what TVM leaves to LLVM: loops over neighbours as vectors, short loops written out"
+        told.append(ReplayStep(-1, "LLVM", words, tuple(building.taken[LLVM])))
     return building.schedule, told
 
 
@@ -297,23 +305,11 @@ class _Building(Taken):
         if most < mark.numbers[0]:
             self._remark(mark.step, f"up to {most} here")
         for k, name in enumerate(loops_to_unroll(self.schedule.func, stage.block, most)):
-            if k == 0 and self._as_vector(stage, name):
+            if k == 0 and neighbours(self.schedule, stage.block, name):
                 self._do(mark.step, "vectorize", name)
                 self._remark(mark.step, f"{name} as a vector, which TVM leaves to LLVM for straight-line code")
             else:
                 self._serve(mark, "unroll", name)
-
-    def _as_vector(self, stage: Stage, loop: str) -> bool:
-        """Whether unrolled iterations write neighbours: LLVM finds vectors in them, our backends want to be told."""
-        block, path = self._block(stage)
-        last = accesses(block)[0].index[-1:]
-        if not path or path[-1].name != loop or not last or (Digit(loop), 1) not in last[0].terms:
-            return False
-        try:
-            Vectorize(loop).check(self.schedule.func, self.schedule.target)
-        except ScheduleError:
-            return False
-        return True
 
 
 def part_sizes(extent: int, lengths: Sequence[int], inner: bool) -> list[int]:
