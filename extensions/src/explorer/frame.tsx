@@ -1,6 +1,6 @@
 // The frame of a view of a log.
 
-import { useMemo, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { Best } from './best';
 import { RecordDetail } from './detail';
 import { Header } from './header';
@@ -45,8 +45,9 @@ const LINKS: Readonly<Record<string, string>> = {
 
 function Body({ view }: { view: View }) {
   const { store } = view;
-  const tab = view.tab.value;
-  const panel = store.see('meta')?.panels.find(([name]) => name === tab);
+  const shown = view.panel.value;
+  const panels = store.see('meta')?.panels ?? [];
+  const panel = panels.find(([name]) => name === shown);
   const problem = store.problem.value;
   return (
     <>
@@ -57,7 +58,7 @@ function Body({ view }: { view: View }) {
         </p>
       )}
       <div role="tabpanel">
-        {panel ? <Panel key={panel[0]} view={view} name={panel[0]} title={panel[1]} /> : <Explore view={view} />}
+        {panel ? <Panel key={panel[0]} view={view} panel={panel} of={panels} /> : <Explore view={view} />}
       </div>
     </>
   );
@@ -65,7 +66,8 @@ function Body({ view }: { view: View }) {
 
 export function Frame({ store }: { store: ExplorerStore }) {
   const root = useRef<HTMLDivElement>(null);
-  const view = useMemo(() => new View(store), []);
+  const view = useMemo(() => store.left.pop() ?? new View(store), []);
+  useEffect(() => () => void store.left.push(view), []);
   const keys = (event: KeyboardEvent): void => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     const typing = (event.target as Element).matches('input[type=text], select');

@@ -32,6 +32,7 @@ function Task({ view, meta, chosen }: { view: View; meta: Meta; chosen: Chosen }
 function Statuses({ view, chosen }: { view: View; chosen: Chosen }) {
   const all = chosen.statuses.map(([key]) => key);
   const some = chosen.statuses.some(one => !one[4]);
+  if (!all.length) return null;
   const flip = (key: string): void => {
     const on = chosen.statuses.filter(one => one[4]).map(([one]) => one);
     const next = !some ? [key] : on.includes(key) ? on.filter(one => one !== key) : [...on, key];
@@ -134,7 +135,7 @@ function Best({ view, chosen, meta }: { view: View; chosen: Chosen; meta: Meta }
       title="Show this record"
       data-swx="best-record"
       onClick={() => {
-        view.tab.value = 'explore';
+        view.panel.value = 'explore';
         void view.open(best.record);
       }}
     >
@@ -208,34 +209,38 @@ export function Header({ view }: { view: View }) {
 }
 
 function Tabs({ view, meta }: { view: View; meta: Meta }) {
-  const tabs = [['explore', 'Explore', 'All records'] as const, ...meta.panels];
-  const open = view.tab.value;
+  const shown = view.panel.value;
+  const tabs = ['Explore', ...new Set(meta.panels.map(([, tab]) => tab))];
+  const open = meta.panels.find(([name]) => name === shown)?.[1] ?? 'Explore';
+  const pick = (tab: string): void => {
+    view.last.set(open, shown);
+    view.panel.value = view.last.get(tab) ?? meta.panels.find(one => one[1] === tab)?.[0] ?? 'explore';
+  };
   const keys = (event: KeyboardEvent): void => {
-    const at = tabs.findIndex(([name]) => name === open);
+    const at = tabs.indexOf(open);
     const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: -1 }[event.key];
     if (to === undefined) return;
     event.preventDefault();
     event.stopPropagation();
-    view.tab.value = tabs.at(to % tabs.length)![0];
+    pick(tabs.at(to % tabs.length)!);
     const list = event.currentTarget as HTMLElement;
     requestAnimationFrame(() => list.querySelector<HTMLElement>('[aria-selected=true]')?.focus());
   };
+  const questions = (tab: string): string => meta.panels.flatMap(one => (one[1] === tab ? [one[2]] : [])).join('\n');
   return (
     <div class="swb-tabs swx-tabs" role="tablist" aria-label="Views" onKeyDown={keys}>
-      {tabs.map(([name, title, question]) => (
+      {tabs.map(tab => (
         <button
-          key={name}
+          key={tab}
           type="button"
           role="tab"
-          data-swx-tab={name}
-          title={question}
-          aria-selected={name === open}
-          tabIndex={name === open ? 0 : -1}
-          onClick={() => {
-            view.tab.value = name;
-          }}
+          data-swx-tab={tab.toLowerCase()}
+          title={questions(tab) || 'All records'}
+          aria-selected={tab === open}
+          tabIndex={tab === open ? 0 : -1}
+          onClick={() => pick(tab)}
         >
-          {title}
+          {tab}
         </button>
       ))}
     </div>

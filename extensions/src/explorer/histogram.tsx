@@ -132,6 +132,7 @@ export function Histogram({ view }: { view: View }) {
   return (
     <section class="swx-chart" aria-label="Distribution">
       <Head title="Distribution">
+        <span class="swb-faint swx-aside">{without(s, now)}</span>
         <ColumnSelect view={view} label="of" value={axis.name} onPick={histogram => store.set({ histogram })} />
         <LogCheck view={view} axis={axis} />
         <Switch
@@ -157,7 +158,6 @@ export function Histogram({ view }: { view: View }) {
       >
         <Canvas size={size} draw={picture(s, now, curve)} on={[s, now, curve, store.theme.value]} />
         {range && <i class="swx-box" style={range} />}
-        <span class="swx-aside">{without(s, now)}</span>
       </div>
     </section>
   );

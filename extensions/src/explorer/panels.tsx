@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { mountView } from '../widget/kernel/hosted-view';
-import type { ErrorInfo, PanelAnswer } from './protocol';
+import type { ErrorInfo, Meta, PanelAnswer } from './protocol';
 import type { View } from './view';
 
 type State = { readonly answer?: PanelAnswer; readonly error?: ErrorInfo };
@@ -13,8 +13,8 @@ function Cell({ cell, most }: { cell: string | readonly [string, number]; most: 
   const share = most && most > 0 ? Math.max(0, Math.min(1, value / most)) : 0;
   return (
     <td>
-      {text}
       {most !== null && <i class="swx-bar" style={{ width: `${60 * share}px` }} />}
+      {text}
     </td>
   );
 }
@@ -75,7 +75,13 @@ function Figure({ view, name, stamp }: { view: View; name: string; stamp: unknow
   );
 }
 
-export function Panel({ view, name, title }: { view: View; name: string; title: string }) {
+interface PanelProps {
+  readonly view: View;
+  readonly panel: Meta['panels'][number];
+  readonly of: Meta['panels'];
+}
+
+export function Panel({ view, panel: [name, tab, title], of }: PanelProps) {
   const { store } = view;
   const chosen = store.see('chosen');
   const [state, setState] = useState<State>({});
@@ -94,6 +100,24 @@ export function Panel({ view, name, title }: { view: View; name: string; title: 
   const { answer, error } = state;
   return (
     <section class="swx-panel" aria-label={title} data-swx-panel={name}>
+      <div class="swb-switch swx-questions" role="group" aria-label="Questions">
+        {of.map(
+          ([one, its, question]) =>
+            its === tab && (
+              <button
+                key={one}
+                type="button"
+                aria-pressed={one === name}
+                data-swx-question={one}
+                onClick={() => {
+                  view.panel.value = one;
+                }}
+              >
+                {question}
+              </button>
+            )
+        )}
+      </div>
       {!answer && !error && <p class="swb-waiting">Working it out…</p>}
       {error && (
         <div class="swb-blank">

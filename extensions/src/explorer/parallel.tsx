@@ -1,6 +1,6 @@
 // Parallel coordinates: an axis for each column, a line between two axes for each pair of bins that some record has.
-// All records are grey, what is chosen is coloured by how many there are, the best of it and the record on show stand
-// out. A range is drawn along an axis; names are dragged to another place.
+// All records are grey, on a canvas of their own that a range leaves as it is; what is chosen is coloured by how many
+// there are, the best of it and the record on show stand out. A range is drawn along an axis; names are dragged to another place.
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { JSX } from 'preact';
@@ -14,6 +14,10 @@ const HEIGHT = 236;
 const TOP = 10;
 const FOOT = 26;
 const SIDE = 34;
+/** Pixels of a letter of a name, about; names that have no room side by side take turns in two lines. */
+const LETTER = 7.2;
+/** Axes are never closer than this; what has no room is scrolled to. */
+const NARROWEST = 48;
 const LEVELS = 8;
 const GRIP = 6;
 
@@ -22,9 +26,11 @@ const upTo = (place: number): number => bottom - place * (bottom - TOP);
 const placeAt = (y: number): number => Math.max(0, Math.min(1, (bottom - y) / (bottom - TOP)));
 const MISSING = HEIGHT - 9;
 
+const gapOf = (n: number, width: number): number => (n > 1 ? (width - 2 * SIDE - 30) / (n - 1) : width);
+
 /** Where the axes stand. */
 function across(n: number, width: number): (i: number) => number {
-  const gap = n > 1 ? (width - 2 * SIDE - 30) / (n - 1) : 0;
+  const gap = gapOf(n, width);
   return i => (n > 1 ? SIDE + i * gap : width / 2);
 }
 
@@ -93,18 +99,28 @@ interface Shown {
   readonly record: Places | null;
 }
 
+const gaps = (
+  context: CanvasRenderingContext2D,
+  axes: readonly Axis[],
+  cells: readonly Uint8Array[],
+  x: (i: number) => number,
+  colour: string,
+  strength: readonly [number, number]
+): void => {
+  context.lineWidth = 1;
+  cells.forEach((one, i) => gap(context, [axes[i]!, axes[i + 1]!], [x(i), x(i + 1)], one, colour, strength));
+};
+
+const ground =
+  ({ axes, all }: Axes): Draw =>
+  (context, { width }, c) =>
+    gaps(context, axes, all, across(axes.length, width), c.rest, [0.12, 0.35]);
+
 const picture =
   ({ axes: { axes, all }, lines, record }: Shown): Draw =>
   (context, { width }, c) => {
     const x = across(axes.length, width);
-    context.lineWidth = 1;
-    const same = lines?.chosen.length === all.length;
-    for (let i = 0; i + 1 < axes.length; i++) {
-      const pair = [axes[i]!, axes[i + 1]!] as const;
-      const ends = [x(i), x(i + 1)] as const;
-      gap(context, pair, ends, all[i]!, c.rest, [0.12, 0.35]);
-      if (same) gap(context, pair, ends, lines.chosen[i]!, c.accent, [0.12, 0.85]);
-    }
+    if (lines?.chosen.length === all.length) gaps(context, axes, lines.chosen, x, c.accent, [0.12, 0.85]);
     context.font = font;
     context.textBaseline = 'middle';
     axes.forEach((axis, i) => ticks(context, axis, x(i), c));
@@ -192,6 +208,8 @@ interface NameProps {
   readonly axis: Axis;
   readonly at: number;
   readonly x: (i: number) => number;
+  readonly gap: number;
+  readonly close: boolean;
   readonly view: View;
   readonly names: readonly string[];
   readonly onMove: (names: readonly string[]) => void;
@@ -203,7 +221,7 @@ const moved = (names: readonly string[], from: number, to: number): readonly str
 };
 
 /** The name of an axis: it is dragged, and has the keys of the axis. */
-function AxisName({ axis, at, x, view, names, onMove }: NameProps) {
+function AxisName({ axis, at, x, gap, close, view, names, onMove }: NameProps) {
   const { store } = view;
   const brush = store.brushes.value[axis.name];
   const button = useRef<HTMLButtonElement>(null);
@@ -257,11 +275,12 @@ function AxisName({ axis, at, x, view, names, onMove }: NameProps) {
   }, [wanted]);
   const stop = view.stopAxis.value;
   return (
-    <div class="swx-axis" style={{ left: x(at) }}>
+    <div class={`swx-axis${close ? (at % 2 ? ' is-low' : ' is-high') : ''}`} style={{ left: x(at) }}>
       <button
         ref={button}
         type="button"
         class="swx-axis-name"
+        style={{ maxWidth: close ? 2 * gap - 6 : gap - 6 }}
         data-swx-axis={axis.name}
         tabIndex={stop === axis.name || (!names.includes(stop) && at === 0) ? 0 : -1}
         title={`${axis.title}. Drag to another place; arrows up and down choose a range, L changes the scale, X takes the axis away`}
@@ -308,6 +327,8 @@ export function Parallel({ view }: { view: View }) {
   if (!axes || !meta) return null;
   const names = axes.axes.map(one => one.name);
   const x = across(names.length, size.width);
+  const gap = gapOf(names.length, size.width);
+  const close = axes.axes.some(one => one.title.length * LETTER > gap - 6);
   const rail = Math.max(12, Math.min(40, names.length > 1 ? (size.width - 2 * SIDE) / (names.length - 1) : 40));
   const onMove = (next: readonly string[]): void => {
     store.set({ axes: next });
@@ -343,21 +364,42 @@ export function Parallel({ view }: { view: View }) {
           </select>
         )}
       </div>
-      <div class="swx-names" role="toolbar" aria-label="Axes">
-        {size.width > 0 &&
-          axes.axes.map((axis, at) => (
-            <AxisName key={axis.name} axis={axis} at={at} x={x} view={view} names={names} onMove={onMove} />
-          ))}
-      </div>
-      <div ref={box} class="swx-plot" style={{ height: HEIGHT }}>
-        {size.width > 0 && (
-          <>
-            <Canvas size={size} draw={picture({ axes, lines, record })} on={[axes, lines, record, store.theme.value]} />
-            {axes.axes.map((axis, at) => (
-              <AxisRange key={axis.name} axis={axis} x={x(at)} width={rail} store={store} />
+      <div class="swx-wide">
+        <div class={`swx-names${close ? ' is-close' : ''}`} role="toolbar" aria-label="Axes">
+          {size.width > 0 &&
+            axes.axes.map((axis, at) => (
+              <AxisName
+                key={axis.name}
+                axis={axis}
+                at={at}
+                x={x}
+                gap={gap}
+                close={close}
+                view={view}
+                names={names}
+                onMove={onMove}
+              />
             ))}
-          </>
-        )}
+        </div>
+        <div
+          ref={box}
+          class="swx-plot"
+          style={{ height: HEIGHT, minWidth: 2 * SIDE + 30 + NARROWEST * (names.length - 1) }}
+        >
+          {size.width > 0 && (
+            <>
+              <Canvas size={size} draw={ground(axes)} on={[axes, store.theme.value]} />
+              <Canvas
+                size={size}
+                draw={picture({ axes, lines, record })}
+                on={[axes, lines, record, store.theme.value]}
+              />
+              {axes.axes.map((axis, at) => (
+                <AxisRange key={axis.name} axis={axis} x={x(at)} width={rail} store={store} />
+              ))}
+            </>
+          )}
+        </div>
       </div>
     </section>
   );

@@ -45,7 +45,7 @@ export interface Meta {
   readonly logs: readonly string[];
   readonly warnings: readonly string[];
   readonly more_warnings: number;
-  readonly panels: readonly (readonly [name: string, title: string, question: string])[];
+  readonly panels: readonly (readonly [name: string, tab: string, question: string])[];
   readonly reading: number | null;
   readonly live: string;
 }

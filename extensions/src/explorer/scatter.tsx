@@ -108,12 +108,18 @@ function ring(context: CanvasRenderingContext2D, f: Frame, places: Places | null
   context.stroke();
 }
 
-const picture =
-  (s: Cells, points: Points | null, record: Places | null): Draw =>
+const ground =
+  (s: Cells): Draw =>
   (context, size, c) => {
     const f = frameOf(size, GUTTER);
     grid(context, size, f, s.x, s.y, c);
     cells(context, f, s, s.all, c.rest);
+  };
+
+const picture =
+  (s: Cells, points: Points | null, record: Places | null): Draw =>
+  (context, size, c) => {
+    const f = frameOf(size, GUTTER);
     if (points?.chosen.length === s.all.length) cells(context, f, s, points.chosen, c.accent);
     ring(context, f, points?.best ?? null, c.best);
     ring(context, f, record, c.ink);
@@ -170,6 +176,7 @@ export function Scatter({ view }: { view: View }) {
         <LogCheck view={view} axis={s.y} />
       </Head>
       <div ref={place} class="swx-plot" style={{ height: HEIGHT }} onPointerDown={down} data-swx="scatter">
+        <Canvas size={size} draw={ground(s)} on={[s, store.theme.value]} />
         <Canvas size={size} draw={picture(s, points, record)} on={[s, points, record, store.theme.value]} />
         {range && <i class="swx-box" style={range} />}
       </div>

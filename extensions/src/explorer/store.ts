@@ -6,6 +6,7 @@ import type { Theme } from '../shared/types';
 import { newId } from '../widget/kernel/ids';
 import { watchLife, type Life } from '../widget/kernel/life';
 import type { Model } from '../widget/kernel/model';
+import type { View } from './view';
 import type { Brushes, ErrorInfo, Questions, Settings, Slices } from './protocol';
 
 const BUSY_AFTER = 300;
@@ -44,6 +45,8 @@ export class ExplorerStore {
   #greeted = false;
   readonly #here: ReturnType<typeof setInterval>;
 
+  /** What belonged to views that are gone. */
+  readonly left: View[] = [];
   readonly ready: Signal<boolean> = signal(false);
   readonly busy: Signal<boolean> = signal(false);
   readonly life: Signal<Life> = signal('alive');

@@ -1,11 +1,14 @@
-// What belongs to one view of a log: the open tab, the record on show, where the keys are.
+// What belongs to one view of a log: the open panel, the record on show, where the keys are. A notebook takes a view
+// away when it is scrolled out of sight; what belonged to it is kept for the next one.
 
 import { signal, type Signal } from '@preact/signals';
 import type { Detail, ErrorInfo } from './protocol';
 import type { ExplorerStore } from './store';
 
 export class View {
-  readonly tab: Signal<string> = signal('explore');
+  /** The panel on show, or `explore`; and the one that each tab showed last. */
+  readonly panel: Signal<string> = signal('explore');
+  readonly last = new Map<string, string>();
   /** The record on show. */
   readonly record: Signal<number | null> = signal(null);
   readonly detail: Signal<Detail | null> = signal(null);

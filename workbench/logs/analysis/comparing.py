@@ -149,6 +149,7 @@ def _finding(frame: pandas.DataFrame) -> str:
         row = frame.iloc[0]
         values = f"{shown(row['first'], row['unit'])} against {shown(row['second'], row['unit'])}"
         text = f"The {row['winner']} run wins, {values}" if row["winner"] else f"No run wins, {values}"
+        text += f"; the winners differ in {differ}" if (differ := row["differ"].replace("; ", ", ")) else ""
         if not row["both"]:
             return f"{text}; no configuration was tried by both."
         text += f"; of {row['both']:,} configurations that both tried {row['disagree']:,} failed in one only"

@@ -34,28 +34,28 @@ _BARS = {"importance", "share", "lift", "records", "gain", "strength", "spread",
 class Panel:
     """A panel: its tab, the question that it answers, and the function of `workbench.logs.analysis`."""
 
-    title: str
+    tab: str
     question: str
     function: str
 
 
 _KNOWN = (
     Panel("Failures", "Which values of parameters fail?", "failures"),
-    Panel("Failure rule", "What is the simplest rule that predicts a failure?", "failure_rule"),
-    Panel("Importance", "Which parameters matter?", "importance"),
-    Panel("Interactions", "Which parameters matter together?", "interactions"),
-    Panel("Space", "What does tuning buy?", "distribution"),
-    Panel("Noise", "How sure are the times?", "noise"),
-    Panel("Budget", "Where did the time of the search go?", "budget"),
-    Panel("Traits", "Which values do the best have more often than all?", "traits"),
-    Panel("Runs", "Which run wins which task, at what cost?", "compare"),
-    Panel("Both tried", "What do two runs say of the same configuration?", "both_tried"),
-    Panel("Winners", "How do the winners of the runs and devices differ?", "winners"),
-    Panel("Portability", "What is the best of one device worth on another?", "portability"),
-    Panel("Difficulty", "How likely does a local search end in a good minimum?", "centrality"),
-    Panel("Neighbours", "What does one change of the best give?", "neighbours"),
-    Panel("Coverage", "Which values were tried, and how often?", "coverage"),
-    Panel("Predictions", "How right was the cost model of the tuner?", "predictions"),
+    Panel("Failures", "Which simple rule predicts a failure?", "failure_rule"),
+    Panel("Parameters", "Which parameters matter?", "importance"),
+    Panel("Parameters", "Which matter together?", "interactions"),
+    Panel("Parameters", "Which values do the best have more often?", "traits"),
+    Panel("Best", "Which are the best, and how do they differ?", "winners"),
+    Panel("Best", "What does one change of the best give?", "neighbours"),
+    Panel("Times", "What does tuning gain?", "distribution"),
+    Panel("Times", "How sure are the times?", "noise"),
+    Panel("Times", "How right was the tuner's cost model?", "predictions"),
+    Panel("Search", "Where did the time of the search go?", "budget"),
+    Panel("Search", "How much of the space was tried?", "coverage"),
+    Panel("Search", "How difficult is the search?", "centrality"),
+    Panel("Compare", "Which run wins which task, at what cost?", "compare"),
+    Panel("Compare", "Where do two runs disagree?", "both_tried"),
+    Panel("Compare", "What is the best of one device worth on another?", "portability"),
 )
 
 
@@ -112,7 +112,7 @@ def answer(e: Explorer, name: str) -> Callable[[], Mapping[str, Any]]:
         frame = function()
         return {
             "finding": m.clean(frame.attrs.get("finding", "")), "scope": words, **table(frame),
-            "figure": hasattr(analysis, f"{name}_figure"),
+            "figure": hasattr(analysis, f"{name}_figure") and len(frame) > 0,
         }  # fmt: skip
 
     return work
@@ -149,7 +149,7 @@ def table(frame: pandas.DataFrame) -> Mapping[str, Any]:
         numbers = values.dtype.kind in "iuf"
         title = m.clean(str(name)).replace("_", " ")
         bars = numbers and name in _BARS
-        most = float(values.max()) if bars and len(values) and values.max() == values.max() else None
+        most = float(values.max()) if bars and values.min() < values.max() else None
         columns.append({"name": title, "numbers": numbers, "most": most})
         cells.append([_cell(value, numbers) for value in values])
     return {
@@ -159,9 +159,19 @@ def table(frame: pandas.DataFrame) -> Mapping[str, Any]:
     }
 
 
+def _words(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_words(one)}" for name, one in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_words, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None or value != value else str(value)
+
+
 def _cell(value: Any, is_number: bool) -> Any:
     if not is_number:
-        return "" if value is None or value != value else m.shortened(m.clean(str(value)), 120)
+        return m.shortened(m.clean(_words(value)), 120)
     plain = float(value)
     if math.isnan(plain):
         return ["–", 0.0]

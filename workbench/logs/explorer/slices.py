@@ -72,7 +72,7 @@ def meta(e: Explorer) -> Mapping[str, Any]:
         "tasks": tasks[:SHOWN_TASKS], "more_tasks": max(0, len(tasks) - SHOWN_TASKS),
         "columns": [_column(c) for c in columns.values()], "cost": columns.cost, "direction": columns.direction,
         "logs": list(e.views.logs), "reading": e.reading, "live": e.live,
-        "panels": [[name, p.title, p.question] for name, p in panels().items()],
+        "panels": [[name, p.tab, p.question] for name, p in panels().items()],
         "warnings": [m.clean(w) for w in e.log.warnings[:SHOWN_WARNINGS]],
         "more_warnings": max(0, len(e.log.warnings) - SHOWN_WARNINGS),
     }  # fmt: skip
