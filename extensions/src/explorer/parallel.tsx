@@ -1,10 +1,12 @@
 // Parallel coordinates: an axis for each column, a line between two axes for each pair of bins that some record has.
 // All records are grey, on a canvas of their own that a range leaves as it is; what is chosen is coloured by how many
-// there are, the best of it and the record on show stand out. A range is drawn along an axis; names are dragged to another place.
+// there are, the best of it and the record on show stand out. A range is drawn along an axis; names are dragged to
+// another place.
 
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { JSX } from 'preact';
-import { byKey, endsOf, rangeOf, valueRange } from './axis';
+import { endsOf, rangeOf, valueRange } from './axis';
+import { AxisName } from './axis-name';
 import { Canvas, drag, font, useSize, type Colours, type Draw, type Point } from './canvas';
 import type { Axes, Axis, Brush, Lines, Places } from './protocol';
 import type { ExplorerStore } from './store';
@@ -200,119 +202,6 @@ function AxisRange({ axis, x, width, store }: { axis: Axis; x: number; width: nu
         <i class="swx-range" style={{ top: upTo(ends[1]), height: Math.max(2, upTo(ends[0]) - upTo(ends[1])) }} />
       )}
       {brush?.missing && <i class="swx-range" style={{ top: MISSING - 8, height: 16 }} />}
-    </div>
-  );
-}
-
-interface NameProps {
-  readonly axis: Axis;
-  readonly at: number;
-  readonly x: (i: number) => number;
-  readonly gap: number;
-  readonly close: boolean;
-  readonly view: View;
-  readonly names: readonly string[];
-  readonly onMove: (names: readonly string[]) => void;
-}
-
-const moved = (names: readonly string[], from: number, to: number): readonly string[] => {
-  const left = names.filter((_, i) => i !== from);
-  return [...left.slice(0, to), names[from]!, ...left.slice(to)];
-};
-
-/** The name of an axis: it is dragged, and has the keys of the axis. */
-function AxisName({ axis, at, x, gap, close, view, names, onMove }: NameProps) {
-  const { store } = view;
-  const brush = store.brushes.value[axis.name];
-  const button = useRef<HTMLButtonElement>(null);
-  const down = (event: JSX.TargetedPointerEvent<HTMLButtonElement>): void => {
-    let to = at;
-    const nearest = (by: number): number => {
-      const goal = x(at) + by;
-      return names.map((_, i) => Math.abs(x(i) - goal)).reduce((best, d, i, all) => (d < all[best]! ? i : best), 0);
-    };
-    drag(
-      event,
-      (now, from) => {
-        to = nearest(now.x - from.x);
-        event.currentTarget?.classList.toggle('is-held', to !== at);
-      },
-      (now, from) => {
-        to = nearest(now.x - from.x);
-        if (to !== at) onMove(moved(names, at, to));
-      }
-    );
-  };
-  const keys = (event: KeyboardEvent): void => {
-    if (event.ctrlKey || event.metaKey) return;
-    const side = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
-    let done = true;
-    if (side && event.altKey) {
-      const to = Math.max(0, Math.min(names.length - 1, at + side));
-      if (to !== at) {
-        onMove(moved(names, at, to));
-        view.focusAxis.value = axis.name;
-      }
-    } else if (side) {
-      const all = button.current!.closest('.swx-names')!.querySelectorAll<HTMLElement>('[data-swx-axis]');
-      all[Math.max(0, Math.min(all.length - 1, at + side))]?.focus();
-    } else if (event.key === 'l' || event.key === 'L') view.toggleLog(axis.name);
-    else if (event.key === 'x' || event.key === 'X') onMove(names.filter(name => name !== axis.name));
-    else {
-      const next = byKey(axis, brush, event.key, event.shiftKey);
-      if (next === undefined) done = false;
-      else store.brush({ [axis.name]: next });
-    }
-    if (!done) return;
-    event.preventDefault();
-    event.stopPropagation();
-  };
-  const wanted = view.focusAxis.value === axis.name;
-  useEffect(() => {
-    if (!wanted) return;
-    button.current?.focus();
-    view.focusAxis.value = '';
-  }, [wanted]);
-  const stop = view.stopAxis.value;
-  return (
-    <div class={`swx-axis${close ? (at % 2 ? ' is-low' : ' is-high') : ''}`} style={{ left: x(at) }}>
-      <button
-        ref={button}
-        type="button"
-        class="swx-axis-name"
-        style={{ maxWidth: close ? 2 * gap - 6 : gap - 6 }}
-        data-swx-axis={axis.name}
-        tabIndex={stop === axis.name || (!names.includes(stop) && at === 0) ? 0 : -1}
-        title={`${axis.title}. Drag to another place; arrows up and down choose a range, L changes the scale, X takes the axis away`}
-        aria-label={`Axis ${axis.title}${brush ? ', a range is chosen' : ''}`}
-        onPointerDown={down}
-        onKeyDown={keys}
-        onFocus={() => {
-          view.stopAxis.value = axis.name;
-        }}
-      >
-        {axis.title}
-      </button>
-      <span class="swx-axis-tools">
-        {axis.positive && (
-          <button
-            type="button"
-            tabIndex={-1}
-            title={axis.log ? 'Equal steps are equal factors' : 'Equal steps are equal differences'}
-            onClick={() => view.toggleLog(axis.name)}
-          >
-            {axis.log ? 'log' : 'lin'}
-          </button>
-        )}
-        <button
-          type="button"
-          tabIndex={-1}
-          title="Take this axis away"
-          onClick={() => onMove(names.filter(name => name !== axis.name))}
-        >
-          ×
-        </button>
-      </span>
     </div>
   );
 }

@@ -131,7 +131,8 @@ def _histogram(group: Group, frame: pandas.DataFrame, theme: str) -> Part:
     line = trace("median", [median, median], [0, 1], yaxis="y2", mode="lines",
                  line={"color": c.faint, "dash": "dash", "width": 1})  # fmt: skip
     scale = {"type": "log", **log_ticks(value[0], value[-1])} if logarithmic else {}
-    over = axis(c, "", range=[0, 1.02], side="right", showgrid=False, tickvals=[0, 0.5, 1], tickformat=".0%", automargin=True)
+    ticks = {"tickvals": [0, 0.5, 1], "tickformat": ".0%", "automargin": True}
+    over = axis(c, "", range=[0, 1.02], side="right", showgrid=False, **ticks)
     return Part([bars, edf, line], axis(c, measured_in(group, unit), showgrid=False, **scale),
                 axis(c, "configurations", rangemode="tozero"), y2=over, title="Distribution",
                 aside="bars: count · line: share that is as good · dashed: median")  # fmt: skip
