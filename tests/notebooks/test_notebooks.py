@@ -14,8 +14,10 @@ from workbench import Target
 from workbench.cli.commands.lab import _kernel_of_this_python
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
-NUMBERS = ("01", "02", "03", "04", "05")
-TOUR, LAB, KERNELS, SEARCH, FORENSICS = (next(p for p in NOTEBOOKS if p.name.startswith(number)) for number in NUMBERS)
+NUMBERS = ("01", "02", "03", "04", "05", "06")
+TOUR, LAB, KERNELS, SEARCH, FORENSICS, RACE = (
+    next(p for p in NOTEBOOKS if p.name.startswith(number)) for number in NUMBERS
+)
 EXERCISES = ("lanes", "traffic", "registers")
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
@@ -203,3 +205,17 @@ def test_the_forensics(execute):
     assert "read_only and use_shmem interact most" in out["six"]
     assert "2.28 without shared memory, 1.00 with it" in out["six"]
     assert "0.554 ms with read_only, 0.844 ms without" in out["six"]
+
+
+def test_the_race_on_a_complete_log(execute):
+    out = execute(RACE, {"own": RACER})
+    assert "the optimum is 0.554 ms; one draw gives 3.39 ms, 200 give 0.721 ms" in out["chance"]
+    scores = dict(re.findall(r"(\w+) +score +(-?[\d.]+)", out["race"]))
+    assert float(scores["improvement"]) > 0.3
+    assert float(scores["mine"]) == 1.0, "the search that is written there is the one that runs"
+
+
+RACER = """
+def mine(space, measure, rng):
+    measure(a100.records["params"].iloc[int(costs.argmin())])
+"""
