@@ -1,8 +1,8 @@
-"""AutoTVM's records as schedules: each template's result against NumPy, and which records do not replay."""
+"""AutoTVM's records as schedules: which replay, the nests of those for GPUs, and why others do not replay."""
 
-import numpy as np
 import pytest
 from logs.real_files import files
+from logs.template_tasks import rebuilt, splits, tensor
 
 import workbench as wb
 from workbench.logs.replays import replay
@@ -11,108 +11,7 @@ from workbench.logs.replays.result import CannotReplay, Request
 from workbench.logs.tvm.autotvm_templates import call
 from workbench.target import Target
 
-
-def tensor(*shape):
-    return ["TENSOR", list(shape), "float32"]
-
-
-def splits(**factors):
-    return [[name, "sp" if isinstance(value, list) else "ot", value] for name, value in factors.items()]
-
-
-def rebuilt(name, args, entities):
-    raw = {"input": ["llvm", name, args, {}], "config": {"index": 0, "entity": entities}}
-    schedule, steps, notes = replay_autotvm(Request(None, 0, raw, None, Target("llvm")))
-    assert schedule.is_concrete
-    assert sum(len(step.ours) for step in steps) == len(schedule.trace)
-    return schedule, notes
-
-
 DENSE = [tensor(16, 24), tensor(40, 24), None, "float32"]
-
-
-@pytest.mark.parametrize(
-    ("name", "entities"),
-    [
-        ("dense_nopack.x86", splits(tile_y=[-1, 4], tile_x=[-1, 5], tile_k=[-1, 8])),
-        ("dense_nopack.x86", splits(tile_y=[-1, 16], tile_x=[-1, 1], tile_k=[-1, 1])),
-        ("dense_nopack.x86", splits(tile_y=[-1, 1], tile_x=[-1, 40], tile_k=[-1, 24])),
-        ("dense_pack.x86", splits(tile_y=[-1, 2, 4], tile_x=[-1, 1, 8], tile_k=[-1, 6])),
-        ("dense_pack.x86", splits(tile_y=[-1, 1, 1], tile_x=[-1, 5, 1], tile_k=[-1, 1])),
-        ("dense_pack.x86", splits(tile_y=[-1, 1, 16], tile_x=[-1, 1, 40], tile_k=[-1, 24])),
-        ("dense_pack.x86", splits(tile_y=[-1, 2, 8], tile_x=[-1, 2, 4], tile_k=[-1, 4], tile_inner=[-1, 2])),
-    ],
-)
-def test_dense(name, entities):
-    schedule, _ = rebuilt(name, DENSE, entities)
-    rng = np.random.default_rng(0)
-    data, weight = rng.standard_normal((16, 24), np.float32), rng.standard_normal((40, 24), np.float32)
-    got = schedule.build()(data=data, weight=weight)
-    np.testing.assert_allclose(got, data @ weight.T, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("factors", [(4, 8, 16), (1, 1, 1), (24, 16, 32), (3, 2, 4)])
-def test_batch_matmul(factors):
-    y, x, k = factors
-    entities = splits(tile_y=[-1, y], tile_x=[-1, x], tile_k=[-1, k])
-    schedule, _ = rebuilt("batch_matmul.x86", [tensor(3, 24, 32), tensor(3, 16, 32), [3, 24, 16]], entities)
-    rng = np.random.default_rng(0)
-    a, b = rng.standard_normal((3, 24, 32), np.float32), rng.standard_normal((3, 16, 32), np.float32)
-    np.testing.assert_allclose(schedule.build()(A=a, B=b), a @ b.transpose(0, 2, 1), rtol=1e-4, atol=1e-4)
-
-
-def blocked(image, block):
-    n, c, h, w = image.shape
-    return np.ascontiguousarray(image.reshape(n, c // block, block, h, w).transpose(0, 1, 3, 4, 2))
-
-
-def convolved(image, kernel, stride, padding, groups=1):
-    top, left, bottom, right = padding
-    padded = np.pad(image, ((0, 0), (0, 0), (top, bottom), (left, right)))
-    filters, own, high, wide = kernel.shape
-    out_h, out_w = (padded.shape[2] - high) // stride + 1, (padded.shape[3] - wide) // stride + 1
-    out = np.zeros((image.shape[0], filters, out_h, out_w), np.float64)
-    for f in range(filters):
-        channels = slice(f // (filters // groups) * own, f // (filters // groups) * own + own)
-        for y in range(out_h):
-            for x in range(out_w):
-                window = padded[:, channels, y * stride : y * stride + high, x * stride : x * stride + wide]
-                out[:, f, y, x] = (window * kernel[f]).sum((1, 2, 3))
-    return out
-
-
-@pytest.mark.parametrize(
-    ("kernel", "stride", "padding", "knobs"),
-    [
-        (3, 1, [1, 1, 1, 1], {"tile_ow": [-1, 3], "unroll_kw": True}),
-        (3, 2, [1, 0, 1, 1], {"tile_ow": [-1, 2], "unroll_kw": False}),
-        (3, 1, [1, 1, 1, 1], {"tile_ow": [-1, 4], "unroll_kw": False}),  # does not divide 9 columns
-        (1, 1, [0, 0, 0, 0], {"tile_ow": [-1, 3], "tile_oh": 2}),
-        (1, 2, [0, 0, 0, 0], {"tile_ow": [-1, 4], "tile_oh": 1}),  # does not divide 5 columns
-    ],
-)
-def test_convolution(kernel, stride, padding, knobs):
-    args = [tensor(1, 8, 8, 9), tensor(12, 8, kernel, kernel), [stride] * 2, padding, [1, 1], "NCHW", "NCHW", "float32"]
-    entities = splits(tile_ic=[-1, 4], tile_oc=[-1, 6], **knobs)
-    schedule, _ = rebuilt("conv2d_NCHWc.x86", args, entities)
-    rng = np.random.default_rng(0)
-    image, weight = rng.standard_normal((1, 8, 8, 9), np.float32), rng.standard_normal(args[1][1], np.float32)
-    packed = weight.reshape(2, 6, 2, 4, kernel, kernel).transpose(0, 2, 4, 5, 3, 1)
-    got = schedule.build()(data=blocked(image, 4), kernel=np.ascontiguousarray(packed))
-    want = convolved(image, weight, stride, padding)
-    np.testing.assert_allclose(got, blocked(want, 6), rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize(("stride", "unroll"), [(1, True), (2, False)])
-def test_depthwise(stride, unroll):
-    args = [tensor(1, 8, 8, 9), tensor(8, 1, 3, 3), [stride] * 2, [1, 1, 1, 1], [1, 1], "NCHW", "NCHW", "float32"]
-    entities = splits(tile_ic=[-1, 4], tile_oc=[-1, 4], tile_ow=[-1, 2], unroll_kw=unroll)
-    schedule, _ = rebuilt("depthwise_conv2d_NCHWc.x86", args, entities)
-    rng = np.random.default_rng(0)
-    image, weight = rng.standard_normal((1, 8, 8, 9), np.float32), rng.standard_normal((8, 1, 3, 3), np.float32)
-    packed = weight.reshape(2, 4, 3, 3).transpose(0, 2, 3, 1)
-    got = schedule.build()(data=blocked(image, 4), kernel=np.ascontiguousarray(packed))
-    np.testing.assert_allclose(got, blocked(convolved(image, weight, stride, [1] * 4, 8), 4), rtol=1e-4, atol=1e-4)
 
 
 CPU = files("bert-cpu*.log*", "graph*.log*", "tophub-llvm*.log*", "*8124m.log")
@@ -128,10 +27,78 @@ def test_every_cpu_record_replays(path):
 
 
 @pytest.mark.parametrize(
+    "path", files("bert-t4*.log*", "tophub-cuda*.log*", "*-t4.kernel.log"), ids=lambda path: path.name
+)
+def test_every_gpu_record_replays_that_ran(path):
+    log = wb.logs.open(path)
+    for record in range(0, len(log), max(1, len(log) // 25)):
+        found = replay(log, record)
+        ran = log.records["status"][record] == "ok"
+        assert found.ok or (not ran and "1024" in found.reason), found.reason
+
+
+LEVELS = [*(f"blockIdx.{axis}" for axis in "zyx"), *["vthread"] * 3, *(f"threadIdx.{axis}" for axis in "zyx")]
+TILES = splits(
+    tile_f=[-1, 2, 3, 2], tile_y=[-1, 2, 2, 1], tile_x=[-1, 1, 3, 1], tile_rc=[-1, 4], tile_ry=[-1, 1], tile_rx=[-1, 3],
+    auto_unroll_max_step=0, unroll_explicit=0,
+)  # fmt: skip
+IMAGE = [tensor(1, 8, 8, 9), tensor(12, 8, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], "float32"]
+
+
+def around(schedule, block):
+    return [(loop.kind, loop.extent) for loop in schedule.func.block(block)[1]]
+
+
+def test_the_nest_of_a_convolution_for_a_gpu():
+    schedule, notes = rebuilt("conv2d_nchw.cuda", IMAGE, TILES)
+    outside = list(zip(LEVELS, (1, 2, 3, 2, 2, 1, 3, 2, 3), strict=True))
+    copied = around(schedule, "conv.copy")
+    assert copied[:9] == outside
+    assert [n for _, n in copied[9:] if n > 1] == [2]
+    # Channels, rows and columns of the kernel in parts; then their parts; then the elements of a thread.
+    assert [n for _, n in around(schedule, "conv")[9:] if n > 1] == [2, 3, 4, 3, 2]
+    assert [n for _, n in around(schedule, "data_pad")[9:] if n > 1] == [2, 3, 4, 3]
+    assert [n for _, n in around(schedule, "kernel.copy")[9:] if n > 1] == [2, 3, 2, 4, 3]
+    scopes = {buffer.name: buffer.scope for buffer in schedule.buffers if buffer.role == "temp"}
+    assert scopes == {"data_pad": "shared", "conv.local": "local", "kernel.local": "shared"}
+    assert [block.name for block in schedule.blocks] == ["data_pad", "kernel.copy", "conv", "conv.copy"]
+    assert any("each copies what it reads" in note for note in notes)
+
+
+def test_threads_of_a_block_copy_together_where_they_do_so_outside_of_their_loops():
+    args = [tensor(1, 8, 8, 8), tensor(8, 1, 3, 3), [1, 1], [0, 0, 0, 0], [1, 1], "float32"]
+    entities = splits(
+        tile_f=[-1, 1, 4, 1], tile_y=[-1, 1, 3, 1], tile_x=[-1, 1, 3, 1], auto_unroll_max_step=0, unroll_explicit=0
+    )
+    schedule, notes = rebuilt("depthwise_conv2d_nchw.cuda", args, entities)
+    copied = [one for one in around(schedule, "data.copy") if one[1] > 1]  # 4 channels of 5x5 pixels
+    assert copied == [*((f"blockIdx.{axis}", 2) for axis in "zyx"), ("serial", 5), ("serial", 5), ("threadIdx.z", 4)]
+    copied = [one for one in around(schedule, "kernel.copy") if one[1] > 1]
+    assert copied[3:] == [("threadIdx.z", 4), ("threadIdx.y", 3), ("threadIdx.x", 3)]
+    assert len(notes) == 1
+
+
+def test_format_0_1_is_the_same_template():
+    raw = [
+        "cuda -model=1080ti",
+        "topi_nn_conv2d",
+        [*IMAGE[:4], "NCHW", "float32"],
+        {},
+        None,
+        {"t": "direct", "e": TILES},
+    ]
+    schedule, *_ = replay_autotvm(Request(None, 0, {"i": raw}, None, Target("llvm")))
+    assert schedule.trace == rebuilt("conv2d_nchw.cuda", IMAGE, TILES)[0].trace
+
+
+@pytest.mark.parametrize(
     ("name", "args", "entities", "reason"),
     [
         ("conv2d_packed.vta", [], [], "conv2d_packed.vta is not known here"),
         ("dense_nopack.x86", DENSE, [], "the knob tile_k is missing"),
+        ("depthwise_conv2d_nchw.cuda", [tensor(1, 4, 6, 6), tensor(4, 2, 3, 3)], [], "2 filters for each channel"),
+        ("conv2d_nchw.cuda", [tensor(1, 8, 6, 6), tensor(8, 4, 3, 3)], [], "2 groups"),
+        ("conv2d_nchw_winograd.cuda", [tensor(1, 8, 6, 6), tensor(8, 8, 5, 5), [1, 1]], [], "only kernels of 3x3"),
         ("dense_nopack.x86", [tensor(16, 24), tensor(40, 24), tensor(40), "float32"], [], "adds a bias"),
         ("dense_nopack.x86", [["TENSOR", [4, 4], "int8"], tensor(4, 4)], [], "float32, int8"),
         ("dense_nopack.x86", ["float32"], splits(tile_k=[1, 2]), "another form"),

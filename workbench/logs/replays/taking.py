@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from workbench.errors import ScheduleError
@@ -68,6 +70,28 @@ class Taking:
         extent = self.loop(name).extent
         assert isinstance(extent, int)
         return extent
+
+    def cut(self, loop: str, factors: Sequence[int]) -> list[str]:
+        """Split a loop by the factors of a knob; the outermost follows from the extent, and may be cut short."""
+        inner = [int(factor) for factor in factors[1:]]
+        total, extent = math.prod(inner), self.extent(loop)
+        if total < 1:
+            raise CannotReplay(f"a split by {list(factors)} makes no sense")
+        outer = -(-extent // total)
+        return list(self.do("split", loop, [outer, *inner], *([] if outer * total == extent else ["guard"])))
+
+    def buffer_of(self, block: str) -> str:
+        """Return the name of what a block writes."""
+        return self.schedule.func.block(block)[0].buffer
+
+    def axes_of(self, block: str, kind: str) -> list[str]:
+        """Return the names of the axes of a block that are of a kind: S of the result, R reduced."""
+        return [it.name for it in self.schedule.func.block(block)[0].iters if it.kind == kind]
+
+    def reads_of(self, block: str) -> list[str]:
+        """Return the names of what a block reads, in order, without what it writes."""
+        found = self.schedule.func.block(block)[0]
+        return list(dict.fromkeys(load.buffer for load in found.loads() if load.buffer != found.buffer))
 
     def loops_of(self, block: str) -> list[str]:
         """Return the names of the loops around a block, outermost first."""

@@ -116,6 +116,28 @@ def _depthwise_gpu(args: Any) -> Extents:
     return {"tile_f": channels * multiplier, "tile_y": out_h, "tile_x": out_w}
 
 
+def _winograd(args: Any) -> Extents:
+    (batch, channels, height, _), (filters, *_) = shapes_of(args)[:2]
+    (out_h, out_w), m = _output(args), 4 if height % 8 == 0 else 2
+    tiles = batch * -(-out_h // m) * -(-out_w // m)
+    return {"tile_b": (m + 2) ** 2, "tile_y": filters, "tile_x": tiles, "tile_rc": channels}
+
+
+def _transposed(*axes: str) -> Callable[[Any], Extents]:
+    def extents(args: Any) -> Extents:
+        (batch, channels, *image), (_, filters, *window) = shapes_of(args)[:2]
+        given = args[3]
+        padding = padding_of(given) if len(image) == 2 else (given[0], given[-1])
+        extra = args[5] if len(args) > 5 else [0] * len(image)
+        out = {
+            axis: (image[d] - 1) * args[2][d] + window[d] - padding[d] - padding[d + len(image)] + extra[d]
+            for d, axis in enumerate(axes)
+        }
+        return {"tile_n": batch, "tile_f": filters, "tile_rc": channels, **out}
+
+    return extents
+
+
 _EXTENTS: Mapping[str, Callable[[Any], Extents]] = {
     "dense_nopack.x86": _dense("tile_y", "tile_x"),
     "dense_pack.x86": _dense("tile_y", "tile_x"),
@@ -126,4 +148,7 @@ _EXTENTS: Mapping[str, Callable[[Any], Extents]] = {
     "conv2d_NCHWc.x86": _conv2d_blocked,
     "conv2d_nchw.cuda": _conv2d_gpu,
     "depthwise_conv2d_nchw.cuda": _depthwise_gpu,
+    "conv2d_nchw_winograd.cuda": _winograd,
+    "conv2d_transpose_nchw.cuda": _transposed("tile_y", "tile_x"),
+    "conv1d_transpose_nchw.cuda": _transposed("tile_x"),
 }

@@ -8,7 +8,7 @@ DEEPEST = 8
 """Loops inside each other that TVM unrolls by itself (``auto_max_depth``)."""
 
 
-def loops_to_unroll(func: Func, block: str, most: int) -> list[str]:
+def loops_to_unroll(func: Func, block: str, most: int, outermost: str = "") -> list[str]:
     """Choose loops from the inside, as long as nothing but unrolled loops is inside and the statements are at most so
     many.
 
@@ -16,9 +16,11 @@ def loops_to_unroll(func: Func, block: str, most: int) -> list[str]:
     ----------
     func : Func
     block : str
-        Block of the stage that has the pragma; all loops from its outermost one on count.
+        Block of the stage that has the pragma.
     most : int
         Statements that may stand in the place of a loop.
+    outermost : str, optional
+        The loop that has the pragma; the outermost loop around the block by default.
 
     Returns
     -------
@@ -29,7 +31,7 @@ def loops_to_unroll(func: Func, block: str, most: int) -> list[str]:
     if not path or most < 2:
         return []
     found: list[str] = []
-    _visit(path[0], most, found)
+    _visit(next((loop for loop in path if loop.name == outermost), path[0]), most, found)
     return found
 
 

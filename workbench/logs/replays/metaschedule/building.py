@@ -85,7 +85,7 @@ class Following:
         schedule = self.taking.schedule
         for loop, most in self.pragmas:
             inside = [block.name for block in schedule.blocks if loop in self.taking.loops_of(block.name)]
-            for name in loops_to_unroll(schedule.func, inside[0], most) if inside else ():
+            for name in loops_to_unroll(schedule.func, inside[0], most, loop) if inside else ():
                 self.taking.do("unroll", name)
             self.taking.told(f"auto_unroll_max_step {most}", f"short loops inside {loop} are written out")
 

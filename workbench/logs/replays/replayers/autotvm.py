@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from workbench.errors import WorkbenchError
 from workbench.logs.importer import UNREADABLE
 from workbench.logs.replays.autotvm import known
 from workbench.logs.replays.result import CannotReplay, Rebuilt, Request, replayer
 from workbench.logs.replays.taking import Taking
 from workbench.logs.tvm.autotvm_templates import resolved, template_extents
 from workbench.schedule.schedule import Schedule
+
+OLD_NAMES = {
+    "topi_nn_conv2d:direct": "conv2d_nchw.cuda",
+    "topi_nn_conv2d:winograd": "conv2d_nchw_winograd.cuda",
+    "topi_nn_depthwise_conv2d_nchw:direct": "depthwise_conv2d_nchw.cuda",
+}
+"""Tasks and templates of format 0.1 for CUDA, and how both are called later."""
 
 
 @replayer("autotvm")
@@ -24,6 +32,8 @@ def replay_autotvm(request: Request) -> Rebuilt:
         func = template.computation(args, sizes)
         taking = Taking(Schedule(func, request.target))
         template.schedule(taking, knobs)
+    except WorkbenchError:
+        raise
     except UNREADABLE as error:
         if isinstance(error, KeyError):
             raise CannotReplay(f"the knob {error.args[0]} is missing") from None
@@ -36,10 +46,17 @@ def _read(raw: Any) -> tuple[str, list[Any], list[Any]]:
         if "input" in raw:
             (_, name, args, kwargs), entities = raw["input"], raw["config"]["entity"]
         else:
-            (_, name, args, kwargs, _, config) = raw["i"]
-            name, entities = f"{name}.{config['t']} of format 0.1", config["e"]
+            (target, name, args, kwargs, _, config) = raw["i"]
+            name, args, entities = *_renamed(f"{name}:{config['t']}", target, args), config["e"]
     except UNREADABLE as error:
         raise CannotReplay(f"the record has another form ({type(error).__name__})") from None
     if kwargs:
         raise CannotReplay(f"it has arguments by name: {', '.join(map(str, kwargs))}")
     return str(name), args, entities
+
+
+def _renamed(name: str, target: str, args: list[Any]) -> tuple[str, list[Any]]:
+    """Name and arguments of format 0.2 for those of format 0.1, which knows no dilation."""
+    if name in OLD_NAMES and target.startswith("cuda"):
+        return OLD_NAMES[name], [*args[:4], [1, 1], args[-1]]
+    return f"{name} of format 0.1", args
