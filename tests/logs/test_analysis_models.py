@@ -124,3 +124,28 @@ def test_the_budget_adds_up():
     assert set(frame["wall_s"]) == {490}
     assert frame.attrs["unfinished"] == 1
     assert frame.attrs["stalls"] == [{"record": 3, "seconds": 488.0}]
+
+
+def test_numbers_of_any_size_are_parameters():
+    values = [10**400, -(10**400), float("inf"), 2**70, 0.1, 5e-324, -1, float("nan")]
+    params = [{"x": x, "y": [y, x]} for x in values for y in range(8)]
+    log = records(params, [None if k % 3 == 0 else 1.0 + k for k in range(len(params))])
+    for ask in ("failures", "failure_rule", "importance", "interactions", "traits"):
+        getattr(analysis, ask)(log)
+        getattr(analysis, f"{ask}_figure")(log)
+
+
+@pytest.mark.parametrize("numbers", [[k / 10 for k in range(10)], [20_000_001 + k for k in range(10)]])
+def test_a_rule_says_the_number_that_the_log_has(numbers):
+    params = [{"x": x, "other": k} for x in numbers for k in range(20)]
+    found = analysis.failure_rule(records(params, [None if p["x"] >= numbers[7] else 1.0 for p in params]))
+    assert f"x ≥ {numbers[7]}: " in found.attrs["finding"]
+    assert found["precision"].iloc[-1] == found["recall"].iloc[-1] == 1
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [0.003, 1e-9, -2.0, 0.0])
+def test_a_distribution_of_one_value_has_one_bar(value):
+    figure = analysis.distribution_figure(records([{"a": 1}], [value]))
+    assert list(figure.data[0].y) == [1]
+    assert np.isfinite(figure.data[0].x).all()

@@ -1,8 +1,10 @@
 """What files can have that they should not, for every importer: taken for what it is, or told where it is."""
 
 import gzip
+import json
 import os
 import pickle
+import re
 import sqlite3
 import sys
 import time
@@ -16,6 +18,7 @@ from workbench.errors import LogError
 from workbench.logs import IMPORTERS
 from workbench.logs.reading.literals import keywords, literal
 from workbench.logs.reading.pickles import plain_pickle
+from workbench.logs.source import sound
 
 
 @pytest.fixture(params=sorted(IMPORTERS))
@@ -71,6 +74,21 @@ def test_a_comment_behind_a_byte_order_mark_and_blank_lines(tmp_path):
     path.write_bytes(b"\xef\xbb\xbf# a comment\n" + b"  \n".join(lines) + b" \t\n")
     found = wb.logs.open(path)
     assert (len(found), found.faults) == (len(lines), [])
+
+
+def test_halves_of_characters_are_replaced(importer, log):
+    """JSON can say them, Python reads them, and neither Arrow nor a file in UTF-8 takes them."""
+    raw = log.read_bytes()
+    for half in (rb"\ud800", rb"\uDFff", rb"\ud800\ud800"):
+        log.write_bytes(re.sub(rb'"(?=[A-Za-z])', rb'"' + half.replace(b"\\", b"\\\\"), raw))
+        try:
+            found = wb.logs.open(log, **importer.example_hints)
+        except LogError:
+            continue
+        json.dumps(found.records.astype(object).to_dict("records"), ensure_ascii=False, default=str).encode()
+        json.dumps([found.raw(k) for k in range(len(found))], ensure_ascii=False, default=str).encode()
+    assert sound(rb'"\ud83d\ude00"') == rb'"\ud83d\ude00"'
+    assert sound(rb'"\ud83d \ude00"') == rb'"\ufffd \ufffd"'
 
 
 def test_what_is_before_the_damage_of_a_packed_file(tmp_path):

@@ -160,6 +160,20 @@ def test_other_forms(told, run, form, tmp_path):
         assert "Trials: 4362" in out
 
 
+@pytest.mark.parametrize("format", sorted(set(IMPORTERS) - {"workbench"}))
+def test_our_own_form_loses_nothing_of_the_table(format, tmp_path):
+    importer = IMPORTERS[format]()
+    importer.write_example(tmp_path / "log")
+    log = wb.logs.open(tmp_path / "log", **importer.example_hints)
+    if not log.records["cost_s"].notna().any():
+        pytest.skip("no times")
+    convert(log, tmp_path / "out.tunelog.jsonl")
+    again = wb.logs.open(tmp_path / "out.tunelog.jsonl")
+    columns = [name for name in log.records.columns if name not in ("run", "where")]
+    one, other = (found.records[columns].astype({"generation": float, "value": float}) for found in (log, again))
+    pd.testing.assert_frame_equal(one, other, check_dtype=False, check_categorical=False)
+
+
 PYARROW = importlib.util.find_spec("pyarrow")
 
 

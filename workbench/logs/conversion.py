@@ -40,6 +40,12 @@ OWN_STATUS: Mapping[str, str] = {
 """What our own log says in the place of a status; the status itself stands beside it."""
 
 
+AS_WRITTEN = (
+    "told", "objective", "direction", "value", "unit", "statistic", "generation", "verify_s", "search_s", "spent_s",
+)  # fmt: skip
+"""Columns that our own log has no field for: they stand in what a record says beside its fields."""
+
+
 def convert(log: TuningLog, path: str | os.PathLike[str]) -> int:
     """Write the records of a log to a new file, whose form its name tells.
 
@@ -121,11 +127,8 @@ def own_records(log: TuningLog) -> Iterator[Record]:
         latency = row["cost_s"] * 1e3 if second is not None and row["cost_s"] > 0 else None
         repeats = [value * second * 1e3 for value in row["repeats"]] if second is not None else []
         params = dict(row["params"])
-        extra = {
-            "params": plain(params), "status_told": row["status"], "told": row["told"], "objective": row["objective"],
-            "direction": row["direction"], "value": plain(row["value"]), "unit": row["unit"],
-            "statistic": row["statistic"],
-        }  # fmt: skip
+        extra = {"params": plain(params), "status_told": row["status"], "repeats": plain(list(row["repeats"])),
+                 "beside": plain(row["extra"]), **{name: plain(row[name]) for name in AS_WRITTEN}}  # fmt: skip
         yield Record(
             task_key=_key(row), task=str(row["task"]), trial=number, status=OWN_STATUS[row["status"]],
             target=str(row["target"]), host=str(row["device"]), latency_ms=latency, error=str(row["error"]),

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -70,6 +71,21 @@ class TextLine:
     def torn(self) -> bool:
         """Whether the line has no end: the writer was cut off there, or has not finished yet."""
         return not self.raw.endswith(b"\n")
+
+
+_HALF = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(\\+u[dD][c-fC-F][0-9a-fA-F]{2})?|\\u[dD][c-fC-F][0-9a-fA-F]{2}", re.ASCII
+)
+
+
+def sound(raw: bytes) -> bytes:
+    """Return JSON without halves of characters: Python reads them, and nothing that writes or shows a text takes them.
+
+    What stands for one is as long as it, so that every byte keeps its place.
+    """
+    if b"\\ud" not in raw and b"\\uD" not in raw:
+        return raw
+    return _HALF.sub(lambda found: found[0] if found[1] else b"\\ufffd", raw)
 
 
 def passed_over(line: bytes) -> bool:
@@ -191,7 +207,7 @@ class LogSource:
                         raw = file.readline(LONGEST_LINE)
                         offset += len(raw)
                     continue
-                yield TextLine(number, start, raw if start else raw.removeprefix(MARK))
+                yield TextLine(number, start, sound(raw if start else raw.removeprefix(MARK)))
 
     def read_bytes(self, name: str = "") -> bytes:
         """Return the whole file; of a damaged gzip file what is before the damage.
@@ -213,7 +229,7 @@ class LogSource:
             hint = "split it, or keep what you need of it"
             message = f"This file has to be read as a whole and is larger than {LARGEST_DOCUMENT >> 20} MiB"
             raise LogError("log.too_large", message, (str(self.path),), hint)
-        return buffer.getvalue().removeprefix(MARK)
+        return sound(buffer.getvalue().removeprefix(MARK))
 
     def text(self, name: str = "") -> str:
         """Return the whole file as text; bytes that are no UTF-8 are shown by their numbers."""
@@ -223,4 +239,4 @@ class LogSource:
         """Return the JSON value of the line that begins at an offset (in bytes of the unpacked file)."""
         with self.open(name or self.data) as file:
             file.seek(offset)
-            return json.loads(file.readline(LONGEST_LINE))
+            return json.loads(sound(file.readline(LONGEST_LINE)))

@@ -54,7 +54,7 @@ class Condition:
     sign: str
     value: float
 
-    def holds(self, x: NDArray[np.float32]) -> Mask:
+    def holds(self, x: NDArray[np.float64]) -> Mask:
         """For which records ``[N, F]`` it holds; not where one of the parameters is missing."""
         with np.errstate(invalid="ignore"):
             product = x[:, list(self.columns)].astype(np.float64).prod(axis=1)

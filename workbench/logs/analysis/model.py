@@ -47,14 +47,14 @@ class Model:
 
     booster: Any
     features: Features
-    x: NDArray[np.float32]
+    x: NDArray[np.float64]
     y: Floats
     names: tuple[str, ...]
     owners: tuple[int, ...]
     r2: float
     rows: int
 
-    def score(self, x: NDArray[np.float32]) -> float:
+    def score(self, x: NDArray[np.float64]) -> float:
         """Return R² on the held-out records with other features."""
         return _r2(self.y, _predict(self.booster, x))
 
@@ -98,7 +98,7 @@ def model_of(group: Group, seed: int = 0) -> Model | None:
     return Model(booster, features, x, y, names, owners, _r2(y, _predict(booster, x)), len(rows))
 
 
-def _predict(booster: Any, x: NDArray[np.float32]) -> Floats:
+def _predict(booster: Any, x: NDArray[np.float64]) -> Floats:
     return np.asarray(booster.inplace_predict(np.ascontiguousarray(x), validate_features=False), np.float64)
 
 

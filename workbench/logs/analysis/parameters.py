@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+_LARGEST = 1e38
+"""What stands for an endless number, or one that no model can have. Chosen: single precision still has it."""
+
 ABSENT = "—"
 """What stands where a record does not have a parameter."""
 
@@ -88,7 +91,7 @@ class Features:
         Which parameter each column belongs to.
     categorical : array ``[F]`` of bool
         Whether the number is only a name.
-    x : array ``[N, F]`` of float32
+    x : array ``[N, F]`` of float64
         NaN where a record does not have it.
     levels : tuple of list
         Values of each column that occur, in order.
@@ -99,7 +102,7 @@ class Features:
     names: tuple[str, ...]
     owner: NDArray[np.intp]
     categorical: NDArray[np.bool_]
-    x: NDArray[np.float32]
+    x: NDArray[np.float64]
     levels: tuple[list[Any], ...]
     codes: NDArray[np.int32]
 
@@ -113,7 +116,7 @@ class Features:
         columns: list[tuple[NDArray[Any], NDArray[Any]]] = []
         for k in parameters.varying:
             table, kind = _numbers(parameters.levels[k])
-            table = np.vstack([table, np.full((1, table.shape[1]), np.nan, np.float32)])  # code -1
+            table = np.vstack([table, np.full((1, table.shape[1]), np.nan, np.float64)])  # code -1
             for j in range(table.shape[1]):
                 values, place = np.unique(table[:, j], return_inverse=True)
                 place = np.where(np.isnan(table[:, j]), -1, place).astype(np.int32)
@@ -125,7 +128,7 @@ class Features:
                 kinds.append(kind)
                 levels.append(parameters.levels[k] if table.shape[1] == 1 else [_whole(v) for v in values if v == v])
                 columns.append((table[parameters.codes[:, k], j], code))
-        x = np.stack([c[0] for c in columns], axis=1) if columns else np.empty((len(parameters), 0), np.float32)
+        x = np.stack([c[0] for c in columns], axis=1) if columns else np.empty((len(parameters), 0), np.float64)
         codes = np.stack([c[1] for c in columns], axis=1) if columns else np.empty((len(parameters), 0), np.int32)
         return cls(tuple(names), np.array(owner, np.intp), np.array(kinds, np.bool_), x, tuple(levels), codes)
 
@@ -179,13 +182,18 @@ def _is_numbers(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(v, int | float) for v in value)
 
 
-def _numbers(levels: list[Any]) -> tuple[NDArray[np.float32], bool]:
+def _bounded(value: float) -> float:
+    """Return a number as a model can have it: of an endless or too large one its sign at the largest."""
+    return value if value != value else float(max(-_LARGEST, min(_LARGEST, value)))
+
+
+def _numbers(levels: list[Any]) -> tuple[NDArray[np.float64], bool]:
     """Return numbers of the levels ``[L, elements]``, and whether they are mere names."""
     if all(isinstance(v, int | float) for v in levels):
-        return np.array(levels, np.float32).reshape(-1, 1), False
+        return np.array([_bounded(v) for v in levels], np.float64).reshape(-1, 1), False
     if all(_is_numbers(v) for v in levels) and any(levels):
-        table = np.full((len(levels), max(map(len, levels))), np.nan, np.float32)
+        table = np.full((len(levels), max(map(len, levels))), np.nan, np.float64)
         for row, value in enumerate(levels):
-            table[row, : len(value)] = value
+            table[row, : len(value)] = [_bounded(v) for v in value]
         return table, False
-    return np.arange(len(levels), dtype=np.float32).reshape(-1, 1), True
+    return np.arange(len(levels), dtype=np.float64).reshape(-1, 1), True

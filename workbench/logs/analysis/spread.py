@@ -115,7 +115,9 @@ def _histogram(group: Group, frame: pandas.DataFrame, theme: str) -> Part:
     value = factor * np.sort(group.value[group.ok])
     logarithmic = bool(value[0] > 0)
     edges = np.geomspace(value[0], value[-1], BARS + 1) if logarithmic else np.linspace(value[0], value[-1], BARS + 1)
-    counts, edges = np.histogram(value, np.unique(edges) if value[0] < value[-1] else 1)
+    if value[0] == value[-1]:  # one bar around it
+        edges = value[0] * np.array([0.95, 1.05]) if value[0] else np.array([-0.5, 0.5])
+    counts, edges = np.histogram(value, np.unique(edges))
     middle = np.sqrt(edges[1:] * edges[:-1]) if logarithmic else (edges[1:] + edges[:-1]) / 2
     bars = {
         "type": "bar", "name": "configurations", "x": middle, "y": counts, "width": np.diff(edges),

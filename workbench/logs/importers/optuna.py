@@ -12,7 +12,7 @@ from workbench.logs.evaluation import Evaluation
 from workbench.logs.importer import UNREADABLE, LogImporter, log_importer
 from workbench.logs.importers.optuna_trials import Studies, Study, Trial
 from workbench.logs.reading.sqlite import SqliteImporter, Tables, open_tables
-from workbench.logs.source import LogSource
+from workbench.logs.source import LogSource, sound
 
 _STATES = ("RUNNING", "COMPLETE", "PRUNED", "FAIL", "WAITING")
 _DIRECTIONS = ("NOT_SET", "MINIMIZE", "MAXIMIZE")
@@ -126,7 +126,7 @@ def _by_trial(source: LogSource, tables: Tables) -> tuple[Any, Any, Any, Any]:
         steps[row["trial_id"]][int(row["step"])] = number
 
     def param(row: dict[str, Any]) -> None:
-        found = str(row["param_name"]), float(row["param_value"]), json.loads(row["distribution_json"])
+        found = str(row["param_name"]), float(row["param_value"]), _loads(row["distribution_json"])
         params[row["trial_id"]].append(found)
 
     collect("trial_values", value)
@@ -136,8 +136,12 @@ def _by_trial(source: LogSource, tables: Tables) -> tuple[Any, Any, Any, Any]:
     return values, params, steps, attributes
 
 
+def _loads(text: str) -> Any:
+    return json.loads(sound(text.encode()))
+
+
 def _attribute(row: dict[str, Any]) -> dict[str, Any]:
-    return {str(row["key"]): json.loads(row["value_json"])}
+    return {str(row["key"]): _loads(row["value_json"])}
 
 
 def _number(value: Any, kind: Any) -> float:
@@ -148,7 +152,7 @@ def _number(value: Any, kind: Any) -> float:
 
 def _json(source: LogSource, table: str, text: Any) -> Any:
     try:
-        return json.loads(text)
+        return _loads(text)
     except UNREADABLE:
         source.fault(f"table {table}", "a value that is no JSON")
         return None

@@ -69,9 +69,12 @@ def _converted(found: Evaluation, told: Mapping[str, Any]) -> Evaluation:
     """Return what `workbench.logs.conversion` has written beside our own fields: the other tuner's own words."""
     value, unit = told["value"], str(told["unit"])
     scale = 1e-3 / SECONDS[unit] if unit in SECONDS else 1.0
+    repeats = told.get("repeats") or [cost * scale for cost in found.repeats]  # some logs were converted without
+    seconds = {name: told.get(name) for name in ("verify_s", "search_s", "spent_s")}
     return dataclasses.replace(
         found, params=dict(told["params"]), told=str(told["told"]), value=None if value is None else float(value),
         unit=unit, objective=str(told["objective"]), direction="max" if told["direction"] == "max" else "min",
-        statistic=str(told["statistic"]), repeats=tuple(cost * scale for cost in found.repeats), extra={},
+        statistic=str(told["statistic"]), repeats=tuple(map(float, repeats)), extra=dict(told.get("beside", {})),
+        generation=told.get("generation"), **{name: None if s is None else float(s) for name, s in seconds.items()},
         compile_s=found.compile_s or None, run_s=found.run_s or None, elapsed_s=found.elapsed_s or None,
     )  # fmt: skip

@@ -15,8 +15,10 @@ def json_value(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [json_value(v) for v in value]
     if isinstance(value, dict):
-        return {str(key): json_value(v) for key, v in value.items()}
-    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
+        return {json_value(str(key)): json_value(v) for key, v in value.items()}
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()  # no halves of characters, which nothing writes or shows
+    return value if value is None or isinstance(value, bool | int | float) else repr(value)
 
 
 def literal(text: str) -> Any:

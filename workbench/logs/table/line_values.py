@@ -12,7 +12,7 @@ import numpy as np
 from workbench.errors import LogError
 from workbench.logs.evaluation import Evaluation
 from workbench.logs.importer import UNREADABLE, JsonLinesImporter
-from workbench.logs.source import LONGEST_LINE, LogSource, many_values
+from workbench.logs.source import LONGEST_LINE, LogSource, many_values, sound
 from workbench.logs.table.columns import Whole
 
 
@@ -58,7 +58,7 @@ class Lines:
                 raw = []
                 for at in self.offsets[places[order]].tolist():
                     file.seek(at)
-                    raw.append(file.readline(LONGEST_LINE))
+                    raw.append(sound(file.readline(LONGEST_LINE)))
                 for place, value in zip(order.tolist(), json_values(raw), strict=True):
                     out[place] = value
         except FileNotFoundError as error:

@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from workbench.logs.importer import UNREADABLE, JsonLinesImporter
-from workbench.logs.source import LONGEST_LINE, MARK, LogSource, TextLine, many_values, passed_over
+from workbench.logs.source import LONGEST_LINE, MARK, LogSource, TextLine, many_values, passed_over, sound
 from workbench.logs.table.columns import Collector, Columns
 from workbench.logs.table.line_values import json_values
 
@@ -94,7 +94,7 @@ class PartReader:
                         size = len(block)
                 if not block:
                     break
-                self._block(block, at)
+                self._block(sound(block), at)
                 at += size
                 if told is not None:
                     told(size)
