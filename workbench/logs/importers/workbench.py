@@ -70,11 +70,11 @@ def _converted(found: Evaluation, told: Mapping[str, Any]) -> Evaluation:
     value, unit = told["value"], str(told["unit"])
     scale = 1e-3 / SECONDS[unit] if unit in SECONDS else 1.0
     repeats = told.get("repeats") or [cost * scale for cost in found.repeats]  # some logs were converted without
-    seconds = {name: told.get(name) for name in ("verify_s", "search_s", "spent_s")}
+    verify, search, spent = (told.get(name) for name in ("verify_s", "search_s", "spent_s"))
     return dataclasses.replace(
         found, params=dict(told["params"]), told=str(told["told"]), value=None if value is None else float(value),
         unit=unit, objective=str(told["objective"]), direction="max" if told["direction"] == "max" else "min",
         statistic=str(told["statistic"]), repeats=tuple(map(float, repeats)), extra=dict(told.get("beside", {})),
-        generation=told.get("generation"), **{name: None if s is None else float(s) for name, s in seconds.items()},
+        generation=told.get("generation"), verify_s=verify, search_s=search, spent_s=spent,
         compile_s=found.compile_s or None, run_s=found.run_s or None, elapsed_s=found.elapsed_s or None,
     )  # fmt: skip
