@@ -19,7 +19,8 @@ function Cell({ cell, most }: { cell: string | readonly [string, number]; most: 
   );
 }
 
-function Answer({ answer }: { answer: PanelAnswer }) {
+/** A table as the kernel sends it. */
+export function Answer({ answer }: { answer: Pick<PanelAnswer, 'columns' | 'rows' | 'more'> }) {
   if (!answer.rows.length) return null;
   return (
     <div class="swx-scroll swx-answer" tabIndex={0} role="group" aria-label="Table">

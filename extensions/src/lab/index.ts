@@ -4,6 +4,8 @@ import { IDocumentManager } from '@jupyterlab/docmanager';
 import { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
 import { ILauncher } from '@jupyterlab/launcher';
 import { INotebookTracker } from '@jupyterlab/notebook';
+import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
+import { addExplorer } from './explore';
 import { addLogViewer } from './log';
 import { addOpen } from './open';
 import { addSavedViews } from './saved';
@@ -45,6 +47,21 @@ const log: JupyterFrontEndPlugin<void> = {
   activate: (app: JupyterFrontEnd, restorer: ILayoutRestorer | null) => addLogViewer(app, restorer)
 };
 
+const explorer: JupyterFrontEndPlugin<void> = {
+  id: 'schedule-workbench:explorer',
+  description: 'Explorer of the logs of any tuner, read by the server',
+  autoStart: true,
+  requires: [IRenderMimeRegistry],
+  optional: [ILauncher, ICommandPalette, IDefaultFileBrowser],
+  activate: (
+    app: JupyterFrontEnd,
+    rendermime: IRenderMimeRegistry,
+    launcher: ILauncher | null,
+    palette: ICommandPalette | null,
+    browser: IDefaultFileBrowser | null
+  ) => addExplorer(app, rendermime, launcher, palette, browser)
+};
+
 const saved: JupyterFrontEndPlugin<void> = {
   id: 'schedule-workbench:saved',
   description: 'Shows the saved view of a widget whose kernel is gone',
@@ -53,4 +70,4 @@ const saved: JupyterFrontEndPlugin<void> = {
   activate: (_: JupyterFrontEnd, notebooks: INotebookTracker | null) => addSavedViews(notebooks)
 };
 
-export default [tour, open, log, saved];
+export default [tour, open, log, explorer, saved];

@@ -31,15 +31,16 @@ export class ShownModelFactory implements DocumentRegistry.ModelFactory {
   }
 }
 
-/** Makes panels for a type of file, of which they are the usual view. */
+/** Makes panels for types of files, of some of which they are the usual view. */
 export class ShownFactory<T extends Widget> extends ABCWidgetFactory<DocumentWidget<T>> {
   constructor(
     name: string,
-    fileType: string,
+    fileTypes: string[],
+    defaultFor: string[],
     modelName: string,
     private make: (context: DocumentRegistry.Context) => T
   ) {
-    super({ name, fileTypes: [fileType], defaultFor: [fileType], readOnly: true, modelName });
+    super({ name, fileTypes, defaultFor, readOnly: true, modelName });
   }
 
   protected createNewWidget(context: DocumentRegistry.Context): DocumentWidget<T> {

@@ -30,7 +30,7 @@ export function addOpen(
     icon: workbenchIcon
   });
   app.docRegistry.addModelFactory(new ShownModelFactory(MODEL));
-  const factory = new ShownFactory(FACTORY, 'onnx', MODEL, context => {
+  const factory = new ShownFactory(FACTORY, ['onnx'], ['onnx'], MODEL, context => {
     const panel: OpenPanel = new OpenPanel(app, documents, '', () => panel.parent?.dispose());
     void context.ready.then(() => panel.open(context.path));
     return panel;

@@ -1,0 +1,86 @@
+/** Logs of any tuner: which files they are, their viewer, and the box for a text that was printed. */
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import { MainAreaWidget, type ICommandPalette } from '@jupyterlab/apputils';
+import { PathExt } from '@jupyterlab/coreutils';
+import type { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
+import type { ILauncher } from '@jupyterlab/launcher';
+import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
+import { workbenchIcon, workbenchIconUrl } from '../icon';
+import { ShownFactory, ShownModelFactory } from '../shown';
+import { ExplorePanel } from './panel';
+
+export const EXPLORER = 'Log explorer';
+const PASTE = 'schedule-workbench:paste-log';
+const MODEL = 'schedule-workbench:any-log';
+/** Names that only a tuner gives. */
+const CERTAIN =
+  '\\.autotune\\.json(\\.gz)?$|\\.tunelog\\.jsonl\\.gz$|^database_(tuning_record|workload)\\.json$|' +
+  '^autotuning_result_json_list\\.txt$';
+/** Nothing else of JupyterLab shows these. */
+const PACKED = ['.json.gz', '.jsonl.gz', '.csv.gz', '.log.gz', '.txt.gz', '.gz'];
+/** May be logs, and are much else: the viewer is offered, others stay the usual ones. */
+const POSSIBLE = ['.log', '.db', '.sqlite', '.sqlite3', '.parquet'];
+
+export function addExplorer(
+  app: JupyterFrontEnd,
+  rendermime: IRenderMimeRegistry,
+  launcher: ILauncher | null,
+  palette: ICommandPalette | null,
+  browser: IDefaultFileBrowser | null
+): void {
+  const registry = app.docRegistry;
+  const type = (name: string, displayName: string, extensions: string[], pattern?: string): string => {
+    registry.addFileType({ name, displayName, extensions, pattern, fileFormat: 'text', contentType: 'file' });
+    return name;
+  };
+  const usual = [
+    type('tuner-log', 'Log of a tuner', [], CERTAIN),
+    type('packed-log', 'Packed log of a tuner', PACKED)
+  ];
+  const offered = [type('possible-log', 'Text', POSSIBLE), 'tunelog', 'text', 'json', 'jsonl', 'csv', 'tsv'];
+  registry.addModelFactory(new ShownModelFactory(MODEL));
+  const factory = new ShownFactory(EXPLORER, [...usual, ...offered], usual, MODEL, context => {
+    const panel = new ExplorePanel(app, rendermime);
+    const open = (): void =>
+      panel.openFile(app.serviceManager.contents.localPath(context.path), PathExt.dirname(context.path));
+    context.pathChanged.connect(open);
+    void context.ready.then(open);
+    return panel;
+  });
+  factory.widgetCreated.connect((_, widget) => {
+    widget.title.icon = workbenchIcon;
+  });
+  registry.addWidgetFactory(factory);
+  addPaste(app, rendermime, launcher, palette, browser);
+}
+
+function addPaste(
+  app: JupyterFrontEnd,
+  rendermime: IRenderMimeRegistry,
+  launcher: ILauncher | null,
+  palette: ICommandPalette | null,
+  browser: IDefaultFileBrowser | null
+): void {
+  app.commands.addCommand(PASTE, {
+    label: args => (args.isPalette ? 'Tuning Log from Pasted Text' : 'Pasted Tuning Log'),
+    caption: 'Paste what a tuner has printed, and explore it',
+    icon: args => (args.isPalette ? undefined : workbenchIcon),
+    execute: args => {
+      const panel = new ExplorePanel(app, rendermime);
+      const widget = new MainAreaWidget({ content: panel });
+      widget.toolbar.hide(); // nothing is in it
+      widget.title.label = 'Pasted tuning log';
+      widget.title.icon = workbenchIcon;
+      widget.title.closable = true;
+      panel.askForText(typeof args.cwd === 'string' ? args.cwd : (browser?.model.path ?? ''));
+      app.shell.add(widget, 'main');
+      app.shell.activateById(widget.id);
+      return widget;
+    },
+    describedBy: {
+      args: { type: 'object', properties: { cwd: { type: 'string', description: 'Folder of notebooks' } } }
+    }
+  });
+  launcher?.add({ command: PASTE, category: 'Other', rank: 30, kernelIconUrl: workbenchIconUrl });
+  palette?.addItem({ command: PASTE, category: 'Schedule Workbench', args: { isPalette: true } });
+}

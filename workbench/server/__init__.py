@@ -1,0 +1,19 @@
+"""Extension of Jupyter's server: reads the logs of tuners for JupyterLab's viewer, without a kernel.
+
+`extension` is what the server loads, `log_socket` the connection of one tab, `reader_process` the process behind it
+from the server's side, `reader_main` from the process's own. The server itself reads nothing of a log: a process with
+limits of memory and time does, and whatever happens to it ends no more than its tab.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.server.extension import ScheduleWorkbench
+
+
+def _jupyter_server_extension_points() -> list[dict[str, Any]]:
+    return [{"module": "workbench.server", "app": ScheduleWorkbench}]
+
+
+__all__ = ["ScheduleWorkbench"]

@@ -1,0 +1,32 @@
+"""`ScheduleWorkbench`: what Jupyter's server loads, with the limits that its configuration sets."""
+
+from __future__ import annotations
+
+from jupyter_server.extension.application import ExtensionApp
+from traitlets import Integer
+
+from workbench.server.log_socket import LogSocket
+from workbench.server.reader_process import Limits
+
+
+class ScheduleWorkbench(ExtensionApp):  # type: ignore[misc]
+    """Reads logs for JupyterLab; `jupyter_server_config.py` sets its limits: ``c.ScheduleWorkbench.memory_mib = 8192``.
+
+    Each log that is open in a tab has a process.
+    """
+
+    name = "schedule_workbench"
+    description = "Reads the logs of tuners for JupyterLab's viewer"
+
+    memory_mib = Integer(4096, min=256, help="Memory of a process that reads a log, in MiB.").tag(config=True)
+    open_seconds = Integer(600, min=1, help="Seconds within which a log has to be read.").tag(config=True)
+    cpu_seconds = Integer(3600, min=1, help="Processor time of a process, in seconds.").tag(config=True)
+    idle_seconds = Integer(1800, min=1, help="Seconds after which a log that nobody looks at is closed.").tag(
+        config=True
+    )
+    most_logs = Integer(8, min=1, help="Logs that may be open at the same time.").tag(config=True)
+
+    def initialize_handlers(self) -> None:
+        """Offer the one address that there is."""
+        limits = Limits(self.memory_mib << 20, self.open_seconds, self.cpu_seconds, self.idle_seconds, self.most_logs)
+        self.handlers.append((r"/schedule-workbench/log", LogSocket, {"limits": limits}))

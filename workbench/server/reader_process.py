@@ -1,0 +1,63 @@
+"""`ReaderProcess`: the process that reads a log, as the server sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the processes may take: bytes of memory and seconds each, and how many there may be."""
+
+    memory_bytes: int
+    open_seconds: int
+    cpu_seconds: int
+    idle_seconds: int
+    most_logs: int
+
+
+class ReaderProcess:
+    """A process that reads a log; made by `start`."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process, self._stdin, self._stdout = process, process.stdin, process.stdout
+
+    @classmethod
+    async def start(cls, path: str, limits: Limits) -> ReaderProcess:
+        """Start to read a file or a folder; without a path, the text that is sent first.
+
+        The process gets a session of its own, so that those that it starts end with it. Its folder is not the log's,
+        and is no place that modules are taken from.
+        """
+        numbers = (limits.memory_bytes, limits.open_seconds, limits.cpu_seconds)
+        command = [sys.executable, "-P", "-m", "workbench.server.reader_main", *map(str, numbers), path]
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, start_new_session=True)
+        return cls(process)
+
+    async def send(self, message: str) -> None:
+        """Pass a message on; to a process that has ended nothing is said."""
+        with contextlib.suppress(ConnectionError):
+            self._stdin.write(message.replace("\n", " ").encode(errors="replace") + b"\n")
+            await self._stdin.drain()
+
+    async def messages(self) -> AsyncIterator[bytes]:
+        """Yield what it says, until it ends."""
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while True:
+                size = int.from_bytes(await self._stdout.readexactly(4), "little")
+                yield await self._stdout.readexactly(size)
+
+    async def end(self) -> int:
+        """End it, and all that it has started; returns how it ended, as `asyncio.subprocess.Process.returncode`."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        return await self._process.wait()
