@@ -7,9 +7,9 @@ import type { ILauncher } from '@jupyterlab/launcher';
 import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { workbenchIcon, workbenchIconUrl } from '../icon';
 import { ShownFactory, ShownModelFactory } from '../shown';
+import { EXPLORER } from './name';
 import { ExplorePanel } from './panel';
 
-export const EXPLORER = 'Log explorer';
 const PASTE = 'schedule-workbench:paste-log';
 const MODEL = 'schedule-workbench:any-log';
 /** Names that only a tuner gives. */
@@ -17,9 +17,9 @@ const CERTAIN =
   '\\.autotune\\.json(\\.gz)?$|\\.tunelog\\.jsonl\\.gz$|^database_(tuning_record|workload)\\.json$|' +
   '^autotuning_result_json_list\\.txt$';
 /** Nothing else of JupyterLab shows these. */
-const PACKED = ['.json.gz', '.jsonl.gz', '.csv.gz', '.log.gz', '.txt.gz', '.gz'];
+const PACKED = ['.json.gz', '.jsonl.gz', '.csv.gz', '.log.gz', '.txt.gz'];
 /** May be logs, and are much else: the viewer is offered, others stay the usual ones. */
-const POSSIBLE = ['.log', '.db', '.sqlite', '.sqlite3', '.parquet'];
+const POSSIBLE = ['.log', '.gz', '.db', '.sqlite', '.sqlite3', '.parquet'];
 
 export function addExplorer(
   app: JupyterFrontEnd,
@@ -33,10 +33,7 @@ export function addExplorer(
     registry.addFileType({ name, displayName, extensions, pattern, fileFormat: 'text', contentType: 'file' });
     return name;
   };
-  const usual = [
-    type('tuner-log', 'Log of a tuner', [], CERTAIN),
-    type('packed-log', 'Packed log of a tuner', PACKED)
-  ];
+  const usual = [type('tuner-log', 'Log of a tuner', [], CERTAIN), type('packed-log', 'Packed log of a tuner', PACKED)];
   const offered = [type('possible-log', 'Text', POSSIBLE), 'tunelog', 'text', 'json', 'jsonl', 'csv', 'tsv'];
   registry.addModelFactory(new ShownModelFactory(MODEL));
   const factory = new ShownFactory(EXPLORER, [...usual, ...offered], usual, MODEL, context => {

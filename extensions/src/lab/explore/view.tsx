@@ -15,10 +15,10 @@ export type Phase =
   | { readonly is: 'stopped'; readonly words: string; readonly error?: ErrorInfo };
 
 export interface Actions {
-  read(text: string): void;
-  cancel(): void;
-  again(): void;
-  notebook(): void;
+  readonly read: (text: string) => void;
+  readonly cancel: () => void;
+  readonly again: () => void;
+  readonly notebook: () => void;
 }
 
 export function Page({ phase, text, actions }: { phase: Phase; text: string; actions: Actions }): VNode {
@@ -143,9 +143,10 @@ function Tasks({ facts }: { facts: Facts }): VNode | null {
   );
 }
 
+/** The damaged places; of a few the explorer's own note tells. */
 function Damage({ facts }: { facts: Facts }): VNode | null {
   const n = facts.faults.length + facts.more_faults;
-  if (!n) return null;
+  if (n <= 3) return null;
   return (
     <details class="swbl-note swbl-warn swbl-facts">
       <summary>{plural(n, 'damaged place')}, left out</summary>

@@ -20,7 +20,7 @@ export function addLogViewer(app: JupyterFrontEnd, restorer: ILayoutRestorer | n
     icon: workbenchIcon
   });
   app.docRegistry.addModelFactory(new ShownModelFactory(MODEL));
-  const factory = new ShownFactory(FACTORY, ['tunelog'], ['tunelog'], MODEL, context => new LogPanel(context, app.serviceManager));
+  const factory = new ShownFactory(FACTORY, ['tunelog'], ['tunelog'], MODEL, context => new LogPanel(context, app));
   const tracker = new WidgetTracker<DocumentWidget<LogPanel>>({ namespace: 'schedule-workbench-log' });
   factory.widgetCreated.connect((_, widget) => {
     widget.title.icon = workbenchIcon;

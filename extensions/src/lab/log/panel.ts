@@ -1,10 +1,13 @@
 /** The Lumino side of the log viewer: loads, follows the file while it is visible, draws. */
+import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { DocumentRegistry } from '@jupyterlab/docregistry';
-import type { Contents, ServiceManager } from '@jupyterlab/services';
+import type { Contents } from '@jupyterlab/services';
 import { ServerConnection } from '@jupyterlab/services';
 import { PathExt } from '@jupyterlab/coreutils';
 import { Widget } from '@lumino/widgets';
 import { h, render } from 'preact';
+import { EXPLORER } from '../explore/name';
+import { exploreInNotebook } from '../explore/notebook';
 import { bytes, clock } from './format';
 import { LogReader } from './reader';
 import type { Notice, ViewState } from './state';
@@ -26,12 +29,12 @@ export class LogPanel extends Widget {
 
   constructor(
     private context: DocumentRegistry.Context,
-    private services: ServiceManager.IManager
+    private app: JupyterFrontEnd
   ) {
     super();
     this.addClass('jp-ScheduleWorkbenchLog');
     this.node.tabIndex = -1;
-    this.reader = new LogReader(services.serverSettings);
+    this.reader = new LogReader(app.serviceManager.serverSettings);
     this.state = {
       log: this.reader.log,
       loaded: false,
@@ -93,7 +96,7 @@ export class LogPanel extends Widget {
     this.reading = true;
     let delay = LOOK_EVERY_MS;
     try {
-      const file = await this.services.contents.get(this.context.path, { content: false });
+      const file = await this.app.serviceManager.contents.get(this.context.path, { content: false });
       const stamp = `${file.last_modified} ${file.size} ${file.path}`;
       if (stamp !== this.stamp || this.problem) {
         await this.load(file);
@@ -110,7 +113,7 @@ export class LogPanel extends Widget {
   }
 
   private async load(file: Contents.IModel): Promise<void> {
-    const url = await this.services.contents.getDownloadUrl(this.context.path);
+    const url = await this.app.serviceManager.contents.getDownloadUrl(this.context.path);
     const size = file.size ?? 0;
     let told = performance.now();
     const progress = (read: number): void => {
@@ -175,6 +178,13 @@ export class LogPanel extends Widget {
     const select = (selected: string): void => this.refresh({ selected, chosen: 0 });
     const choose = (chosen: number): void => this.refresh({ chosen });
     const showAll = (): void => this.refresh({ allTasks: true });
-    render(h(LogView, { state: this.state, select, showAll, choose }), this.node);
+    const records = (): void => {
+      void this.app.commands.execute('docmanager:open', { path: this.context.path, factory: EXPLORER });
+    };
+    const notebook = (): void => {
+      const { path } = this.context;
+      void exploreInNotebook(this.app, { path }, PathExt.dirname(path));
+    };
+    render(h(LogView, { state: this.state, select, showAll, choose, records, notebook }), this.node);
   }
 }

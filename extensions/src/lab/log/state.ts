@@ -26,4 +26,7 @@ export interface ViewProps {
   select: (key: string) => void;
   showAll: () => void;
   choose: (at: number) => void;
+  /** Show the records in the explorer, which the server reads. */
+  records: () => void;
+  notebook: () => void;
 }

@@ -15,7 +15,7 @@ export function LogView(props: ViewProps): VNode {
   const { log, loaded } = state;
   return (
     <div class="swbl">
-      <Status state={state} />
+      <Status {...props} />
       {[...state.notices, ...(loaded ? remarks(state) : [])].map(notice => (
         <Note {...notice} />
       ))}
@@ -35,11 +35,19 @@ export function LogView(props: ViewProps): VNode {
   );
 }
 
-function Status({ state }: { state: ViewState }): VNode {
+function Status({ state, records, notebook }: ViewProps): VNode {
   return (
-    <p class="swbl-status" role="status">
-      {state.follow}
-    </p>
+    <div class="swbl-bar">
+      <p class="swbl-status" role="status">
+        {state.follow}
+      </p>
+      <button class="swbl-button" onClick={records}>
+        Explore the records
+      </button>
+      <button class="swbl-button" onClick={notebook}>
+        Explore in a notebook
+      </button>
+    </div>
   );
 }
 
@@ -67,8 +75,8 @@ function remarks({ log, size, torn }: ViewState): Notice[] {
     return [
       {
         level: 'warn',
-        text: 'This is a log of TVM, which cannot be read here.',
-        hint: "Its schedules are TVM's own; tune the same network here, and compare the times."
+        text: 'This is a log of TVM.',
+        hint: 'Press "Explore the records": the explorer reads the logs of any tuner.'
       }
     ];
   } else if (!log.header && log.trials === 0) {
