@@ -26,6 +26,9 @@ ROOT = Path(__file__).parents[2]
 def jupyterlab(folder: Path, share: Path) -> Iterator[str]:
     """Run a JupyterLab that finds the extension in `share` and keeps its own state there; yields its address."""
     (share / "settings").mkdir()
+    config = share / "config" / "jupyter_server_config.d"
+    config.mkdir(parents=True)
+    shutil.copy(ROOT / "extensions" / "jupyter_server.json", config)
     news = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
     (share / "settings" / "overrides.json").write_text(json.dumps(news))
     places = {

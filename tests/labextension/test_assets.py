@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import tomllib
@@ -42,9 +43,15 @@ def test_wheel_ships_it_where_jupyterlab_looks() -> None:
     shared = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"]
     assert shared["extensions/labextension"] == PLACE
     assert shared["extensions/install.json"] == f"{PLACE}/install.json"
+    config = shared.pop("extensions/jupyter_server.json")
+    assert config == "etc/jupyter/jupyter_server_config.d/schedule-workbench.json", "where Jupyter's server looks"
     for source, place in shared.items():
         assert (ROOT / source).exists(), source
         assert place.startswith(PLACE)
+    (module,) = json.loads((ROOT / "extensions" / "jupyter_server.json").read_text())["ServerApp"][
+        "jpserver_extensions"
+    ]
+    assert importlib.import_module(module)._jupyter_server_extension_points()[0]["module"] == module
 
 
 def test_launcher_finds_the_tour_where_the_wheel_puts_it() -> None:

@@ -31,6 +31,8 @@ def test_wheel_contains_extension_and_script(tmp_path: Path) -> None:
             if file.is_file():
                 assert archive.read(f"{place}/{file.relative_to(BUILT)}") == file.read_bytes()
         assert f"{place}/install.json" in names
+        config = place.replace("share/jupyter/labextensions/schedule-workbench", "etc/jupyter/jupyter_server_config.d")
+        assert "workbench.server" in archive.read(f"{config}/schedule-workbench.json").decode()
         assert f"{place}/static/01_tour.ipynb" in names
         assert {f"workbench/widgets/static/workbench.{kind}" for kind in ("js", "css")} <= set(names)
     assert not [n for n in names if "node_modules" in n or n.endswith((".ts", ".tsx"))]

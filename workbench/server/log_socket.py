@@ -98,6 +98,7 @@ class LogSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):  # type: igno
         self._idle = asyncio.get_running_loop().call_later(self._limits.idle_seconds, self.close, 4001, "idle")
 
     async def _tell(self, error: WorkbenchError) -> None:
+        self._all.discard(self)
         try:
             await self.write_message(frame({"t": "error", "error": error.to_json()}), binary=True)
         except WebSocketClosedError:

@@ -24,7 +24,7 @@ from workbench.logs.explorer import Explorer
 from workbench.logs.explorer.panels import drawing, table
 from workbench.logs.explorer.subject import Subject
 from workbench.logs.tuning_log import TuningLog
-from workbench.markup import clean
+from workbench.markup import clean, plural
 from workbench.server.frames import frame
 from workbench.session.core.protocol import error_json
 from workbench.session.explorer_exchange import ExplorerExchange
@@ -154,7 +154,7 @@ def main(memory_bytes: int, open_seconds: int, cpu_seconds: int, path: str) -> N
 
     def too_late() -> None:
         hint = "c.ScheduleWorkbench.open_seconds in the server's configuration; or open it in a notebook"
-        fail(LogError("log.too_large", f"The log was not read within {open_seconds} seconds", (), hint))
+        fail(LogError("log.too_large", f"The log was not read within {plural(open_seconds, 'second')}", (), hint))
         leave()
 
     late = threading.Timer(open_seconds, too_late)

@@ -1,0 +1,235 @@
+"""The server's part of the viewer: who may read which file, and within which limits."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser.driver import free_port
+from tornado.httpclient import HTTPClientError, HTTPRequest
+from tornado.websocket import websocket_connect
+
+from workbench.server.frames import frame
+from workbench.server.reader_process import Limits, ReaderProcess
+
+DATA = Path(__file__).parents[1] / "data" / "logs"
+AUTOTVM = {
+    "input": ["llvm", "dense", [["TENSOR", [8, 8], "float32"]], {}],
+    "config": {"index": 1, "code_hash": "", "entity": [["tile", "ot", 1]]},
+    "result": [[1e-3], 0, 1.0, 100.0],
+    "version": 0.2,
+}
+LIMITS = Limits(memory_bytes=2 << 30, open_seconds=60, cpu_seconds=60, idle_seconds=60, most_logs=2)
+PRINTED = """
+AUTOTUNE mm(64x64, 64x64)
+  triton_mm_1 0.0215 ms 100.0% BLOCK_K=32, num_warps=8
+  mm 0.0234 ms 91.8%
+"""
+
+
+def unpacked(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
+    """What `frame` has packed."""
+    at = 4 + int.from_bytes(data[:4], "little")
+    head = json.loads(data[4:at])
+    ends = [at := at + size for size in head["sizes"]]
+    return head["message"], [data[end - size : end] for end, size in zip(ends, head["sizes"], strict=True)]
+
+
+def test_arrays_come_out_as_they_went_in() -> None:
+    message = {"t": "slices", "x": "é\n"}
+    assert unpacked(frame(message, [b"", b"abc", b"\0"])) == (message, [b"", b"abc", b"\0"])
+
+
+# ----- the process
+
+
+def said(path: str, wanted: str, *messages: dict[str, Any], limits: Limits = LIMITS) -> dict[str, Any]:
+    """Start a process, tell it the messages, and return what it says of this kind first, or what goes wrong."""
+
+    async def run() -> dict[str, Any]:
+        reader = await ReaderProcess.start(path, limits)
+        try:
+            for one in messages:
+                await reader.send(json.dumps(one))
+            async for data in reader.messages():
+                message, _ = unpacked(data)
+                if message["t"] in (wanted, "error"):
+                    return message
+            return {"t": "end"}
+        finally:
+            await reader.end()
+
+    return asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_a_pasted_text_is_read() -> None:
+    found = said("", "slices", {"t": "text", "text": PRINTED}, {"t": "hello"})
+    assert found["slices"]["meta"]["format"] == "inductor"
+    assert found["slices"]["meta"]["n"] == 2
+
+
+def test_a_log_that_never_ends_is_given_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.log")
+    limits = Limits(2 << 30, open_seconds=1, cpu_seconds=60, idle_seconds=60, most_logs=1)
+    error = said(str(tmp_path / "pipe.log"), "facts", limits=limits)["error"]
+    assert error["code"] == "log.too_large"
+    assert "within 1 second" in error["message"]
+
+
+@pytest.mark.checks
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds what a process allocates")
+def test_a_log_that_needs_too_much_memory_is_given_up(tmp_path: Path) -> None:
+    whole = gzip.decompress((DATA / "kernel-tuner" / "convolution_milo-A100.json.gz").read_bytes())
+    with gzip.open(tmp_path / "large.json.gz", "wb", compresslevel=1) as file:
+        file.write(whole.replace(b'"cache": {', b'"cache": {' + b" " * (300 << 20)))
+    limits = Limits(400 << 20, open_seconds=60, cpu_seconds=60, idle_seconds=60, most_logs=1)
+    error = said(str(tmp_path / "large.json.gz"), "facts", limits=limits)["error"]
+    assert error["code"] == "log.too_large"
+    assert "memory" in error["message"]
+
+
+# ----- the server
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("server") / "root"
+    folder.mkdir()
+    good = json.dumps(AUTOTVM) + "\n"
+    (folder / "good.log").write_text(good + good + "{broken\n" * 5)
+    (folder / ".hidden.log").write_text(good)
+    (folder.parent / "outside.log").write_text(good)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def port(root: Path) -> Iterator[int]:
+    """A server with a token, which lets two logs be open."""
+    port, home = free_port(), root.parent
+    environment = {**os.environ, "JUPYTER_CONFIG_DIR": str(home / "config"), "JUPYTER_RUNTIME_DIR": str(home / "run")}
+    options = [
+        "--ServerApp.jpserver_extensions={'workbench.server': True}", f"--ServerApp.port={port}", "--no-browser",
+        "--allow-root", f"--ServerApp.root_dir={root}", "--IdentityProvider.token=secret", "--ServerApp.port_retries=0",
+        "--ScheduleWorkbench.most_logs=2",
+    ]  # fmt: skip
+    with (home / "server.log").open("w") as out:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "jupyter_server", *options], stdout=out, stderr=subprocess.STDOUT, env=environment
+        )
+    try:
+        end = time.monotonic() + 60
+        while True:
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/api?token=secret", timeout=2).close()
+                break
+            except OSError:
+                told = (home / "server.log").read_text()[-3000:]
+                assert server.poll() is None, told
+                assert time.monotonic() < end, told
+                time.sleep(0.1)
+        yield port
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def address(port: int, path: str, token: str = "secret") -> str:
+    query = urllib.parse.urlencode({"path": path, "token": token})
+    return f"ws://127.0.0.1:{port}/schedule-workbench/log?{query}"
+
+
+def asked(work: Callable[[], Awaitable[Any]]) -> Any:
+    async def run() -> Any:
+        return await asyncio.wait_for(work(), 60)
+
+    return asyncio.run(run())
+
+
+async def first(socket: Any, wanted: str) -> dict[str, Any]:
+    """The first message of this kind, or the error."""
+    while (data := await socket.read_message()) is not None:
+        message, _ = unpacked(data)
+        if message["t"] in (wanted, "error"):
+            return message
+    return {"t": "end"}
+
+
+async def closed(socket: Any) -> None:
+    """Close a connection, and wait until the server has heard it."""
+    socket.close()
+    while await socket.read_message() is not None:
+        pass
+    await asyncio.sleep(0.2)
+
+
+def test_a_log_is_read_and_its_process_ends_with_the_connection(port: int) -> None:
+    async def work() -> None:
+        socket = await websocket_connect(address(port, "good.log"))
+        facts = await first(socket, "facts")
+        assert facts["faults"] == [f"line {n}: no record of AutoTVM (JSONDecodeError)" for n in range(3, 8)]
+        assert len(facts["tasks"]["rows"]) == 1
+        await socket.write_message(json.dumps({"t": "hello"}))
+        assert (await first(socket, "slices"))["slices"]["meta"]["n"] == 2
+        await socket.write_message("no json")
+        await socket.write_message(json.dumps({"t": "ask", "id": "1", "q": "figure", "args": {"name": "failures"}}))
+        shown = (await first(socket, "ret"))["value"]["shown"]
+        assert "data" in json.loads(shown)
+        await closed(socket)
+
+    asked(work)
+
+
+@pytest.mark.parametrize(
+    "path", ["../outside.log", "/../outside.log", ".hidden.log", "nothing.log", "a/../../outside.log"]
+)
+def test_what_the_server_does_not_give_out_is_not_read(port: int, path: str) -> None:
+    async def work() -> Any:
+        return await first(await websocket_connect(address(port, path)), "facts")
+
+    error = asked(work)["error"]
+    assert error["code"] == "log.missing"
+    assert "outside" not in error["message"]
+
+
+def test_without_token_or_from_another_page_there_is_no_connection(port: int) -> None:
+    async def refused(request: Any) -> int:
+        with pytest.raises(HTTPClientError) as info:
+            await websocket_connect(request)
+        return int(info.value.code)
+
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/api?token=secret") as answer:
+        cookies = "; ".join(one.partition(";")[0] for one in answer.headers.get_all("Set-Cookie"))
+    own, other = (f"http://{host}" for host in (f"127.0.0.1:{port}", "elsewhere.example"))
+
+    async def work() -> list[int]:
+        without = address(port, "good.log", token="")
+        known = await websocket_connect(HTTPRequest(without, headers={"Cookie": cookies, "Origin": own}))
+        await closed(known)
+        elsewhere = HTTPRequest(without, headers={"Cookie": cookies, "Origin": other})
+        return [await refused(without), await refused(elsewhere)]
+
+    assert asked(work) == [403, 403]
+
+
+def test_only_so_many_logs_are_open(port: int) -> None:
+    async def work() -> None:
+        sockets = [await websocket_connect(address(port, "good.log")) for _ in range(3)]
+        assert (await first(sockets[2], "facts"))["error"]["code"] == "log.many_open"
+        await closed(sockets[0])
+        again = await websocket_connect(address(port, "good.log"))
+        assert (await first(again, "facts"))["t"] == "facts"
+        await closed(again)
+        await closed(sockets[1])
+
+    asked(work)
