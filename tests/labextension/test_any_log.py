@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from browser.driver import Notebook
+import pytest
 
 from .conftest import ROOT, open_lab
 
@@ -47,14 +47,23 @@ def test_a_packed_log_opens_by_double_click_and_answers_without_a_kernel(page: A
     view.locator("[data-swx-tab=failures]").click()
     view.locator(".swx-figure .js-plotly-plot").wait_for(timeout=LONG)
     assert page.evaluate(KERNELS) == 0
+    assert page.errors == []
+
+
+@pytest.mark.checks
+def test_a_notebook_goes_on(page: Any, address: str, folder: Path) -> None:
+    shutil.copy(LOG, folder)
+    open_lab(page, address)
+    page.evaluate(OPEN, LOG.name)
+    view = shown(page)
     view.get_by_role("button", name="Explore in a notebook").click()
     page.locator(".jp-NotebookPanel [data-swx=chosen]").wait_for(timeout=LONG)
     made = json.loads((folder / f"{LOG.name} explored.ipynb").read_text())
     assert f'wb.logs.open("{LOG.name}")' in "".join(made["cells"][0]["source"])
     assert "".join(made["cells"][1]["source"]) == "wb.LogExplorer(log)"
-    assert Notebook(page, address).page.errors == []
 
 
+@pytest.mark.checks
 def test_a_printed_table_is_pasted_with_the_keyboard_alone(page: Any, address: str, folder: Path) -> None:
     (folder / "any.txt").touch()
     open_lab(page, address)
@@ -74,6 +83,7 @@ def test_a_printed_table_is_pasted_with_the_keyboard_alone(page: Any, address: s
     assert not page.evaluate("window.broken")
 
 
+@pytest.mark.checks
 def test_damage_is_told_by_its_line_and_reading_can_be_cancelled(page: Any, address: str, folder: Path) -> None:
     good = {
         "input": ["llvm", f"dense{MARKUP}", [["TENSOR", [8, 8], "float32"]], {}],

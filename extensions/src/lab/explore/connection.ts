@@ -5,7 +5,7 @@
 import { MimeModel, type IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
-import { Widget } from '@lumino/widgets';
+import { Panel, Widget } from '@lumino/widgets';
 import type { PanelAnswer } from '../../explorer/protocol';
 import type { ErrorInfo } from '../../shared/types';
 import type { Model, WidgetManager } from '../../widget/kernel/model';
@@ -130,13 +130,13 @@ function figures(rendermime: IRenderMimeRegistry): WidgetManager {
         return Promise.reject(new Error('This page cannot draw figures of plotly: explore the log in a notebook.'));
       }
       const widget = new Figure(rendermime, figure as object);
-      return Promise.resolve({ el: widget.node, luminoWidget: widget, remove: () => widget.dispose() });
+      return Promise.resolve({ el: widget.node, luminoWidget: widget, remove: () => widget.remove() });
     }
   };
 }
 
 /** A figure, drawn as soon as it has its place, which plotly measures. */
-class Figure extends Widget {
+class Figure extends Panel {
   constructor(
     private rendermime: IRenderMimeRegistry,
     private figure: object
@@ -144,10 +144,15 @@ class Figure extends Widget {
     super();
   }
 
+  /** Lumino takes a widget out of the page by itself, and refuses to where it no longer is in it. */
+  remove(): void {
+    if (this.isAttached && !this.node.isConnected) this.processMessage(Widget.Msg.AfterDetach);
+    this.dispose();
+  }
+
   protected onAfterAttach(): void {
     const renderer = this.rendermime.createRenderer(PLOTLY);
-    Widget.attach(renderer, this.node);
-    this.disposed.connect(() => renderer.dispose());
+    this.addWidget(renderer);
     void renderer.renderModel(new MimeModel({ data: { [PLOTLY]: this.figure as never }, trusted: true }));
   }
 }

@@ -52,7 +52,8 @@ export class ExplorePanel extends Widget {
   }
 
   protected onActivateRequest(): void {
-    if (!this.node.contains(document.activeElement)) {
+    const active = document.activeElement;
+    if (active === this.node || !this.node.contains(active)) {
       (this.node.querySelector<HTMLElement>('textarea') ?? this.node).focus();
     }
   }
