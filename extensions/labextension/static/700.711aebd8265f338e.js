@@ -144,9 +144,18 @@
   .swb-h3 {
     margin-right: auto;
   }
+  .swb-h3:has(+ .swx-aside) {
+    margin-right: 0;
+  }
+  .swx-aside {
+    margin-right: auto;
+  }
   .swb-switch {
     align-self: center;
   }
+}
+.swx-wide {
+  overflow: auto hidden;
 }
 .swx-pick {
   display: inline-flex;
@@ -199,8 +208,16 @@
   flex-direction: column;
   align-items: flex-start;
 }
+.swx-names.is-close {
+  height: 50px;
+}
+.swx-axis.is-high {
+  gap: 16px;
+}
+.swx-axis.is-low {
+  padding-top: 16px;
+}
 .swb .swx-axis-name {
-  max-width: 104px;
   padding: 0 2px;
   border: 0;
   background: none;
@@ -273,12 +290,7 @@
   pointer-events: none;
 }
 .swx-aside {
-  position: absolute;
-  right: 14px;
-  top: 4px;
   font-size: 11px;
-  color: var(--swb-tx3);
-  pointer-events: none;
 }
 .swx-charts {
   display: grid;
@@ -436,21 +448,16 @@
     cursor: default;
   }
 }
+.swx-questions {
+  flex-wrap: wrap;
+  margin-bottom: 4px;
+}
 .swx-bar {
   display: inline-block;
   height: 8px;
-  margin-left: 8px;
+  margin-right: 8px;
   background: var(--swb-ac);
   opacity: 0.55;
-}
-td:has(> .swx-bar) {
-  padding-right: 70px !important;
-  position: relative;
-}
-td > .swx-bar {
-  position: absolute;
-  left: calc(100% - 64px);
-  top: 7px;
 }
 @container (max-width: 1060px) {
   .swx-charts {
