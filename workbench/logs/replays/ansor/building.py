@@ -144,18 +144,24 @@ class _Building(Taken):
         assert step is not None
         if at not in target.iterators or not target.block:
             self._refuse(step, f"the iterator of {target.name} is not there at the end")
-        outside = target.iterators[: target.iterators.index(at) + 1]
-        loops = [n for i in outside for n in i.loops]
-        if not loops:
+        loop = self._loop_at(target, at)
+        if loop is None:
             self._remark(step, "all loops around it run once, so it stays where it is")
             return
         block, _ = self._block(stage)
         by_loop = {i.loops[0]: i for i in stage.roots if len(i.loops) == 1}
         iterators = [by_loop.get(str(bind.single_var())) for bind in block.binds]
-        names = self._do(step, "compute_at", stage.block, loops[-1])
+        names = self._do(step, "compute_at", stage.block, loop)
         for iterator, name in zip(iterators, names, strict=True):
             if iterator is not None:
                 iterator.loops = (name,)
+
+    def _loop_at(self, target: Stage, at: Iterator) -> str | None:
+        """The loop of an iterator, or the next one around it; those of a stage that is placed are around it, too."""
+        loops = [n for i in target.iterators[: target.iterators.index(at) + 1] for n in i.loops]
+        if loops:
+            return loops[-1]
+        return self._loop_at(*target.place) if isinstance(target.place, tuple) else None
 
     def _act(self, stage: Stage, actions: Sequence[Any]) -> None:
         for action in actions:
@@ -273,9 +279,17 @@ class _Building(Taken):
         elif mark.what == "parallel":
             self._do(mark.step, "parallel", *loops)
         elif mark.what in SERVED:
+            self._innermost(stage, mark)
             self._serve(mark, mark.what, *loops)
         else:
             self._bind(stage, mark)
+
+    def _innermost(self, stage: Stage, mark: Mark) -> None:
+        """A vector has no loops inside, not even such that run once."""
+        names = [lp.name for lp in self._block(stage)[1]]
+        inside = names[names.index(mark.iterator.loops[-1]) + 1 :]
+        if mark.what == "vectorize" and inside and all(self._extent(n) == 1 for n in inside):
+            self._do(mark.step, "reorder", *inside, *mark.iterator.loops)
 
     def _serve(self, mark: Mark, what: str, *loops: str) -> None:
         """Run loops as vectors or unrolled; what is too long to be written out stays a loop."""

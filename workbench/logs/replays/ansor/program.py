@@ -166,7 +166,7 @@ def follow(func: Func, order: Sequence[str], steps: Sequence[Step]) -> Program:
             stage.start()
         stages.append(stage)
     extents = {
-        id(root): it.extent
+        root: it.extent
         for stage in stages
         if stage.block
         for root, it in zip(stage.roots, made[stage.name].iters, strict=True)
@@ -181,7 +181,7 @@ def follow(func: Func, order: Sequence[str], steps: Sequence[Step]) -> Program:
 class _Following:
     """The state while steps are followed."""
 
-    def __init__(self, program: Program, steps: Sequence[Step], extents: Mapping[int, object]) -> None:
+    def __init__(self, program: Program, steps: Sequence[Step], extents: Mapping[Iterator, object]) -> None:
         self.program, self.steps, self.extents = program, steps, extents
         self.step = Step(-1, "", ())
         self._take: dict[str, Callable[[Stage, Step], str]] = {
@@ -241,7 +241,7 @@ class _Following:
 
     def _split(self, stage: Stage, step: Step) -> str:
         _, number, extent, lengths, inner = step.args
-        known = self.extents.get(id(self._iterator(stage, number)))
+        known = self.extents.get(self._iterator(stage, number))
         if extent and known is not None and known != extent:
             whole = self._iterator(stage, number).label
             self._refuse(f"{whole} has the extent {known} in this computation, not {extent}")

@@ -84,7 +84,7 @@ class Taken:
             if len(iterator.loops) > 1:
                 self._remark(step, "loops of which an index has parts stay apart, each a dimension of its own")
         elif len(long) == 1 < len(iterator.loops):
-            return long[0]
+            iterator.loops = tuple(long)
         elif len(iterator.loops) > 1:
             iterator.loops = (self._do(step, "fuse", *iterator.loops),)
         return iterator.loops[0] if iterator.loops else None
