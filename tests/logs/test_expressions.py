@@ -116,7 +116,8 @@ def test_constraints_of_a_line_of_a_program():
     line = 'TI=TP("TI",Interval(8,96),lambda TI: N%TI==0); O=TP("ORDER",Set("ijk","kij"))\n'
     assert constraints_in(line, "TI") == Expression("N % TI == 0")
     assert constraints_in(line, "ORDER") is None
-    assert constraints_in("no program (", "TI") is None
+    with pytest.raises(UsageError):
+        constraints_in("no program (", "TI")
 
 
 COLUMNS = {

@@ -1,5 +1,6 @@
 """``workbench log`` for logs of any tuner: the same figures as the table, other forms that open again, one page."""
 
+import gzip
 import importlib.util
 import io
 import json
@@ -262,7 +263,7 @@ def test_unknown_files_are_errors(run, tmp_path):
         code, out, err = run(action, text)
         assert (code, out) == (3, "")
         assert "[log.unknown_format]" in err
-    code, _, err = run("summary", str(T1))
+    code, _, err = run("best", str(T1))
     assert code == 3
     assert "[log.no_records]" in err
     code, _, err = run("diff", str(SMALL), str(tmp_path / "none.json"))
@@ -278,6 +279,51 @@ def test_the_columns_of_a_table_of_ones_own(told, tmp_path):
     columns = ["--column", "cost=ms", "--column", "params=tile,unroll", "--column", "status=state"]
     data, _ = told("best", path, *columns, "--unit", "ms")
     assert data["records"][0]["params"] == {"tile": 8, "unroll": 1}
+
+
+TOPHUB = HERE / "autotvm" / "tophub-cuda_v0.10-excerpt.log.gz"
+
+
+def test_diff_of_logs_with_a_task_on_several_devices(told, run, tmp_path):
+    lines = gzip.decompress(TOPHUB.read_bytes()).decode().splitlines()
+    lines = [line for line in lines if line.startswith("{")]
+    lines += [re.sub('model=[^"]*', "model=another", line) for line in lines]
+    records = [json.loads(line) for line in lines]
+    assert len({json.dumps(record["input"]) for record in records}) == len(records)
+    first, second = tmp_path / "first.log", tmp_path / "second.log"
+    first.write_text("\n".join(lines))
+    for record in records[::2]:
+        record["result"][0] = [2 * time for time in record["result"][0]]
+    second.write_text("".join(json.dumps(record) + "\n" for record in records[:-1]))
+    data, _ = told("diff", first, second)
+    ratios = sorted(round(task["ratio"], 6) for task in data["tasks"])
+    assert (ratios.count(2.0), ratios.count(1.0)) == (len(records[:-1:2]), len(records[1:-1:2]))
+    assert {task["device"] for task in data["tasks"]} == {r["input"][0].split("=")[1] for r in records}
+    assert (len(data["only_first"]), data["only_second"], data["not_compared"]) == (1, [], {})
+    assert re.search(r"^Task +Device +First", run("diff", first, second)[1], re.M)
+
+
+def test_a_task_that_two_tuners_name_differently(tmp_path, told):
+    frame = pd.DataFrame({"kernel": ["a", "a", "b"], "tile": [1, 2, 1], "ms": [3.0, 2.0, 1.0]})
+    logs = []
+    for k, names in enumerate(({}, {"a": "A kernel", "b": "B kernel"})):
+        path = tmp_path / f"{k}.csv"
+        frame.assign(kernel=frame["kernel"].replace(names), ms=frame["ms"] * (k + 1)).to_csv(path, index=False)
+        logs.append(wb.logs.open(path, columns={"cost": "ms", "params": ["tile"], "task": "kernel"}, unit="ms"))
+    same = {"A kernel": "a", "B kernel": "b"}
+    assert wb.logs.analysis.compare(*logs).attrs["only_second"] == ["A kernel", "B kernel"]
+    assert wb.logs.analysis.compare(*logs, tasks=same)["ratio"].tolist() == [2.0, 2.0]
+    assert len(wb.logs.analysis.both_tried(*logs, tasks=same)) == 3
+    shares = wb.logs.analysis.portability(logs, "a", tasks=same)["share"]
+    assert shares.tolist() == [1.0, 1.0, 1.0, 1.0]
+    with pytest.raises(UsageError, match="has no task 'C'"):
+        wb.logs.analysis.compare(*logs, tasks={"C": "a"})
+
+
+def test_the_description_of_a_space_alone(told, run):
+    data, _ = told("summary", T1)
+    assert (data["configurations"], data["combinations"], len(data["restrictions"])) == (4362, 10240, 4)
+    assert "4,362 of 10,240 combinations are allowed" in run("summary", T1)[1]
 
 
 class Terminal(io.StringIO):

@@ -238,6 +238,21 @@ def test_pyatf(path):
     assert log.params["TI"] == list(range(8, 97))
     assert log.params["ORDER"] == given["tuning_parameters"][3]["range"]["values"]
     assert log.records["elapsed_s"].is_monotonic_increasing
+    assert log.space.restrictions is None
+    assert "Constraints need what the log does not say: N (`constants={'N': …}`)." in log.warnings
+    space = wb.logs.open(path, unit="ms", constants={"N": 96}).space
+    assert [restriction.text for restriction in space.restrictions] == ["96 % TI == 0", "96 % TJ == 0", "96 % TK == 0"]
+    assert len(space) == given["constrained_search_space_size"] == 1372
+    assert space.combinations == given["unconstrained_search_space_size"]
+
+
+def test_a_constraint_of_pyatf_that_cannot_be_read_is_told(tmp_path):
+    log = json.loads(IMPORTERS["pyatf"].example)
+    log["tuning_parameters"][0]["constraint"] = 'TI = TP("TI", Interval(1, 4), lambda TI: open("x"))'
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    found = wb.logs.open(tmp_path / "log.json")
+    assert (found.space.restrictions, len(found)) == (None, 2)
+    assert any("The constraint of TI cannot be read" in warning for warning in found.warnings)
 
 
 @pytest.mark.parametrize("path", files("opentuner/matmul96.db*"), ids=str)

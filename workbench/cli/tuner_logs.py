@@ -13,6 +13,9 @@ from workbench.cli.reading_line import ReadingLine
 from workbench.errors import LogError
 from workbench.log.reader import looks_ours
 from workbench.logs.cells import in_columns, shown
+from workbench.logs.importer import importer_of
+from workbench.logs.source import LogSource
+from workbench.logs.space import is_space, read_space
 from workbench.safe_text import legible_line
 
 if TYPE_CHECKING:
@@ -32,10 +35,6 @@ SAMPLE = 200_000
 
 def is_own(paths: Sequence[str]) -> bool:
     """Whether these are one log of the workbench, or what only its reader can tell about."""
-    from workbench.logs.importer import importer_of
-    from workbench.logs.source import LogSource
-    from workbench.logs.space import is_space
-
     source = LogSource(Path(paths[0]))
     if len(paths) > 1 or source.is_folder:
         return False
@@ -68,6 +67,8 @@ def opened(paths: Sequence[str], options: Namespace, output: Output) -> TuningLo
 
 def summary(options: Namespace, output: Output) -> int:
     """Say what was tuned, how often, how well, and what failed."""
+    if len(options.logs) == 1 and is_space(LogSource(Path(options.logs[0]))):
+        return _space_alone(options.logs[0], output)
     log = opened(options.logs, options, output)
     tasks = _rows(log.tasks)
     data = {
@@ -125,34 +126,38 @@ def diff(options: Namespace, output: Output) -> int:
 
     renames = dict(pair.split("=", 1) for pair in options.rename)
     first, second = (opened([path], options, output) for path in (options.first, options.second))
-    frame = compare(first, second, options.only, renames)
-    both = both_tried(first, second, options.only, renames)
+    same = dict(pair.split("=", 1) for pair in options.same)
+    frame = compare(first, second, options.only, renames, same)
+    both = both_tried(first, second, options.only, renames, same)
     tasks, pairs = _rows(frame), _rows(both[both["disagree"].astype(bool)] if len(both) else both)
-    alone = [sorted(set(one.tasks["task"]) - set(frame["task"])) for one in (first, second)]
-    if len(frame) == 1:
-        alone = [[], []]  # the only task of each: matched whatever its name
     data = {
         "first": list(first.paths), "second": list(second.paths), "tasks": tasks, "finding": frame.attrs["finding"],
-        "both_tried": both.attrs["finding"], "disagreements": pairs, "only_first": alone[0], "only_second": alone[1],
+        "both_tried": both.attrs["finding"], "disagreements": pairs,
+        **{name: frame.attrs[name] for name in ("only_first", "only_second", "not_compared")},
     }  # fmt: skip
     output.result(data, "\n\n".join(_diff_text(data)))
     return 0
 
 
 def _diff_text(data: dict[str, Any]) -> list[str]:
+    again = len({t["task"] for t in data["tasks"]}) < len(data["tasks"])
+    apart = [name for name in ("device", "objective") if again and len({t[name] for t in data["tasks"]}) > 1]
     rows = [
-        [t["task"], shown(t["first"], t["unit"]), shown(t["second"], t["unit"]), number(t["ratio"], 3),
-         t["winner"] or "-", str(t["both"]), number(t["ratio_of_both"], 3), str(t["disagree"])]
+        [t["task"], *(t[name] for name in apart), shown(t["first"], t["unit"]), shown(t["second"], t["unit"]),
+         number(t["ratio"], 3), t["winner"] or "-", str(t["both"]), number(t["ratio_of_both"], 3), str(t["disagree"])]
         for t in data["tasks"]
     ]  # fmt: skip
-    heads = ["Task", "First", "Second", "Second/first", "Winner", "Both tried", "Median of both", "Disagree"]
-    parts = [_limited(heads, rows, {1, 2, 3, 5, 6, 7}), data["finding"], data["both_tried"]]
+    heads = ["Task", *map(str.capitalize, apart), "First", "Second", "Second/first", "Winner", "Both tried",
+             "Median of both", "Disagree"]  # fmt: skip
+    right = {column + len(apart) for column in (1, 2, 3, 5, 6, 7)}
+    parts = [_limited(heads, rows, right), data["finding"], data["both_tried"]]
     costs = [(t["task"], t["cost_first"], t["cost_second"]) for t in data["tasks"]]
     lines = [f"{task}: {_time(a)} against {_time(b)} of tuning" for task, a, b in costs if a or b]
     lines += [f"{t['task']}: the winners differ in {t['differ']}" for t in data["tasks"] if t["differ"]]
     for which in ("first", "second"):
         if data[f"only_{which}"]:
             lines.append(f"Only in the {which}: {_some(data[f'only_{which}'])}")
+    lines += [f"Not compared: {name}: {why}" for name, why in data["not_compared"].items()]
     some = [
         f"  {json.dumps(p['params'])}: {p['status_first']} | {p['status_second']}" for p in data["disagreements"][:5]
     ]
@@ -229,6 +234,22 @@ def _spent(log: TuningLog) -> dict[str, float | None]:
 def _parameters(log: TuningLog) -> dict[str, int] | None:
     """Return how many values each parameter has; None for a log whose parameters would have to be read again."""
     return {name: len(values) for name, values in log.params.items()} if len(log) <= SAMPLE else None
+
+
+def _space_alone(path: str, output: Output) -> int:
+    """Say what a description of a space says."""
+    space = read_space(path)
+    restrictions = [restriction.text for restriction in space.restrictions or ()]
+    data = {
+        "space": path, "parameters": space.parameters, "restrictions": restrictions, "configurations": len(space),
+        "combinations": space.combinations,
+    }  # fmt: skip
+    rows = [[name, str(len(values)), _some(map(str, values))] for name, values in space.parameters.items()]
+    told = f"Space of {Path(path).name}: {len(space):,} of {space.combinations:,} combinations are allowed; no records"
+    limits = "\n".join(legible_line(f"Restriction: {text}") for text in restrictions)
+    parts = [told, _limited(["Parameter", "Values", ""], rows, {1}), limits]
+    output.result(data, "\n\n".join(filter(None, parts)))
+    return 0
 
 
 def _space(log: TuningLog) -> dict[str, Any] | None:

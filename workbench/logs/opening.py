@@ -41,8 +41,9 @@ def open(paths: Paths, format: str | None = None, *, progress: Progress | None =
         Is called now and then while a large file is read: with the bytes that were read, and those of the file.
     **hints
         What the file does not say: ``task``, ``device``, ``objective``, ``unit``, ``direction`` ("min" or "max"),
-        ``columns`` and ``statuses`` for tables of one's own, ``workloads`` (MetaSchedule's other file), and
-        ``space``, a T1 file; such a file may also be one of the paths.
+        ``columns`` and ``statuses`` for tables of one's own, ``workloads`` (MetaSchedule's other file), ``constants``
+        (values of names that restrictions need and the log does not say), and ``space``, a T1 file; such a file may
+        also be one of the paths.
 
     Raises
     ------

@@ -18,7 +18,7 @@ from typing import IO, Any
 from workbench.arguments import known_options
 from workbench.errors import LogError
 
-HINTS = ("task", "device", "objective", "unit", "direction", "columns", "statuses", "space", "workloads")
+HINTS = ("task", "device", "objective", "unit", "direction", "columns", "statuses", "space", "workloads", "constants")
 """What a caller may say about a log; `workbench.logs.open` has their meanings."""
 
 HEAD = 65_536

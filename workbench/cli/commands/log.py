@@ -66,6 +66,10 @@ def _files(name: str, action: Parser) -> None:
             "--rename", type=_pair, action="append", default=[], metavar="B_NAME=A_NAME",
             help="a parameter of B and what A calls it; case does not matter anyway; may be repeated",
         )  # fmt: skip
+        action.add_argument(
+            "--same", type=_pair, action="append", default=[], metavar="B_TASK=A_TASK",
+            help="a task of B and what A calls it; not needed where each has one task; may be repeated",
+        )  # fmt: skip
     else:
         action.add_argument("logs", nargs="+", metavar="F", help="tuning logs of any tuner, files or folders")
     if name in ("convert", "report"):

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.arguments import is_a
+from workbench.arguments import is_a, shown
 from workbench.errors import UsageError
 from workbench.logs.analysis.parameters import Parameters, combined, said
-from workbench.logs.analysis.selection import Floats, Group, Source, groups, in_one_unit
+from workbench.logs.analysis.selection import Floats, Group, Source, groups, in_one_unit, records_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +47,9 @@ class Alignment:
         """Match the configurations of groups; `renames` are, per group, names of parameters and what to call them."""
         unit, factors = in_one_unit(found)
         params = [_renamed(g.params(), r) for g, r in zip(found, renames or [{}] * len(found), strict=True)]
-        shown = _names(params)
+        spelt = _names(params)
         own = [{name.lower() for one in some for name in one} for some in params]
-        shared = [name for name in shown if all(name in names for names in own)]
+        shared = [name for name in spelt if all(name in names for names in own)]
         if not shared and any(own):
             told = "; ".join(", ".join(sorted(names)[:6]) or "none" for names in own)
             hint = "say `rename=` with names of the second and what the first calls them"
@@ -69,8 +69,8 @@ class Alignment:
             value[first, k] = factors[k] * group.value[order[at]]
             start += len(group.records)
         _, some_row = np.unique(number, return_index=True)
-        each = [{shown[name]: v for name, v in table.at(int(row)).items()} for row in some_row]
-        only = [[shown[n] for n in shown if n in names and n not in shared] for names in own]
+        each = [{spelt[name]: v for name, v in table.at(int(row)).items()} for row in some_row]
+        only = [[spelt[n] for n in spelt if n in names and n not in shared] for names in own]
         return cls(found, unit, rows, value, each, only)
 
     @property
@@ -115,37 +115,93 @@ def difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
     )
 
 
-def paired(first: Source, second: Source, task: str | None = None) -> list[tuple[Group, Group]]:
-    """Return the groups of two logs that are of the same task: by name, or the only ones of each.
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Groups of two logs that are of the same task, and those that have none in the other log.
+
+    Attributes
+    ----------
+    common : list of (Group, Group)
+    alone : list of list of Group
+    """
+
+    common: list[tuple[Group, Group]]
+    alone: list[list[Group]]
+
+
+def paired(first: Source, second: Source, task: str | None = None, tasks: Mapping[str, str] | None = None) -> Pairs:
+    """Match the groups of two logs: the only ones of each, else by their task, and where a log has a task several times
+    by device, target and objective, too.
+
+    Parameters
+    ----------
+    task : str, optional
+        This task only.
+    tasks : mapping, optional
+        Names of tasks in the second, and what the first calls them.
 
     Raises
     ------
     UsageError
-        ``usage.task``; ``usage.one_task`` where a log has a task several times.
+        ``usage.task``; ``usage.one_task`` where a log has a task several times and nothing of these tells them apart.
     """
-    sides = [_by_task(source) for source in (first, second)]
+    sides = [groups(first), groups(with_tasks(second, tasks))]
     if all(len(side) == 1 for side in sides):
-        (a,), (b,) = (side.values() for side in sides)
-        return [(a, b)]
-    names = [name for name in sides[0] if name in sides[1]]
-    if task is not None:
-        if task.lower() not in names:
-            hint = "both have: " + (", ".join(names[:5]) or "none")
-            raise UsageError("usage.task", f"The logs do not share a task {task!r}", ("task",), hint)
-        names = [task.lower()]
-    return [(sides[0][name], sides[1][name]) for name in names]
+        return Pairs([(sides[0][0], sides[1][0])], [[], []])
+    by_task = [_by(side, ("task",)) for side in sides]
+    if task is not None and not all((task.lower(),) in side for side in by_task):
+        shared = [side[0].key["task"] for name, side in by_task[0].items() if name in by_task[1]]
+        hint = "both have: " + (", ".join(shared[:5]) or "none")
+        raise UsageError("usage.task", f"The logs do not share a task {shown(task)}", ("task",), hint)
+    found = Pairs([], [[], []])
+    for name in dict.fromkeys([*by_task[0], *by_task[1]]):
+        if task is not None and name != (task.lower(),):
+            continue
+        here = [side.get(name, []) for side in by_task]
+        if all(len(part) == 1 for part in here):
+            found.common.append((here[0][0], here[1][0]))
+            continue
+        apart = [_by(part, ("device", "target", "objective")) for part in here]
+        for key in dict.fromkeys([*apart[0], *apart[1]]):
+            if all(key in part for part in apart):
+                found.common.append((_only(apart[0][key]), _only(apart[1][key])))
+            else:
+                found.alone[key not in apart[0]] += [g for part in apart for g in part.get(key, ())]
+    return found
 
 
-def _by_task(source: Source) -> dict[str, Group]:
-    out: dict[str, Group] = {}
-    for group in groups(source):
-        name = group.key["task"].lower()
-        if name in out:
-            differ = [k for k, v in group.key.items() if v != out[name].key[k]]
-            message = f"A log has the task {group.key['task']!r} more than once: their {', '.join(differ)} differ"
-            raise UsageError("usage.one_task", message, ("source",), f"select rows of `log.records` by `{differ[0]}`")
-        out[name] = group
+def _by(found: Sequence[Group], names: Sequence[str]) -> dict[tuple[str, ...], list[Group]]:
+    out: dict[tuple[str, ...], list[Group]] = {}
+    for group in found:
+        out.setdefault(tuple(group.key[name].lower() for name in names), []).append(group)
     return out
+
+
+def _only(found: Sequence[Group]) -> Group:
+    if len(found) > 1:
+        differ = [k for k, v in found[0].key.items() if v != found[1].key[k]]
+        message = f"A log has the task {shown(found[0].key['task'])} more than once: their {', '.join(differ)} differ"
+        raise UsageError("usage.one_task", message, ("source",), f"select rows of `log.records` by `{differ[0]}`")
+    return found[0]
+
+
+def with_tasks(source: Source, tasks: Mapping[str, str] | None) -> Source:
+    """Return the records with other names of tasks, or what was given where there are none.
+
+    Raises
+    ------
+    UsageError
+        ``usage.task`` for a task that is not there.
+    """
+    if tasks is None:
+        return source
+    records = records_of(source)
+    named, had = records["task"].astype(object), set(records["task"])
+    for name, new in is_a("tasks", tasks, Mapping).items():
+        is_a("tasks", new, str)
+        if name not in had:
+            raise UsageError("usage.task", f"The log has no task {shown(name)}", ("tasks",), "they are in `log.tasks`")
+    return records.assign(task=named.replace(dict(tasks)).astype("category"))
 
 
 def _renamed(params: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> list[dict[str, Any]]:

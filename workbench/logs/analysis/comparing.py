@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.analysis.figures.style import axis, colours, log_ticks
 from workbench.analysis.figures.subplot import Part, trace
-from workbench.logs.analysis.alignment import Alignment, difference, paired
+from workbench.errors import UsageError
+from workbench.logs.analysis.alignment import Alignment, Pairs, difference, paired
 from workbench.logs.analysis.charts import above, drawn, figure, keys, name, names, nothing, percent, thinned
 from workbench.logs.analysis.progress import elapsed
-from workbench.logs.analysis.selection import Floats, Source, noted
+from workbench.logs.analysis.selection import Floats, Group, Source, noted
 from workbench.logs.cells import readable, shown
 
 if TYPE_CHECKING:
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 COLUMNS = [
-    "task", "first", "second", "unit", "ratio", "winner", "records_first", "records_second", "cost_first",
-    "cost_second", "both", "ratio_of_both", "disagree", "first_in_second", "second_in_first", "differ",
+    "task", "device", "objective", "statistic_first", "statistic_second", "first", "second", "unit", "ratio", "winner",
+    "records_first", "records_second", "cost_first", "cost_second", "both", "ratio_of_both", "disagree",
+    "first_in_second", "second_in_first", "differ",
 ]  # fmt: skip
 PAIRS = ["task", "params", "record_first", "record_second", "first", "second", "unit", "ratio", "status_first",
          "status_second", "disagree"]  # fmt: skip
@@ -32,11 +34,14 @@ BARS = 30
 Renames = Mapping[str, str] | None
 
 
-def compare(first: Source, second: Source, task: str | None = None, rename: Renames = None) -> pandas.DataFrame:
+def compare(
+    first: Source, second: Source, task: str | None = None, rename: Renames = None, tasks: Renames = None
+) -> pandas.DataFrame:
     """Compare two runs, task by task.
 
-    Tasks are matched by their names, or the only ones of each log; configurations by the values of the parameters that
-    both have, whose names are compared without regard to upper and lower case.
+    Tasks are matched by their names, or the only ones of each log; where a log has a task on several devices, for
+    several targets or objectives, by these, too. Configurations are matched by the values of the parameters that both
+    have, whose names are compared without regard to upper and lower case.
 
     Parameters
     ----------
@@ -45,17 +50,22 @@ def compare(first: Source, second: Source, task: str | None = None, rename: Rena
         This task only.
     rename : mapping, optional
         Names of parameters in the second, and what the first calls them.
+    tasks : mapping, optional
+        Names of tasks in the second, and what the first calls them.
 
     Returns
     -------
     DataFrame
-        One row per common task: ``task first second unit ratio winner records_first records_second cost_first
-        cost_second both ratio_of_both disagree first_in_second second_in_first differ``. `first` and `second` are the
-        best values in `unit`, `ratio` second ÷ first; `winner` is "first", "second" or "" (equal, or none has a value);
-        costs are seconds of tuning (missing where the log does not say). `both` counts the configurations that both
-        tried, `ratio_of_both` is the median of second ÷ first over those that are ok in both, `disagree` counts those
-        that failed in one only. ``first_in_second``: how much of the second's best the first's winner reaches there.
-        `differ` says how the winners differ.
+        One row per common task: ``task device objective statistic_first statistic_second first second unit
+        ratio winner records_first records_second cost_first cost_second both ratio_of_both disagree first_in_second
+        second_in_first differ``. `first` and `second` are the best values in `unit`, `ratio` second ÷ first; `winner`
+        is "first", "second" or "" (equal, or none has a value); costs are seconds of tuning (missing where the log does
+        not say). `both` counts the configurations that both tried, `ratio_of_both` is the median of second ÷ first over
+        those that are ok in both, `disagree` counts those that failed in one only. ``first_in_second``: how much of the
+        second's best the first's winner reaches there. `differ` says how the winners differ; the statistics are what
+        each best value is of its repeats (mean, median,
+        min). ``attrs["only_first"]`` and ``attrs["only_second"]`` name the tasks of one run alone,
+        ``attrs["not_compared"]`` has the reason for each of several common tasks that cannot be compared.
 
     Raises
     ------
@@ -64,12 +74,38 @@ def compare(first: Source, second: Source, task: str | None = None, rename: Rena
     """
     import pandas
 
-    aligned = [(a, Alignment.of([a, b], [{}, rename or {}])) for a, b in paired(first, second, task)]
-    frame = pandas.DataFrame([_row(group.key["task"], one) for group, one in aligned], columns=COLUMNS)
-    return noted(frame, _finding(frame), only=[one.only for _, one in aligned])
+    pairs = paired(first, second, task, tasks)
+    aligned, refused = _aligned(pairs, rename)
+    frame = pandas.DataFrame([_row(one) for one in aligned], columns=COLUMNS)
+    alone = {f"only_{side}": _names(found) for side, found in zip(("first", "second"), pairs.alone, strict=True)}
+    return noted(frame, _finding(frame, refused), only=[one.only for one in aligned], not_compared=refused, **alone)
 
 
-def both_tried(first: Source, second: Source, task: str | None = None, rename: Renames = None) -> pandas.DataFrame:
+def _aligned(pairs: Pairs, rename: Renames) -> tuple[list[Alignment], dict[str, str]]:
+    """Return what can be compared; of several tasks those that cannot, with the reason, of the only one the error."""
+    found, refused = [], {}
+    for a, b in pairs.common:
+        try:
+            found.append(Alignment.of([a, b], [{}, rename or {}]))
+        except UsageError as error:
+            if len(pairs.common) == 1 or error.code not in ("usage.parameters", "usage.units"):
+                raise
+            refused[_names([a])[0]] = error.message
+    return found, refused
+
+
+def _names(found: Sequence[Group]) -> list[str]:
+    """Names of tasks, and what else tells them apart."""
+    return list(dict.fromkeys(" on ".join(filter(None, (g.key["task"], _device(g)))) for g in found))
+
+
+def _device(group: Group) -> str:
+    return group.key["device"] or group.key["target"]
+
+
+def both_tried(
+    first: Source, second: Source, task: str | None = None, rename: Renames = None, tasks: Renames = None
+) -> pandas.DataFrame:
     """Return the configurations that two runs have both tried, and what each says.
 
     Returns
@@ -86,7 +122,8 @@ def both_tried(first: Source, second: Source, task: str | None = None, rename: R
     """
     import pandas
 
-    parts = [_pairs(a.key["task"], Alignment.of([a, b], [{}, rename or {}])) for a, b in paired(first, second, task)]
+    aligned, _ = _aligned(paired(first, second, task, tasks), rename)
+    parts = [_pairs(one.groups[0].key["task"], one) for one in aligned]
     frame = pandas.concat(parts, ignore_index=True) if parts else pandas.DataFrame(columns=PAIRS)
     return noted(frame, _agreement(frame))
 
@@ -97,7 +134,7 @@ def quotient(a: Floats | float, b: Floats | float) -> Floats:
         return np.asarray(np.divide(a, b), np.float64)
 
 
-def _row(task: str, both: Alignment) -> list[Any]:
+def _row(both: Alignment) -> list[Any]:
     tried = both.tried.all(axis=1)
     value, ok = both.value[tried], np.isfinite(both.value[tried])
     fine = ok.all(axis=1)
@@ -112,11 +149,19 @@ def _row(task: str, both: Alignment) -> list[Any]:
     elif values[0] != values[1]:
         winner = "first" if (values[0] < values[1]) == both.smaller_is_better else "second"
     params = [both.params[b] if b is not None else {} for b in best]
+    group, statistics = both.groups[0], [_statistic(both, k) for k in (0, 1)]
     return [
-        task, *values, both.unit, float(quotient(values[1], values[0])), winner, *(len(g.records) for g in both.groups),
+        group.key["task"], _device(group), group.key["objective"], *statistics, *values, both.unit,
+        float(quotient(values[1], values[0])), winner, *(len(g.records) for g in both.groups),
         *(_cost(both, k) for k in (0, 1)), int(tried.sum()), float(np.median(ratio)),
         int((ok[:, 0] != ok[:, 1]).sum()), *crossed, difference(*params) if all(params) else "",
     ]  # fmt: skip
+
+
+def _statistic(both: Alignment, k: int) -> str:
+    """Return what the best value of a run is of its repeats."""
+    group = both.groups[k]
+    return str(group.records["statistic"].iloc[group.best]) if group.ok.any() else ""
 
 
 def _cost(both: Alignment, k: int) -> float:
@@ -142,7 +187,19 @@ def _pairs(task: str, both: Alignment) -> pandas.DataFrame:
     )[PAIRS]  # fmt: skip
 
 
-def _finding(frame: pandas.DataFrame) -> str:
+def _finding(frame: pandas.DataFrame, refused: Mapping[str, str]) -> str:
+    said = [_compared(frame)] if len(frame) or not refused else []
+    if refused:
+        said.append(f"Tasks in common that cannot be compared: {len(refused)}.")
+    mixed = frame[(frame["statistic_first"] != frame["statistic_second"]) & frame["winner"].astype(bool)]
+    if len(mixed):
+        a, b = (mixed[f"statistic_{side}"].iloc[0] or "a value that is not described" for side in ("first", "second"))
+        where = f" ({len(mixed)} tasks)" if len(mixed) > 1 else ""
+        said.append(f"The first run's best is {a} of its repeats, the second's {b}{where}.")
+    return " ".join(said)
+
+
+def _compared(frame: pandas.DataFrame) -> str:
     if frame.empty:
         return "The logs have no task in common."
     if len(frame) == 1:
@@ -177,17 +234,22 @@ def _agreement(frame: pandas.DataFrame) -> str:
 
 
 def compare_figure(
-    first: Source, second: Source, task: str | None = None, rename: Renames = None, theme: str = "auto"
+    first: Source,
+    second: Source,
+    task: str | None = None,
+    rename: Renames = None,
+    theme: str = "auto",
+    tasks: Renames = None,
 ) -> go.Figure:
     """Plot `compare`: of one task the configurations that both tried, one value against the other; of several tasks the
     ratio of the best values.
     """
-    frame = compare(first, second, task, rename)
+    frame = compare(first, second, task, rename, tasks)
     if frame.empty:
         return nothing("Two runs", "No common task", frame, theme)
     if len(frame) > 1:
         return _ratios(frame, theme)
-    pairs = both_tried(first, second, task, rename)
+    pairs = both_tried(first, second, task, rename, tasks)
     if not np.isfinite(pairs["ratio"]).any():
         return nothing("Two runs", "No configuration is ok in both", frame, theme)
     return figure(_scatter(pairs, theme), frame, theme, 420)

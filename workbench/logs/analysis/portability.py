@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.analysis.figures.style import axis, colours, shade
 from workbench.analysis.figures.subplot import Part
-from workbench.arguments import whole
+from workbench.arguments import is_a, whole
 from workbench.errors import UsageError
-from workbench.logs.analysis.alignment import Alignment
+from workbench.logs.analysis.alignment import Alignment, with_tasks
 from workbench.logs.analysis.charts import figure, name, nothing, percent
 from workbench.logs.analysis.parameters import said
-from workbench.logs.analysis.selection import Floats, Group, Source, groups, noted
+from workbench.logs.analysis.selection import Floats, Group, Source, groups, noted, records_of
 
 if TYPE_CHECKING:
     import pandas
@@ -25,7 +25,9 @@ DEVICES = 16
 """Devices that the figure shows. Chosen by eye."""
 
 
-def portability(source: Source | Sequence[Source], task: str | None = None) -> pandas.DataFrame:
+def portability(
+    source: Source | Sequence[Source], task: str | None = None, tasks: Mapping[str, str] | None = None
+) -> pandas.DataFrame:
     """Return what the best configuration of each device is worth on each other.
 
     Parameters
@@ -34,6 +36,8 @@ def portability(source: Source | Sequence[Source], task: str | None = None) -> p
         Records of one task on several devices (or in several runs, where the devices have no or the same name).
     task : str, optional
         This task only.
+    tasks : mapping, optional
+        Names of tasks, and what to call them: two tuners often name the same kernel differently.
 
     Returns
     -------
@@ -50,7 +54,7 @@ def portability(source: Source | Sequence[Source], task: str | None = None) -> p
     """
     import pandas
 
-    both, labels = _aligned(source, task)
+    both, labels = _aligned(source, task, tasks)
     shares = both.shares()
     rows = [row for k in range(len(labels)) for row in _rows(both, shares, labels, k)]
     frame = pandas.DataFrame(rows, columns=COLUMNS)
@@ -61,7 +65,9 @@ def portability(source: Source | Sequence[Source], task: str | None = None) -> p
     return noted(frame, _finding(frame, portable, mean, len(labels)), portable=portable, mean=mean)
 
 
-def most_portable(source: Source | Sequence[Source], task: str | None = None, n: int = 10) -> pandas.DataFrame:
+def most_portable(
+    source: Source | Sequence[Source], task: str | None = None, n: int = 10, tasks: Mapping[str, str] | None = None
+) -> pandas.DataFrame:
     """Return the configurations with the highest harmonic mean of their shares of the optimum over all devices.
 
     Returns
@@ -78,7 +84,7 @@ def most_portable(source: Source | Sequence[Source], task: str | None = None, n:
     import pandas
 
     n = whole("n", n)
-    both, labels = _aligned(source, task)
+    both, labels = _aligned(source, task, tasks)
     shares = both.shares()
     means = harmonic(shares)
     order = np.argsort(-np.nan_to_num(means, nan=-1.0), kind="stable")[:n]
@@ -98,9 +104,11 @@ def harmonic(shares: Floats) -> Floats:
         return np.asarray(shares.shape[1] / (1 / shares).sum(axis=1), np.float64)
 
 
-def _aligned(source: Source | Sequence[Source], task: str | None) -> tuple[Alignment, list[str]]:
+def _aligned(
+    source: Source | Sequence[Source], task: str | None, renamed: Mapping[str, str] | None
+) -> tuple[Alignment, list[str]]:
     several: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
-    found: list[Group] = [group for one in several for group in groups(one, task)]
+    found: list[Group] = [g for one in several for g in groups(with_tasks(one, _there(one, renamed)), task)]
     if not several:
         raise UsageError("usage.records", "There are no records", ("source",), "pass a log, or a list of logs")
     tasks = list(dict.fromkeys(group.key["task"] for group in found))
@@ -110,6 +118,13 @@ def _aligned(source: Source | Sequence[Source], task: str | None) -> tuple[Align
             "usage.one_task", f"The records are of {len(tasks)} tasks", ("source",), f"say `task=`: {some}"
         )
     return Alignment.of(found), _labels(found)
+
+
+def _there(source: Source, renamed: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the new names of those tasks that a log has."""
+    new = is_a("tasks", {} if renamed is None else renamed, Mapping)
+    names = set(records_of(source)["task"])
+    return {old: new[old] for old in new if old in names}
 
 
 def _labels(found: list[Group]) -> list[str]:
@@ -158,9 +173,14 @@ def _finding(frame: pandas.DataFrame, portable: Any, mean: float | None, count: 
     )
 
 
-def portability_figure(source: Source | Sequence[Source], task: str | None = None, theme: str = "auto") -> go.Figure:
+def portability_figure(
+    source: Source | Sequence[Source],
+    task: str | None = None,
+    theme: str = "auto",
+    tasks: Mapping[str, str] | None = None,
+) -> go.Figure:
     """Plot `portability` as a matrix: the best configuration of the row's device on the column's."""
-    frame = portability(source, task)
+    frame = portability(source, task, tasks)
     c = colours(theme)
     labels = list(dict.fromkeys(frame["best_of"]))[:DEVICES]
     if not labels:

@@ -178,7 +178,8 @@ def in_one_unit(found: Sequence[Group]) -> tuple[str, list[float]]:
         return "", []
     units = list(dict.fromkeys(group.unit for group in found))
     directions = {group.key["direction"] for group in found}
-    if len(directions) == 1 and len(units) == 1:
+    objectives = {group.key["objective"].lower() for group in found}
+    if len(directions) == 1 and len(units) == 1 and (units[0] or len(objectives) == 1):
         return units[0], [1.0] * len(found)
     if len(directions) == 1 and set(units) <= SECONDS.keys():
         return units[0], [SECONDS[group.unit] / SECONDS[units[0]] for group in found]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,11 @@ class Expression:
                 "usage.expression_value", message, (), "say the condition of this case before it"
             ) from error
 
+    def with_values(self, values: Names) -> Expression:
+        """Return the expression with numbers or texts in the place of some names."""
+        tree = copy.deepcopy(self.tree)
+        return Expression(ast.unparse(_Values(values).visit(tree)))
+
     def holds(self, configuration: Names) -> bool:
         """Whether a configuration fulfils it; one for which it has no value does not."""
         try:
@@ -104,6 +110,18 @@ class Expression:
         return Computation(configuration).of(self.tree)
 
 
+class _Values(ast.NodeTransformer):
+    """Puts values in the place of names."""
+
+    def __init__(self, values: Names) -> None:
+        self.values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Replace a name that is read."""
+        known = isinstance(node.ctx, ast.Load) and node.id in self.values
+        return ast.Constant(self.values[node.id]) if known else node
+
+
 def constraints_in(source: str, parameter: str) -> Expression | None:
     """Return the lambda with which a line of a Python program declares a parameter, as pyATF keeps it.
 
@@ -117,14 +135,20 @@ def constraints_in(source: str, parameter: str) -> Expression | None:
     Returns
     -------
     Expression or None
-        None where the line is no program, or declares no constraint of this parameter.
+        None where the line declares no constraint of this parameter.
+
+    Raises
+    ------
+    UsageError
+        ``usage.expression`` where the line is no program, or the constraint no expression.
     """
-    if len(source) > LONGEST_TEXT:
-        return None
     try:
+        if len(source) > LONGEST_TEXT:
+            raise ValueError("too long")
         tree = ast.parse(source.strip())
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        message = "The source of this constraint is cut off, or no Python"
+        raise UsageError("usage.expression", message, (parameter,)) from error
     for call in ast.walk(tree):
         if not isinstance(call, ast.Call) or not call.args or not isinstance(call.args[0], ast.Constant):
             continue

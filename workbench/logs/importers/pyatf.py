@@ -8,12 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from workbench.arguments import is_a
+from workbench.errors import UsageError
 from workbench.logs.evaluation import Evaluation
+from workbench.logs.expressions import Expression, constraints_in
 from workbench.logs.importer import UNREADABLE, LogImporter, log_importer
 from workbench.logs.reading.json_elements import list_elements, member
 from workbench.logs.reading.literals import json_value
 from workbench.logs.reading.times import utc
 from workbench.logs.source import LogSource
+from workbench.safe_text import legible_line
 
 MOST_VALUES = 10_000
 """Values of a parameter that are listed; of a longer range those that occur are. Chosen."""
@@ -39,6 +43,7 @@ class PyAtfLog(LogImporter):
 
     def __init__(self) -> None:
         self._space: dict[str, Sequence[Any]] = {}
+        self._restrictions: dict[str, str | None] = {}
         self._notes: list[str] = []
 
     def matches(self, source: LogSource) -> bool:
@@ -65,17 +70,46 @@ class PyAtfLog(LogImporter):
         begin = member(text, "tuning_parameters")
         for line, parameter in list_elements(source, text, begin) if begin >= 0 else ():
             try:
-                values = _values(parameter["range"])
+                name, values = str(parameter["name"]), _values(parameter["range"])
                 if values is not None:
-                    self._space[str(parameter["name"])] = values
+                    self._space[name] = values
+                self._restriction(source, name, parameter.get("constraint"))
             except UNREADABLE as error:
                 source.fault(line, f"no parameter of pyATF ({type(error).__name__})")
+
+    def _restriction(self, source: LogSource, name: str, constraint: Any) -> None:
+        """Read what a parameter has to fulfil: a lambda in a line of Python, which is never executed."""
+        if not constraint:
+            return
+        try:
+            found = constraints_in(str(constraint), name)
+        except UsageError as error:
+            self._restrictions[name] = None
+            self._notes.append(f"The constraint of {legible_line(name)} cannot be read: {error.message}")
+            return
+        if found is not None:
+            constants = is_a("constants", source.hints.get("constants", {}), Mapping)
+            self._restrictions[name] = found.with_values(constants).text
+
+    def _unknown(self) -> list[str]:
+        """Return the names that restrictions need and that are no parameters."""
+        texts = filter(None, self._restrictions.values())
+        return sorted({n for text in texts for n in Expression(text).names if n not in self._space})
+
+    def restrictions(self, source: LogSource) -> Sequence[str] | None:
+        """Return the constraints; None where one of them needs what the log does not say."""
+        known = [text for text in self._restrictions.values() if text is not None]
+        return known if len(known) == len(self._restrictions) and not self._unknown() else None
 
     def space(self, source: LogSource) -> Mapping[str, Sequence[Any]]:
         return self._space
 
     def notes(self, source: LogSource) -> Sequence[str]:
-        return self._notes
+        unknown = self._unknown()
+        if not unknown:
+            return self._notes
+        names, said = legible_line(", ".join(unknown)), ", ".join(f"{name!r}: …" for name in unknown[:3])
+        return [*self._notes, f"Constraints need what the log does not say: {names} (`constants={{{said}}}`)."]
 
 
 def _evaluation(value: Any, line: int, technique: str, unit: str) -> Evaluation:
