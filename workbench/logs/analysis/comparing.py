@@ -191,11 +191,12 @@ def _finding(frame: pandas.DataFrame, refused: Mapping[str, str]) -> str:
     said = [_compared(frame)] if len(frame) or not refused else []
     if refused:
         said.append(f"Tasks in common that cannot be compared: {len(refused)}.")
-    mixed = frame[(frame["statistic_first"] != frame["statistic_second"]) & frame["winner"].astype(bool)]
+    statistics = [frame["statistic_first"], frame["statistic_second"]]
+    mixed = frame[(statistics[0] != statistics[1]) & (statistics[0] != "") & (statistics[1] != "")]
     if len(mixed):
-        a, b = (mixed[f"statistic_{side}"].iloc[0] or "a value that is not described" for side in ("first", "second"))
+        a, b = (mixed[f"statistic_{side}"].iloc[0] for side in ("first", "second"))
         where = f" ({len(mixed)} tasks)" if len(mixed) > 1 else ""
-        said.append(f"The first run's best is {a} of its repeats, the second's {b}{where}.")
+        said.append(f"The first run's best is the {a} of its repeats, the second's the {b}{where}.")
     return " ".join(said)
 
 
