@@ -140,11 +140,11 @@ def drag(notebook: Notebook, axis: str, moves: int) -> dict[str, Any]:
     return {"brushes": len(found), "median_ms": median, "p95_ms": p95, "max_ms": round(max(found), 1), "exact": same}
 
 
-COSTS = """b, unit = w.selection.brushes["cost"], w._explorer.column("cost").unit
+COSTS = """b, unit = w.selection.brushes["cost"], w._exchange.explorer.column("cost").unit
 costs = log.records["cost_s"].where(log.records["status"] == "ok") * {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}[unit]
 print(int(costs.between(b.low, b.high).sum()))"""
 VALUES = """b = w.selection.brushes[axis]
-keys = [key for k, key in enumerate(w._explorer.column(axis).keys) if b.low <= k <= b.high]
+keys = [key for k, key in enumerate(w._exchange.explorer.column(axis).keys) if b.low <= k <= b.high]
 print(sum(params.get(axis) in keys for params in log.records["params"]))"""
 """What pandas counts in the range that is drawn; `axis` is its name."""
 
@@ -182,11 +182,8 @@ def measured(notebook: Notebook, path: Path, moves: int) -> dict[str, Any]:
     page.wait_for_function(f"n => ({SHOWN})() > 3", polling=50)
     result["parameters_s"] = round(time.perf_counter() - began, 2)
     page.wait_for_timeout(2000)
-    names = json.loads(
-        notebook.say(
-            "import json; print(json.dumps([c.name for c in w._explorer.scope.columns.parameters if c.varies]))"
-        )
-    )
+    told = "[c.name for c in w._exchange.explorer.scope.columns.parameters if c.varies]"
+    names = json.loads(notebook.say(f"import json; print(json.dumps({told}))"))
     axes = [*names[: AXES - 3], "elapsed_s", "cost", "status"]
     notebook.say(f"_ = w.change(axes={axes!r})")
     page.wait_for_function(f"n => ({SHOWN})() === n", arg=len(axes))

@@ -229,5 +229,7 @@ def test_a_record_that_replays_opens_on_the_bench() -> None:
         ANSWERS["variant"](Explorer(log), {"record": 0})()
     assert caught.value.code == "replay.format"
     log = open_log(DATA / "autotvm" / "bert-cpu-excerpt.log.gz")
-    code = ANSWERS["variant"](Explorer(log), {"record": 0})()["code"]
-    assert code == f"wb.Workbench(wb.logs.replay(wb.logs.open({log.paths[0]!r}), 0).schedule)"
+    told = ANSWERS["variant"](Explorer(log), {"record": 0})()
+    replayed = f"wb.logs.replay(wb.logs.open({log.paths[0]!r}), 0)"
+    assert told["code"] == f"wb.Workbench({replayed}.schedule)"
+    assert told["explain"] == f"wb.logs.explain_figure(wb.logs.explain({replayed}))"

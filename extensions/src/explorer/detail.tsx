@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import { Button } from '../widget/elements/controls';
-import type { ErrorInfo } from './protocol';
+import type { ErrorInfo, Questions } from './protocol';
 import type { View } from './view';
 
 const Pairs = ({ pairs }: { pairs: readonly (readonly [string, string])[] }) => (
@@ -16,24 +16,30 @@ const Pairs = ({ pairs }: { pairs: readonly (readonly [string, string])[] }) => 
   </dl>
 );
 
+const Line = ({ does, code }: { does: string; code: string }) => (
+  <p>
+    {does} <code title="A click marks it all, to be copied">{code}</code>
+  </p>
+);
+
 function Variant({ view, record, replay }: { view: View; record: number; replay: string }) {
-  const [code, setCode] = useState('');
+  const [told, setTold] = useState<Questions['variant'] | null>(null);
   const [trouble, setTrouble] = useState('');
   const open = (): void => {
-    view.store.ask('variant', { record }).then(
-      answer => setCode(answer.code),
-      (error: ErrorInfo) => setTrouble(`${error.message}. ${error.hint}`)
-    );
+    view.store
+      .ask('variant', { record })
+      .then(setTold, (error: ErrorInfo) => setTrouble(`${error.message}. ${error.hint}`));
   };
   return (
     <div class="swx-variant">
       <Button reason={replay} onPress={open}>
-        Open as a variant
+        Replay it here
       </Button>
-      {code && (
-        <p>
-          Run this in a cell: <code>{code}</code>
-        </p>
+      {told && (
+        <>
+          <Line does="To change, measure and tune it, run in a cell:" code={told.code} />
+          <Line does="To measure what each of its steps is worth:" code={told.explain} />
+        </>
       )}
       {trouble && <p class="swb-careful">{trouble}</p>}
     </div>

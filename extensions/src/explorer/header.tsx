@@ -70,7 +70,8 @@ function Filter({ view, chosen, meta }: { view: View; chosen: Chosen; meta: Meta
     own.current = next;
     view.store.set({ text: next });
   };
-  const first = meta.columns.find(one => one.group === 'parameter' && one.varies)?.name ?? 'record';
+  const found = meta.columns.find(one => one.group === 'parameter' && one.varies)?.name ?? 'record';
+  const first = /^\w+$/.test(found) ? found : `\`${found}\``;
   return (
     <div class="swx-filter">
       <input
@@ -127,6 +128,19 @@ function Ranges({ view, chosen }: { view: View; chosen: Chosen }) {
 function Best({ view, chosen, meta }: { view: View; chosen: Chosen; meta: Meta }) {
   const { best } = chosen;
   if (!best) return <span class="swb-figure">no measured record is chosen</span>;
+  if (best.of > 1)
+    return (
+      <button
+        type="button"
+        class="swb-figure swx-best"
+        data-swx="best-record"
+        onClick={() => {
+          view.panel.value = 'winners';
+        }}
+      >
+        <b>{best.of}</b> tasks or devices, each with <span class="swb-link">its best</span>
+      </button>
+    );
   const all = chosen.n === meta.n;
   return (
     <button

@@ -57,7 +57,8 @@ export interface Chosen {
   readonly brushes: readonly (Brush & { readonly column: string; readonly title: string; readonly text: string })[];
   readonly text: string;
   readonly error: { readonly message: string; readonly hint: string } | null;
-  readonly best: { readonly record: number; readonly cost: string; readonly unit: string } | null;
+  /** The best record; `of` is how many bests there are: of tasks, devices and objectives that cannot be compared. */
+  readonly best: { readonly record: number; readonly cost: string; readonly unit: string; readonly of: number } | null;
 }
 export interface Axes {
   readonly axes: readonly Axis[];
@@ -154,7 +155,7 @@ export interface Questions {
   detail: Detail;
   panel: PanelAnswer;
   figure: { readonly shown: string };
-  variant: { readonly code: string };
+  variant: { readonly code: string; readonly explain: string };
 }
 export interface Settings {
   task?: string;

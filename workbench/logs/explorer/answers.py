@@ -65,12 +65,12 @@ def detail(e: Explorer, args: Mapping[str, Any]) -> Callable[[], Any]:
 
 @_answers("variant")
 def variant(e: Explorer, args: Mapping[str, Any]) -> Callable[[], Any]:
-    """Return the line that opens a record on the bench; `replay.refused` where it does not replay."""
-    return lambda: {"code": variant_code(e, number_of(e, args))}
+    """Return the lines that open a record on the bench and explain it; `replay.refused` where it does not replay."""
+    return lambda: variant_code(e, number_of(e, args))
 
 
-def variant_code(e: Explorer, record: int) -> str:
-    """Return the line that opens a record on the bench.
+def variant_code(e: Explorer, record: int) -> Mapping[str, str]:
+    """Return the line that opens a record on the bench, and the one that measures what each of its steps is worth.
 
     Raises
     ------
@@ -82,7 +82,8 @@ def variant_code(e: Explorer, record: int) -> str:
         hint = "where the computation is missing, wb.logs.replay(log, record, task=…) takes it"
         raise UsageError("replay.refused", f"Record {record} does not replay: {told.reason}", ("record",), hint)
     paths = e.log.paths[0] if len(e.log.paths) == 1 else list(e.log.paths)
-    return f"wb.Workbench(wb.logs.replay(wb.logs.open({paths!r}), {record}).schedule)"
+    made = f"wb.logs.replay(wb.logs.open({paths!r}), {record})"
+    return {"code": f"wb.Workbench({made}.schedule)", "explain": f"wb.logs.explain_figure(wb.logs.explain({made}))"}
 
 
 def record_detail(e: Explorer, record: int) -> Mapping[str, Any]:

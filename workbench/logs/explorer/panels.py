@@ -26,6 +26,9 @@ _OF_TWO = {"compare", "both_tried"}
 _FINDING, _TOP = 30, 42
 """How `workbench.logs.analysis.charts` marks the sentence above a plot (by its shift), and its margin without it."""
 
+_ONE_TASK = {"usage.task", "usage.one_task", "usage.units"}
+"""What an analysis says where records cannot be compared; its hints name arguments of Python, ours what to press."""
+
 _BARS = {"importance", "share", "lift", "records", "gain", "strength", "spread", "seconds"}
 """Columns whose numbers have bars."""
 
@@ -109,7 +112,13 @@ def answer(e: Explorer, name: str) -> Callable[[], Mapping[str, Any]]:
     function, words = prepared(e, name)
 
     def work() -> Mapping[str, Any]:
-        frame = function()
+        try:
+            frame = function()
+        except UsageError as error:
+            if error.code not in _ONE_TASK:
+                raise
+            hint = "choose a task at the top, or the device or run on its axis"
+            raise UsageError(error.code, str(error.message), error.where, hint) from error
         return {
             "finding": m.clean(frame.attrs.get("finding", "")), "scope": words, **table(frame),
             "figure": hasattr(analysis, f"{name}_figure") and len(frame) > 0,

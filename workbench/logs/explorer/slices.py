@@ -135,7 +135,19 @@ def _best(e: Explorer) -> Mapping[str, Any] | None:
         return None
     columns = e.scope.columns
     shown = columns["cost"] if "cost" in columns else columns[columns.cost]
-    return {"record": int(columns.records[row]), "cost": shown.text(row), "unit": unit_of(shown)}  # fmt: skip
+    return {
+        "record": int(columns.records[row]), "cost": shown.text(row), "unit": unit_of(shown),
+        "of": _groups(e) if columns.cost == "times_best" else 1,
+    }  # fmt: skip
+
+
+def _groups(e: Explorer) -> int:
+    """Return how many tasks, devices and objectives the chosen records are of."""
+    group, most = e.scope.columns.group, np.iinfo(np.uint16).max
+    count = e.scope.count(
+        ("group",), lambda: np.minimum(group, most).astype(np.uint16), min(e.scope.columns.groups, most + 1)
+    )
+    return int(np.count_nonzero(count.chosen(e.scope.chosen)))
 
 
 def _axis(e: Explorer, name: str) -> Mapping[str, Any]:
