@@ -223,6 +223,16 @@ def test_many_values_have_an_axis_of_numbers_and_exact_ranges() -> None:
     assert not e.column("x").discrete
 
 
+def test_views_that_nobody_has_changed_grow_with_the_log() -> None:
+    made = [Evaluation(params={"x": k, "y": k % 2}, value=float(k), unit="ms") for k in range(1, 9)]
+    e = Explorer(log_of(made[:1])).change(brushes={"cost": Brush(2, 5)})
+    assert e.views.axes == ("cost",)
+    e.renew(log_of(made[:6]))
+    assert (e.views.axes, e.views.x, e.records.tolist()) == (("x", "y", "cost"), "x", [1, 2, 3, 4])
+    e.change(axes=["y", "cost"]).renew(log_of(made))
+    assert (e.views.axes, e.records.tolist()) == (("y", "cost"), [1, 2, 3, 4])
+
+
 def test_a_record_that_replays_opens_on_the_bench() -> None:
     log = open_log(DATA / "kernel-tuner" / "mm96-cpu-v1.5.0.json")
     with pytest.raises(UsageError) as caught:

@@ -159,7 +159,7 @@ class Explorer:
 
     def renew(self, log: TuningLog) -> Explorer:
         """Show the log as it has become; what is chosen stays chosen as far as it is there."""
-        old = self.columns if not self.selection.task else self.scope.columns
+        old, untouched = self.scope.columns, self._untouched()
         self.log = log
         self.columns = self._read()
         task = self.selection.task if self.selection.task in self.columns["task"].keys else ""
@@ -173,6 +173,10 @@ class Explorer:
         self.selection = replace(self.selection, task=task, brushes=kept, statuses=statuses)
         self._choose()
         first = first_views(self.scope.columns)
+        if untouched:  # the first records of a run tell little of what varies
+            brushed = (name for name in kept if name not in first.axes)
+            self.views = replace(first, axes=(*first.axes, *brushed), first=self.views.first, count=self.views.count)
+            return self
         known = {f: getattr(self.views, f) for f in ("x", "y", "histogram", "sort")}
         axes = tuple(name for name in self.views.axes if name in now)
         self.views = replace(
@@ -195,7 +199,7 @@ class Explorer:
     def add_parameters(self, parameters: Sequence[Column], serial: int) -> Explorer:
         """Add the columns of parameters that were read for the records on show when `serial` was this."""
         if serial == self.serial and parameters:
-            untouched = self.views == replace(first_views(self.scope.columns), first=self.views.first)
+            untouched = self._untouched()
             chosen = self.scope.chosen
             self.scope = Scope(self.scope.columns.joined_by(parameters))
             self.scope.chosen = Chosen(chosen.mask)
@@ -205,6 +209,13 @@ class Explorer:
             if self.filter_error is not None:
                 self._choose()  # it may name a parameter
         return self
+
+    def _untouched(self) -> bool:
+        """Whether the views show what they do at first, wherever the table was scrolled to."""
+        first = first_views(self.scope.columns)
+        axes = (*first.axes, *(name for name in self.selection.brushes if name not in first.axes))
+        scrolled = {"first": self.views.first, "count": self.views.count}
+        return self.views in (replace(first, **scrolled), replace(first, axes=axes, **scrolled))
 
     def _scoped(self, task: str) -> None:
         self.serial += 1
