@@ -212,10 +212,9 @@ class Explorer:
 
     def _untouched(self) -> bool:
         """Whether the views show what they do at first, wherever the table was scrolled to."""
-        first = first_views(self.scope.columns)
-        axes = (*first.axes, *(name for name in self.selection.brushes if name not in first.axes))
-        scrolled = {"first": self.views.first, "count": self.views.count}
-        return self.views in (replace(first, **scrolled), replace(first, axes=axes, **scrolled))
+        first = replace(first_views(self.scope.columns), first=self.views.first, count=self.views.count)
+        brushed = (name for name in self.selection.brushes if name not in first.axes)
+        return self.views in (first, replace(first, axes=(*first.axes, *brushed)))
 
     def _scoped(self, task: str) -> None:
         self.serial += 1
