@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.cli.commands import lab as command
 from workbench.cli import main
+from workbench.cli.commands import lab as command
 from workbench.cli.parser import parse
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
@@ -162,7 +162,7 @@ def test_jupyterlab_answers_and_ends_cleanly(tmp_path, number):
             stdout=log,
             stderr=log,
             stdin=subprocess.DEVNULL,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         ) as process,
     ):
         try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import math
 import re
 from pathlib import Path
 
@@ -193,13 +195,24 @@ def test_the_search(execute):
 def test_the_forensics(execute):
     """Every number is that of a script over the same file (`tests/logs`), or of the file's own README."""
     out = execute(FORENSICS)
-    assert "1296 records of 2 tasks" in out["open"]
+    assert "1,296 records of 2 tasks: an excerpt" in out["open"]
     assert "dense_nopack wins 0 of 1 layers and took 58% of the time" in out["one"]
-    assert "tile_y[2] × tile_k[1] ≥ 2048" in out["two"]
+    assert "tile_y[0] × tile_x[0] × tile_k[0] ≤ 4096" in out["two"]
+    assert "144 of 145 failures are timeouts of the compiler, 10 s each" in out["two"]
+    lines = map(
+        json.loads, gzip.decompress((FORENSICS.parent / "data" / "bert-excerpt.log.gz").read_bytes()).splitlines()
+    )
+    plain = [line for line in lines if line["input"][1] == "dense_nopack.x86"]
+    large = [one for one in plain if math.prod(tile[-1] for _, _, tile in one["config"]["entity"]) >= 18_432]
+    counts = [sum(one["result"][1] == 6 for one in some) for some in (large, plain)]
+    assert (counts[0], len(large), counts[1] - counts[0], len(plain) - len(large)) == (101, 121, 15, 563)
+    assert all(re.search(rf"\b{n}\b", out["two"]) for n in (101, 121, 15, 563))
     assert "11% of the records failed, and took 30% of the time" in out["two"]
-    assert "100 % have tile_x[2] = 16" in out["three"]
-    assert "the best: first run 1.22 times the others, mean 0.5536 ms, median 0.5499 ms" in out["four"]
+    assert "tile_x[2] = 16 in 100% of the best 5 %, in 56% of all" in out["three"]
+    assert "the best: first of 32 runs 1.22 times the others, mean 0.5536 ms, median 0.5499 ms" in out["four"]
     assert "12 failed in one only" in out["five"]
+    assert "rank correlation of 4,195 times: 0.89" in out["five"]
+    assert "of the A100's best 5 %: 0.15, and 31% of these" in out["five"]
     assert "reaches 60.1 % of the optimum" in out["five"]
     assert "1.51 % of the centrality of 98 local minima" in out["five"]
     assert "read_only and use_shmem interact most" in out["six"]
