@@ -14,7 +14,7 @@ import pytest
 from tuner_files import HERE
 
 import workbench as wb
-from workbench.errors import LogError
+from workbench.errors import LogError, UsageError
 from workbench.logs import IMPORTERS
 from workbench.logs.reading.literals import keywords, literal
 from workbench.logs.reading.pickles import plain_pickle
@@ -247,3 +247,57 @@ def test_what_a_fault_says_is_short(importer, log):
         return
     assert all(len(str(fault)) < 300 and "\x1b" not in str(fault) for fault in found.faults)
     assert sys.getsizeof(str(found.warnings)) < 3000
+
+
+VALUES = {
+    "auto-scheduler": ("[0.000121]", "[@]"), "autotvm": ("[1e-06]", "[@]"), "clblast": ('"time": 2.345', '"time": @'),
+    "clblast-database": ('"64,64", 2.345', '"64,64", @'), "columns": ("0.25", "@"), "helion": ("0.0275", "@"),
+    "inductor": ("0.0492 ms", "@ ms"), "inductor-json": ('result": 0.0492', 'result": @'),
+    "inductor-mm": ('"time": 0.0485', '"time": @'), "kernel-tuner": ('"time": 0.03,', '"time": @,'),
+    "ktt": ('"TotalDuration": 40.5', '"TotalDuration": @'), "ktt-csv": ("77.408", "@"),
+    "metaschedule": ("[0.0003,0.0002]", "[@]"), "optuna-journal": ("[0.25]", "[@]"),
+    "pyatf": ('"cost": 0.5', '"cost": @'),
+    "t4": ('"value": 0.02', '"value": @'), "tinygrad": ("2.89us run", "@us run"),
+    "triton": ("[0.2171, 0.2163, 0.2189]", "[@, @, @]"),
+    "workbench": ('"costs_ms":[0.0021,0.0019],"latency_ms":0.0019', '"costs_ms":[@],"latency_ms":@'),
+}  # fmt: skip
+"""What stands for a time in the example of a format, and the same with another number in its place."""
+
+
+@pytest.mark.parametrize(
+    "code", ["1e9", "1000000000.0", "1e10", "10000000000", "1e20", "1e308", "0", "-1.0", "Infinity", "NaN"]
+)
+@pytest.mark.parametrize("name", sorted(VALUES))
+def test_what_stands_for_a_failure_is_no_time(name, code, tmp_path):
+    text, place = IMPORTERS[name].example, VALUES[name]
+    assert place[0] in text
+    (tmp_path / "log").write_text(text.replace(place[0], place[1].replace("@", code), 1))
+    hints = {"unit": "ms"} if name in ("pyatf", "optuna-journal") else {}
+    log = wb.logs.open(tmp_path / "log", name, **IMPORTERS[name].example_hints, **hints)
+    good = log.records[log.records["status"] == "ok"]
+    assert good["value"].between(0, 1e6, inclusive="neither").all()
+
+
+def test_a_second_in_nanoseconds_is_a_time_and_codes_are_counted(tmp_path):
+    (tmp_path / "log.csv").write_text("tile,time\n1,1000000000.5\n2,0\n3,-2\n4,5.0\n")
+    hints = {"columns": {"cost": "time", "params": ["tile"]}}
+    log = wb.logs.open(tmp_path / "log.csv", unit="ns", **hints)
+    assert log.records["cost_s"].dropna().tolist() == pytest.approx([1.0000000005, 5e-9])
+    assert log.records["told"].tolist() == ["", "0 ns", "-2 ns", ""]
+    assert any(warning.startswith("2 records have a time of 0 or less") for warning in log.warnings)
+    scores = wb.logs.open(tmp_path / "log.csv", unit="points", direction="max", **hints)
+    assert scores.records["value"].tolist() == [1000000000.5, 0.0, -2.0, 5.0]
+
+
+def test_runs_with_different_objectives_are_not_compared(tmp_path):
+    logs = []
+    for name, unit in (("loss", ""), ("fitness", ""), ("time", "ms"), ("time2", "us")):
+        path = tmp_path / f"{name}.csv"
+        path.write_text(f"tile,{name}\n1,3\n2,4\n")
+        hints = {"columns": {"cost": name, "params": ["tile"]}, "unit": unit, "direction": "min"}
+        logs.append(wb.logs.open(path, **hints))
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        with pytest.raises(UsageError) as caught:
+            wb.logs.analysis.compare(logs[a], logs[b])
+        assert caught.value.code == "usage.units"
+    assert wb.logs.analysis.compare(logs[2], logs[3])["ratio"].tolist() == [pytest.approx(1e-3)]

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
 SECONDS: Mapping[str, float] = MappingProxyType({"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9})
 """Units of time, and how long they are."""
+
+NEVER = (1e9, 1e10)
+"""Times that tuners write for a failure, in their unit: AutoTVM the first, the auto-scheduler and MetaSchedule the
+second. In nanoseconds they are one second and ten.
+"""
+
+NEVER_FROM = 1e20
+"""Value from which on a time stands for a failure: Kernel Tuner wrote this one."""
 
 Status = Literal[
     "ok", "compile", "build-timeout", "run", "run-timeout", "wrong-answer", "constraint", "pruned", "filtered",
@@ -104,6 +112,16 @@ class Evaluation:
     where: str = ""
     raw: Any = None
     offset: int = -1
+
+    def checked(self) -> Evaluation:
+        """Return the evaluation, as failed where its value is a time that no kernel takes: 0, less, a failure's."""
+        value, unit = self.value, self.unit
+        if self.status != "ok" or value is None or unit not in SECONDS:
+            return self
+        if 0.0 < value < NEVER_FROM and (value not in NEVER or unit == "ns"):
+            return self
+        told = self.told or f"{value:g} {unit}"
+        return replace(self, status="unknown", told=told, value=None, statistic="", repeats=())
 
     @property
     def cost_s(self) -> float | None:

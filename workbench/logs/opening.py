@@ -106,10 +106,9 @@ def _declared(files: Sequence[LogFile]) -> SearchSpace | None:
 
 def _said(files: Sequence[LogFile]) -> tuple[pandas.DataFrame, list[Fault], list[str]]:
     """Return the records of files, their damage, and what a reader of the table has to know."""
-    notes = [note for file in files for note in (*file.importer.notes(file.source), *_unmeasured(file))]
-    again = [f"{file.source.path.name} was replaced or cut short; it was read anew." for file in files if file.replaced]
+    notes = [note for file in files for note in (*file.notes(), *_unmeasured(file))]
     faults = [fault for file in files for fault in file.source.faults]
-    return joined_frames([file.frame for file in files]), faults, [*notes, *again]
+    return joined_frames([file.frame for file in files]), faults, notes
 
 
 def _unmeasured(file: LogFile) -> list[str]:

@@ -126,10 +126,13 @@ class Collector:
     ----------
     objects : dict
         What was kept, by name: a list, or `Packed`.
+    no_times : int
+        Records that failed because their time is none (`Evaluation.checked`).
     """
 
     keep: bool = True
     objects: dict[str, list[Any] | Packed] = field(default_factory=lambda: {name: [] for name in OBJECTS})
+    no_times: int = 0
     _waiting: list[Evaluation] = field(default_factory=list)
     _places: list[tuple[int, int]] = field(default_factory=list)
     _done: list[Columns] = field(default_factory=list)
@@ -137,7 +140,9 @@ class Collector:
 
     def add(self, found: Evaluation, line: int = -1, offset: int = -1) -> None:
         """Take one evaluation in, with its place where it does not say it itself."""
-        self._waiting.append(found)
+        one = found.checked()
+        self.no_times += one is not found
+        self._waiting.append(one)
         self._places.append((line, found.offset if offset < 0 else offset))
         if len(self._waiting) >= BATCH:
             self._flush()

@@ -95,6 +95,15 @@ class LogFile:
         """Forget what was counted."""
         self.source, self.importer = LogSource(self.source.path, self.source.hints), type(self.importer)()
 
+    def notes(self) -> list[str]:
+        """Return what a reader of the table has to know of this file."""
+        found = list(self.importer.notes(self.source))
+        if self._kept is not None and (count := self._kept.no_times):
+            found.append(f"{count} records have a time of 0 or less, or 1e9, 1e10 or 1e20: they count as failed.")
+        if self.replaced:
+            found.append(f"{self.source.path.name} was replaced or cut short; it was read anew.")
+        return found
+
     def refresh(self) -> int:
         """Take up what was written since the last time; return how many records are new: all of a replaced file's."""
         stamp = _stamp(self.source.path)
