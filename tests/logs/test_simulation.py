@@ -219,9 +219,9 @@ def test_the_process_is_what_its_equations_say():
     amplitude = y @ np.linalg.solve(matrix, y) / 9
     mean, deviation = process.posterior(at, y)
     cross = covariance(at, x)
-    np.testing.assert_allclose(mean, cross @ np.linalg.solve(matrix, y), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(mean, cross @ np.linalg.solve(matrix, y), rtol=1e-4, atol=1e-5)
     variance = amplitude * (1 - np.einsum("ij,ji->i", cross, np.linalg.solve(matrix, cross.T)))
-    np.testing.assert_allclose(deviation**2, variance, rtol=1e-4, atol=1e-7)
+    np.testing.assert_allclose(deviation**2, variance, rtol=1e-3, atol=1e-5)
 
 
 def test_the_gradient_of_the_process_is_that_of_its_value():

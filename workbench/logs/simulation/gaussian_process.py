@@ -7,6 +7,7 @@ coordinate, lengths and noise by the most probable value, the amplitude in close
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,13 @@ from numpy.typing import NDArray
 from workbench.cost_model import Matrix
 
 Floats = NDArray[np.float64]
+_Float = TypeVar("_Float", np.float32, np.float64)
 
 _ROOT5 = 5.0**0.5
 JITTER = 1e-8
 """Added to the noise, so that rounding leaves a matrix positive."""
+SURE = 1e-6
+"""Variance relative to the amplitude that is always left: what single precision can tell from none."""
 
 
 class Prior:
@@ -126,17 +130,20 @@ class GaussianProcess:
         weights = self._inverse @ y
         amplitude = max(float(weights @ weights) / max(1, len(y)), 1e-12)
         self._project(x)
-        return weights @ self._projected, np.sqrt(np.maximum(self._left, 1e-9) * amplitude)
+        mean = weights.astype(np.float32) @ self._projected
+        return mean.astype(np.float64), np.sqrt(np.maximum(self._left, SURE) * amplitude)
 
     def _project(self, x: Matrix) -> None:
+        """Single precision: most of the time goes into this matrix of measurements by points."""
         if self._asked is not x:
-            self._asked, self._scaled = x, x / np.exp(self.theta[:-1])
-            self._projected, self._left = np.zeros((0, len(x))), np.ones(len(x))
+            self._asked, self._scaled = x, (x / np.exp(self.theta[:-1])).astype(np.float32)
+            self._projected, self._left = np.zeros((0, len(x)), np.float32), np.ones(len(x))
         done = len(self._projected)
         if done < len(self):
-            new = self._inverse[done:] @ _matern(self._points, self._scaled)
+            near = _matern(self._points.astype(np.float32), self._scaled)
+            new = self._inverse[done:].astype(np.float32) @ near
             self._projected = np.vstack([self._projected, new])
-            self._left = self._left - (new * new).sum(axis=0)
+            self._left = self._left - np.einsum("ij,ij->j", new, new)
 
     def likeness(self, x: Matrix, point: Floats) -> Floats:
         """Return how alike points ``[N, D]`` are to one: 1 at the point itself."""
@@ -145,12 +152,20 @@ class GaussianProcess:
         return alike
 
 
-def _matern(a: Floats, b: Floats) -> Floats:
+def _matern(a: NDArray[_Float], b: NDArray[_Float]) -> NDArray[_Float]:
     """Covariance ``[len(a), len(b)]`` for smoothness 5/2, amplitude and lengths 1."""
-    squared = np.maximum((a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1)[None] - 2.0 * a @ b.T, 0.0)
+    squared = a @ (-2.0 * b.T)
+    squared += (a * a).sum(axis=1)[:, None]
+    squared += (b * b).sum(axis=1)[None]
+    np.maximum(squared, 0.0, out=squared)
     radius = np.sqrt(squared)
-    out: Floats = (1.0 + _ROOT5 * radius + 5.0 / 3.0 * squared) * np.exp(-_ROOT5 * radius)
-    return out
+    radius *= _ROOT5
+    squared *= 5.0 / 3.0
+    squared += radius
+    squared += 1.0
+    np.exp(np.negative(radius, out=radius), out=radius)
+    squared *= radius
+    return squared
 
 
 def log_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
