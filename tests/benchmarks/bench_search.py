@@ -70,7 +70,7 @@ def run(
             break
         results = sorted(measure(candidates), key=lambda r: r[0])
         for _, m in results:
-            best = min(best, m.min_ms) if m.status == "ok" else best
+            best = min(best, m.ms) if m.status == "ok" else best
             failed += m.status != "ok"
             curve.append(flops / best / 1e6 if math.isfinite(best) else 0.0)
         begin = time.thread_time()
@@ -88,7 +88,7 @@ def replayed(world: World, flops: int, seed: int) -> Measure:
     def measure(batch: Sequence[Any]) -> list[tuple[int, Any]]:
         slower = abs(rng.standard_normal(len(batch))) * 0.01
         times = [flops / 2.0 ** (s - d) / 1e6 for s, d in zip(world.speeds(batch), slower, strict=True)]
-        return [(k, SimpleNamespace(status="ok", min_ms=ms)) for k, ms in enumerate(times)]
+        return [(k, SimpleNamespace(status="ok", ms=ms)) for k, ms in enumerate(times)]
 
     return measure
 
@@ -111,7 +111,7 @@ def made_up(flops: int) -> Measure:
         for k, c in enumerate(batch):
             noise = 0.1 * np.random.default_rng(int(c.key, 16)).standard_normal()
             speed = 0.7 * (c.predicted or 0.0) + noise + 0.1 * (c.variant % 3)
-            out.append((k, SimpleNamespace(status="ok", min_ms=flops / 2.0**speed / 1e6)))
+            out.append((k, SimpleNamespace(status="ok", ms=flops / 2.0**speed / 1e6)))
         return out
 
     return measure
