@@ -110,31 +110,18 @@ class TableSpace:
 
 
 def coordinates(features: Features) -> Matrix:
-    """Return parameters as coordinates from 0 to 1 ``[N, F]``.
+    """Return parameters as coordinates from 0 to 1 ``[N, F]``: the rank of a number among the values that occur.
 
-    A number stands halfway between its rank and its logarithm (its size, where the range is small or has zero in it);
-    text is a column for each of its values.
+    Tile sizes double and block sizes grow by steps; ranks suit both. Text is a column for each of its values.
     """
     columns: list[NDArray[np.float64]] = []
     for k, categorical in enumerate(features.categorical):
-        codes, x = features.codes[:, k], features.x[:, k].astype(np.float64)
+        codes = features.codes[:, k]
         if categorical and len(features.levels[k]) > 2:
             columns += [np.where(codes == c, np.sqrt(0.5), 0.0) for c in range(len(features.levels[k]))]
-            continue
-        columns.append(np.where(codes < 0, ABSENT, _coordinate(x, codes)))
+        else:
+            columns.append(np.where(codes < 0, ABSENT, codes / max(1, int(codes.max()))))
     out = np.stack(columns, axis=1) if columns else np.zeros((len(features.x), 1))
     if out.shape[1] == len(COLUMNS):  # a matrix of this width would be taken for features of programs
         out = np.hstack([out, np.zeros((len(out), 1))])
     return np.ascontiguousarray(out, np.float32)
-
-
-def _coordinate(x: NDArray[np.float64], codes: NDArray[np.int32]) -> NDArray[np.float64]:
-    rank = codes / max(1, int(codes.max()))
-    known = x[codes >= 0]
-    low, high = float(known.min()), float(known.max())
-    if low > 0 and high > 2 * low:
-        size = np.log(np.where(codes < 0, low, x) / low) / np.log(high / low)
-    else:
-        size = (x - low) / (high - low)
-    both: NDArray[np.float64] = (rank + size) / 2.0
-    return both
