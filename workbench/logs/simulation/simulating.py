@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 LARGEST_POOL = 16_384
 """Configurations that a search looks at in each step; a larger space is sampled. Chosen: hundredths of a second."""
+EPSILON = 0.02
+"""Share of proposals at random: a budget of hundreds is too small for more. Chosen."""
 PATIENCE = 1000
 """Calls in a row that ask for nothing new before a user's strategy counts as finished. Chosen."""
 
@@ -169,7 +171,7 @@ def _search(
     budget: int,
 ) -> list[int]:
     """Run one of the workbench's searches; return the configurations that it measured, in order."""
-    options = SearchOptions(pool=LARGEST_POOL, children=64)
+    options = SearchOptions(pool=LARGEST_POOL, children=64, epsilon=EPSILON)
     task: Any = SimpleNamespace(key="table", flops=1)
     search = strategy(task, space, make_table_model(model, seed), seed, options)  # type: ignore[arg-type]
     milliseconds = np.exp2(-configurations.merits) * 1e-6  # one operation in so many ns has that speed

@@ -54,6 +54,8 @@ class EvolutionarySearch(Search):
     CENTRES = 24
     #: Share of a batch that these neighbours get, and their share once `Doubt.STALL` trials made no gain.
     POLISHED, STALLED = 0.4, 0.6
+    #: Where one program is proposed at a time, that share is a chance, and smaller: the model learns from each.
+    SINGLE = 0.4
     #: How much resemblance counts in the first batch, where the model is all there is.
     FIRST = 0.5
     #: Variants that one generation breeds at most: each costs as much time as a hundred rows.
@@ -123,8 +125,8 @@ class EvolutionarySearch(Search):
     def _polished(self, n: int, rng: np.random.Generator) -> int:
         """How many of `n` proposals that are not drawn at random are neighbours of the fastest programs."""
         stalled = self.history.since_gain(Doubt.GAIN) >= Doubt.STALL
-        share = n * (self.STALLED if stalled else self.POLISHED) if self.history.best else 0.0
-        return round(share) if n != 1 else int(rng.random() < share)  # one at a time: now this, now that
+        share = (self.STALLED if stalled else self.POLISHED) if self.history.best else 0.0
+        return round(n * share) if n != 1 else int(rng.random() < self.SINGLE * share)
 
     def _choose(
         self, n: int, lucky: int, rows: Rows, score: Scores, polished: list[Proposal], rng: np.random.Generator
