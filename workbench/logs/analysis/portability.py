@@ -95,7 +95,7 @@ def most_portable(
     frame = pandas.DataFrame(columns)
     if frame.empty:
         return noted(frame, "No configuration was tried on all devices.")
-    return noted(frame, f"{_written(frame['params'].iloc[0])} has the mean {frame['mean'].iloc[0]:.3f}.")
+    return noted(frame, f"{_written(frame['params'].iloc[0])} has the harmonic mean {frame['mean'].iloc[0]:.3f}.")
 
 
 def harmonic(shares: Floats) -> Floats:
