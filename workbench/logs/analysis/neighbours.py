@@ -154,10 +154,8 @@ def untried(source: Source, task: str | None = None, record: int | None = None) 
     number = int(group.records["record"].iloc[centre])
     if frame.empty:
         return noted(frame, f"All next values around record {number:,} were tried.")
-    return noted(
-        frame,
-        f"{plural(len(frame), 'next value')} around record {number:,} {'was' if len(frame) == 1 else 'were'} never tried.",
-    )
+    were = "was" if len(frame) == 1 else "were"
+    return noted(frame, f"{plural(len(frame), 'next value')} around record {number:,} {were} never tried.")
 
 
 def _untried(parameters: Parameters, centre: int, space: SearchSpace | None) -> list[list[Any]]:
