@@ -5,6 +5,7 @@ from logs.real_files import files
 from logs.template_tasks import rebuilt, splits, tensor
 
 import workbench as wb
+from workbench.errors import UsageError
 from workbench.logs.replays import replay
 from workbench.logs.replays.replayers.autotvm import replay_autotvm
 from workbench.logs.replays.result import CannotReplay, Request
@@ -89,6 +90,17 @@ def test_format_0_1_is_the_same_template():
     ]
     schedule, *_ = replay_autotvm(Request(None, 0, {"i": raw}, None, Target("llvm")))
     assert schedule.trace == rebuilt("conv2d_nchw.cuda", IMAGE, TILES)[0].trace
+
+
+def test_a_record_opens_on_the_bench():
+    found = replay(wb.logs.open(files("bert-cpu-excerpt*")[0]), 0)
+    bench = wb.Workbench(found, auto_measure=False)
+    bench.undo()
+    assert len(bench.schedule.trace) == len(found.schedule.trace) - 1  # a copy: the replay stays what the record says
+    assert "record 0" in repr(bench)
+    bench.close()
+    with pytest.raises(UsageError, match="not known here"):
+        wb.Workbench(replay(wb.logs.open(files("tophub-vta*excerpt*")[0]), 0))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from tiers import first
 import workbench as wb
 from workbench.logs.replays import replay
 from workbench.logs.replays.metaschedule import build, computation_of
-from workbench.logs.replays.metaschedule.building import HANDLERS
+from workbench.logs.replays.metaschedule.instructions import HANDLERS, REFUSED
 from workbench.logs.replays.result import CannotReplay
 from workbench.logs.tir import read_module
 from workbench.logs.tvm.metaschedule_trace import read_trace
@@ -143,8 +143,8 @@ def test_cache_write_and_reverse_compute_at():
 @pytest.mark.parametrize(
     ("instruction", "reason"),
     [
-        (("Blockize", ["l3"], [1], ["b9"]), "no counterpart here"),
-        (("Tensorize", ["b0", '"dot"'], [1], []), "no counterpart here"),
+        (("SomethingNew", ["l3"], [1], ["b9"]), "no counterpart here"),
+        (("CacheRead", ["b0", []], [0, "wmma.matrix_a"], ["b9"]), "the memory wmma.matrix_a has no match here"),
         (("GetBlock", [], ["nobody", "main"], ["b9"]), "there is no block nobody"),
         (("Vectorize", ["l3"], [], []), "vectorize"),
         (("Split", ["l1", "None", "None"], [1, 0], ["l4", "l5"]), "cuts 64 iterations"),
@@ -168,8 +168,118 @@ def test_the_file_of_workloads_may_be_named(tmp_path, logs):
     assert replay(log, 0, task=CONVOLUTION / "database_workload.json.gz").ok
 
 
-def test_what_a_trace_may_hold_is_listed():
-    asked = (
-        "Split Fuse Reorder Annotate ComputeAt ReverseComputeAt CacheRead CacheWrite RFactor Parallel Vectorize Unroll"
-    )
-    assert set(asked.split()) | {"GetBlock", "GetLoops", "SamplePerfectTile", "DecomposeReduction"} <= set(HANDLERS)
+KINDS = set(
+    """SampleCategorical SamplePerfectTile SamplePartitionedTile SampleComputeLocation GetBlock GetLoops GetChildBlocks
+    GetProducers GetConsumers GetOutputBlocks Fuse Merge Split LoopPartition Reorder ReorderBlockIterVar AddUnitLoop
+    Parallel Vectorize Bind Unroll CacheRead CacheWrite ReindexCacheRead ReindexCacheWrite CacheInplace CacheIndex
+    ReIndex ReadAt WriteAt ComputeAt ReverseComputeAt ComputeInline ReverseComputeInline DecomposeReduction RFactor
+    StorageAlign SetScope UnsafeSetDType Blockize Tensorize Annotate Unannotate TransformLayout TransformBlockLayout SetAxisSeparator
+    DecomposePadding PadEinsum RollingBuffer EnterPostproc UnsafeHideBufferAccess AnnotateBufferAccess""".split()  # noqa: SIM905
+)
+"""All kinds that TVM 0.19 registers."""
+
+
+def test_each_kind_is_taken_or_refused_with_its_reason():
+    assert set(HANDLERS) | set(REFUSED) == KINDS | {"FuseReductionEpilogue"}  # of a later version
+    assert not set(HANDLERS) & set(REFUSED)
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_kind_that_is_not_taken_is_named_with_the_reason(kind):
+    with pytest.raises(CannotReplay) as caught:
+        followed(DENSE, GET, LOOPS, (kind, ["b0"], [], []))
+    assert caught.value.reason.startswith(f"instruction 2 {kind}(b0): ")
+    assert REFUSED[kind] in caught.value.reason
+
+
+RELU = ("GetSBlock", [], ["relu", "main"], ["b7"])
+INLINE = [("GetBlock", [], ["add", "main"], ["b8"]), ("ComputeInline", ["b8"], [], [])]
+TILES = ("Split", ["l2", "v4", "v5"], [1, 0], ["l6", "l7"])
+SMALL = {
+    "SampleCategorical": [
+        ("SampleCategorical", [], [[4, 8], [0.5, 0.5]], ["v4"]),
+        ("Split", ["l2", "None", "v4"], [], ["l6", "l7"]),
+    ],
+    "SamplePerfectTile": [("SamplePerfectTile", ["l2"], [2, 64], ["v4", "v5"]), TILES],
+    "SamplePartitionedTile": [("SamplePartitionedTile", ["l2"], [2, 1, 4], ["v4", "v5"]), TILES],
+    "SampleComputeLocation": [
+        ("GetBlock", [], ["add", "main"], ["b8"]),
+        ("SampleComputeLocation", ["b8"], [], ["l8"]),
+        ("ComputeAt", ["b8", "l8"], [1, -1], []),
+    ],
+    "GetChildBlocks": [
+        ("GetBlock", [], ["root", "main"], ["b5"]),
+        ("GetChildBlocks", ["b5"], [], ["b1", "b2", "b3"]),
+        ("GetChildBlocks", ["l1"], [], ["b4"]),
+        ("GetLoops", ["b4"], [], ["l11", "l12", "l13"]),
+        ("Parallel", ["l11"], [], []),
+    ],
+    "GetProducers": [RELU, ("GetProducers", ["b7"], [], ["b9"]), ("ComputeInline", ["b9"], [], [])],
+    "GetOutputBlocks": [
+        ("GetBlock", [], ["root", "main"], ["b5"]),
+        ("GetOutputBlocks", ["b5"], [], ["b6"]),
+        ("GetLoops", ["b6"], [], ["l11", "l12"]),
+        ("Vectorize", ["l12"], [], []),
+    ],
+    "ReorderBlockIterVar": [("ReorderBlockIterVar", ["b0", [1, 0, 2]], [], []), ("Reorder", ["l3", "l1"], [], [])],
+    "AddUnitLoop": [
+        ("AddUnitLoop", ["l2"], [], ["l4"]),
+        ("AddUnitLoop", ["b0"], [], ["l5"]),
+        ("Reorder", ["l4", "l1", "l3", "l2", "l5"], [], []),
+    ],
+    "Bind": [
+        *INLINE,
+        RELU,
+        ("GetLoops", ["b7"], [], ["l11", "l12"]),
+        ("ComputeAt", ["b0", "l12"], [1, -1], []),
+        ("CacheRead", ["b0", []], [1, "shared"], ["b9"]),
+        ("GetLoops", ["b0"], [], ["l31", "l32", "l33", "l34", "l35"]),
+        ("ComputeAt", ["b9", "l34"], [1, -1], []),
+        ("GetLoops", ["b9"], [], ["l41", "l42", "l43", "l44", "l45", "l46"]),
+        ("Bind", ["l11"], ["blockIdx.x"], []),
+        ("Bind", ["l12"], ["threadIdx.x"], []),
+        ("Bind", ["l46"], ["threadIdx.x"], []),
+    ],
+    "ReverseComputeInline": [RELU, ("ReverseComputeInline", ["b7"], [], [])],
+    "StorageAlign": [("StorageAlign", ["b0"], [0, -2, 32, 8], [])],
+    "SetScope": [
+        RELU,
+        ("GetLoops", ["b7"], [], ["l11", "l12"]),
+        *INLINE,
+        ("ComputeAt", ["b0", "l11"], [1, -1], []),
+        ("SetScope", ["b0"], [0, "local"], []),
+        ("Parallel", ["l11"], [], []),
+    ],
+    "Unannotate": [
+        ("Annotate", ["b0", 1], ["meta_schedule.x"], []),
+        ("Unannotate", ["b0"], ["meta_schedule.x"], []),
+        ("EnterPostproc", [], [], []),
+    ],
+    "DecomposeReduction": [("DecomposeReduction", ["b0", "l3"], [], ["b9"]), ("GetLoops", ["b9"], [], ["l11", "l12"])],
+}
+
+
+@pytest.mark.parametrize("kind", SMALL)
+def test_a_small_trace_of_a_kind(kind):
+    steps = SMALL[kind]
+    tiles = {"SamplePerfectTile": [20, 4], "SamplePartitionedTile": [8, 10]}
+    chosen = {"SampleCategorical": 1, "SampleComputeLocation": 0, **tiles}
+    decisions = [[k, chosen[one[0]]] for k, one in enumerate((GET, LOOPS, *steps)) if one[0] in chosen]
+    taking = followed(DENSE, GET, LOOPS, *steps, decisions=decisions)
+    run(taking)
+    assert [step.theirs.partition("(")[0].split()[-1] for step in taking.steps][2 : 2 + len(steps)] == [
+        {"GetSBlock": "GetBlock"}.get(one[0], one[0]) for one in steps
+    ]
+
+
+def test_each_kind_that_is_taken_is_tried():
+    here = {one[0] for steps in SMALL.values() for one in steps}
+    above = {"Fuse", "Unroll", "CacheWrite", "RFactor", "ReverseComputeAt", "GetConsumers", "GetBlock", "GetLoops"}
+    assert here | above >= set(HANDLERS)
+
+
+def test_loops_of_threads_inside_loops_of_threads_are_told():
+    taking = followed(DENSE, GET, LOOPS, *SMALL["Bind"])
+    assert sorted(loop.kind for loop in taking.schedule.loops if loop.kind != "serial") == ["blockIdx.x", "threadIdx.x"]
+    assert any("each copies what it reads" in note for note in taking.notes)
+    assert {b.name: b.scope for b in taking.schedule.buffers}["B.local"] == "shared"

@@ -45,9 +45,10 @@ class Workbench(VariantMethods, anywidget.AnyWidget):
 
     Parameters
     ----------
-    subject : Graph, Task, list of Task, Func, Schedule, TuningSession, path, DataFrame or Session
+    subject : Graph, Task, list of Task, Func, Schedule, TuningSession, Replay, path, DataFrame or Session
         What to show: a model (or the path of one), a task, a program, a schedule (shared: a step taken on it in another
-        cell shows up here, and the other way round), a tuning session to watch and steer, or a tuning log. A
+        cell shows up here, and the other way round), a tuning session to watch and steer, a record of another tuner
+        (`workbench.logs.replay`; a copy of its schedule), or a tuning log. A
         `Session` may be shown by several workbenches and outlives them. The log of another tuner (a path, or what
         `workbench.logs.open` gives) is shown by a `LogExplorer`, which is then what you get.
     log : path, optional

@@ -13,6 +13,8 @@ from workbench.schedule.primitive import Primitive
 from workbench.schedule.schedule import Schedule
 from workbench.schedule.size_limits import UNROLL_LIMIT, VECTOR_LIMIT
 
+ALONE = "Threads that copy together inside their own loops have no match here: each copies what it reads."
+
 
 class Taking:
     """A schedule, the steps of the record so far, and what differs from the record.

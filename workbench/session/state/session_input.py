@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Kind = Literal["model", "task", "schedule", "tuning", "log"]
 ACCEPTS = (
     "give a Graph or the path of an ONNX model, a Task or a list of them, a Func, a Schedule, a TuningSession, "
-    "or a tuning log (its path, or the table of read_log)"
+    "a Replay, or a tuning log (its path, or the table of read_log)"
 )
 
 
@@ -122,6 +122,9 @@ def _open(subject: Any, target: Target | None, loading: Mapping[str, Any]) -> Se
         return SessionInput("schedule", task.name, own, (TaskInfo.of(task),), schedule=subject)
     if isinstance(subject, TuningSession):
         return _tuning(subject, target)
+    if type(subject).__name__ == "Replay":  # of `workbench.logs`, which stays unloaded
+        opened = _open(subject.rebuilt().copy(), target, loading)
+        return replace(opened, title=f"{opened.title}, record {subject.record}")
     if any(kind.__name__ == "DataFrame" for kind in type(subject).__mro__):  # pandas stays unloaded
         return _table(subject, target)
     return _tasks(subject, target)

@@ -20,9 +20,8 @@ from workbench.logs.replays.autotvm.threads import (
     tiles,
     unroll,
 )
-from workbench.logs.replays.taking import Taking
+from workbench.logs.replays.taking import ALONE, Taking
 
-ALONE = "Threads that copy together inside their own loops have no match here: each copies what it reads."
 REDUCES = "Threads that reduce together have no match here: one reduces."
 AXES = "Threads that copy together share each axis of the copy as far as it divides, and all as one axis there."
 ONE_BUFFER = "Two buffers that are filled in turns have no match here: each copy is made before it is used."

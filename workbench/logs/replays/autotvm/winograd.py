@@ -14,10 +14,9 @@ from workbench import te
 from workbench.ir import Func
 from workbench.ir.winograd_weights import WinogradStep
 from workbench.logs.replays.autotvm.computations import Sizes, float32_only, output_of, padded
-from workbench.logs.replays.autotvm.cuda import ALONE
 from workbench.logs.replays.autotvm.threads import Knobs, bind, caches, finish, on_grid, place, tiles
 from workbench.logs.replays.result import CannotReplay
-from workbench.logs.replays.taking import Taking
+from workbench.logs.replays.taking import ALONE, Taking
 from workbench.logs.tvm.autotvm_templates import padding_of, shapes_of
 from workbench.schedule.size_limits import THREAD_LIMIT
 
