@@ -173,10 +173,10 @@ KINDS = set(
     GetProducers GetConsumers GetOutputBlocks Fuse Merge Split LoopPartition Reorder ReorderBlockIterVar AddUnitLoop
     Parallel Vectorize Bind Unroll CacheRead CacheWrite ReindexCacheRead ReindexCacheWrite CacheInplace CacheIndex
     ReIndex ReadAt WriteAt ComputeAt ReverseComputeAt ComputeInline ReverseComputeInline DecomposeReduction RFactor
-    StorageAlign SetScope UnsafeSetDType Blockize Tensorize Annotate Unannotate TransformLayout TransformBlockLayout SetAxisSeparator
-    DecomposePadding PadEinsum RollingBuffer EnterPostproc UnsafeHideBufferAccess AnnotateBufferAccess""".split()  # noqa: SIM905
+    StorageAlign SetScope UnsafeSetDType Blockize Tensorize Annotate Unannotate TransformLayout TransformBlockLayout
+    SetAxisSeparator DecomposePadding PadEinsum RollingBuffer EnterPostproc UnsafeHideBufferAccess AnnotateBufferAccess""".split()  # noqa: SIM905
 )
-"""All kinds that TVM 0.19 registers."""
+"""All kinds of TVM 0.19, by their names in its sources; those that 0.27 has too were asked of its registry."""
 
 
 def test_each_kind_is_taken_or_refused_with_its_reason():
