@@ -174,7 +174,8 @@ KINDS = set(
     Parallel Vectorize Bind Unroll CacheRead CacheWrite ReindexCacheRead ReindexCacheWrite CacheInplace CacheIndex
     ReIndex ReadAt WriteAt ComputeAt ReverseComputeAt ComputeInline ReverseComputeInline DecomposeReduction RFactor
     StorageAlign SetScope UnsafeSetDType Blockize Tensorize Annotate Unannotate TransformLayout TransformBlockLayout
-    SetAxisSeparator DecomposePadding PadEinsum RollingBuffer EnterPostproc UnsafeHideBufferAccess AnnotateBufferAccess""".split()  # noqa: SIM905
+    SetAxisSeparator DecomposePadding PadEinsum RollingBuffer EnterPostproc UnsafeHideBufferAccess
+    AnnotateBufferAccess""".split()  # noqa: SIM905
 )
 """All kinds of TVM 0.19, by their names in its sources; those that 0.27 has too were asked of its registry."""
 
