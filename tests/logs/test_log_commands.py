@@ -21,6 +21,7 @@ from workbench.logs import IMPORTERS
 from workbench.logs.cells import shown
 from workbench.logs.conversion import FORMS, convert, flat
 from workbench.logs.reporting import report
+from workbench.logs.table import columns
 
 A100 = HERE / "kernel-tuner" / "convolution_milo-A100.json.gz"
 T1 = HERE / "kernel-tuner" / "convolution_milo-T1.json"
@@ -194,6 +195,12 @@ def test_parquet(told, tmp_path):
     log = wb.logs.open(SMALL)
     assert frame["params.TI"].tolist() == flat(log)["params.TI"].tolist()
     assert frame["cost_s"].tolist() == log.records["cost_s"].tolist()
+
+
+def test_records_of_a_large_log_are_written_like_others(monkeypatch):
+    plain = flat(wb.logs.open(SMALL))
+    monkeypatch.setattr(columns, "PACKED_FROM", 1)
+    pd.testing.assert_frame_equal(flat(wb.logs.open(SMALL)), plain)
 
 
 def test_what_cannot_be_converted(run, tmp_path):

@@ -114,7 +114,7 @@ def flat(log: TuningLog) -> pandas.DataFrame:
         records = pandas.concat([records.iloc[:, :place], found, records.iloc[:, place:]], axis=1)
     for name in ("repeats", "extra"):
         records[name] = [_text(value) for value in records[name]]
-    return records
+    return records.astype({"where": "str"})  # that of a large log is made when asked for
 
 
 def own_records(log: TuningLog) -> Iterator[Record]:
