@@ -19,7 +19,14 @@ ALLOWED = {
     "xgboost": {"cost_model"},
     "anywidget": {"widgets"},
     "ipywidgets": {"widgets"},
-    "plotly": {"widgets", "analysis", "logs.analysis", "logs.replays.explaining", "logs.simulation"},
+    "plotly": {
+        "widgets",
+        "analysis",
+        "logs.analysis",
+        "logs.replays.explaining",
+        "logs.replays.then_and_now",
+        "logs.simulation",
+    },
 }
 
 #: Speaks over private pipes with processes that it started itself; nothing that comes from a file.

@@ -19,7 +19,15 @@ from workbench.logs.tuning_log import TuningLog
 if TYPE_CHECKING:
     from workbench.logs import analysis
     from workbench.logs.conversion import convert
-    from workbench.logs.replays import Replay, explain, explain_figure, replay, replay_all
+    from workbench.logs.replays import (
+        Replay,
+        explain,
+        explain_figure,
+        replay,
+        replay_all,
+        then_and_now,
+        then_and_now_figure,
+    )
     from workbench.logs.reporting import report
     from workbench.logs.simulation import (
         random_baseline,
@@ -30,7 +38,7 @@ if TYPE_CHECKING:
         simulation_figure,
     )
 
-_REPLAYS = ("Replay", "explain", "explain_figure", "replay", "replay_all")
+_REPLAYS = ("Replay", "explain", "explain_figure", "replay", "replay_all", "then_and_now", "then_and_now_figure")
 _SIMULATION = ("random_baseline", "score", "scores", "simulate", "simulation_curves", "simulation_figure")
 
 _WRITERS = {"convert": "conversion:convert", "report": "reporting:report"}
@@ -77,4 +85,6 @@ __all__ = [
     "simulate",
     "simulation_curves",
     "simulation_figure",
+    "then_and_now",
+    "then_and_now_figure",
 ]

@@ -8,6 +8,7 @@ a function of a `Request` under `@replayer("name of the log format")`. Imports `
 from workbench.logs.replays.explaining import explain, explain_figure
 from workbench.logs.replays.replaying import replay, replay_all
 from workbench.logs.replays.result import REPLAYERS, CannotReplay, Replay, ReplayStep, Request, replayer
+from workbench.logs.replays.then_and_now import then_and_now, then_and_now_figure
 
 __all__ = [
     "REPLAYERS",
@@ -20,4 +21,6 @@ __all__ = [
     "replay",
     "replay_all",
     "replayer",
+    "then_and_now",
+    "then_and_now_figure",
 ]

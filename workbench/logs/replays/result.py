@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from workbench import markup as m
 from workbench.errors import UsageError
+from workbench.ir.stmt import BLOCK_KINDS
 from workbench.logs.tuning_log import TuningLog
 from workbench.registry import Registry
 from workbench.runtime.results.measurement import Measurement
@@ -128,6 +129,26 @@ class Replay:
         """Whether the record replays."""
         return self.schedule is not None
 
+    @property
+    def for_a_gpu(self) -> bool:
+        """Whether its loops are bound to the blocks of a grid: here it runs for its result only, not for its time."""
+        return self.schedule is not None and any(lp.kind in BLOCK_KINDS for lp in self.schedule.loops)
+
+    def timed_here(self) -> Schedule:
+        """Return the schedule, where its time on this machine says something.
+
+        Raises
+        ------
+        UsageError
+            ``replay.device`` for a record of a GPU, else as `rebuilt`.
+        """
+        schedule = self.rebuilt()
+        if self.for_a_gpu:
+            text = f"Record {self.record} is for a GPU: on a CPU its blocks and threads run one after the other"
+            hint = "schedule.build() runs it for its result; replay.then_ms is the time that the log tells"
+            raise UsageError("replay.device", f"{text}, so there is no time to measure", ("record",), hint)
+        return schedule
+
     def rebuilt(self) -> Schedule:
         """Return the schedule.
 
@@ -148,8 +169,13 @@ class Replay:
         ----------
         **options
             As for `workbench.Schedule.measure`.
+
+        Raises
+        ------
+        UsageError
+            ``replay.refused``, ``replay.device`` where there is nothing to measure.
         """
-        found: Measurement = self.rebuilt().measure(**options)
+        found: Measurement = self.timed_here().measure(**options)
         return found
 
     def table(self) -> pandas.DataFrame:

@@ -96,7 +96,8 @@ def explain(what: Any, target: Target | str | None = None, *, enough: float = 0.
     Raises
     ------
     UsageError
-        ``explain.schedule`` where it is neither, has open numbers or no steps; ``replay.refused``.
+        ``explain.schedule`` where it is neither, has open numbers or no steps; ``replay.refused``;
+        ``replay.device`` for a record of a GPU.
     """
     import pandas
 
@@ -115,7 +116,7 @@ def explain(what: Any, target: Target | str | None = None, *, enough: float = 0.
 
 
 def _units_of(what: Any) -> tuple[Schedule, list[_Unit]]:
-    schedule = what.rebuilt() if isinstance(what, Replay) else what
+    schedule = what.timed_here() if isinstance(what, Replay) else what
     if not isinstance(schedule, Schedule):
         hint = "pass wb.logs.replay(log, record, …), or a schedule"
         raise UsageError("explain.schedule", f"A {type(what).__name__} has no steps to explain", (), hint)
