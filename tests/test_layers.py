@@ -24,7 +24,7 @@ ALLOWED = {
         "analysis",
         "logs.analysis",
         "logs.replays.explaining",
-        "logs.replays.then_and_now",
+        "logs.replays.both_times",
         "logs.simulation",
     },
 }

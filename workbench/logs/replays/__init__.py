@@ -5,10 +5,10 @@ a function of a `Request` under `@replayer("name of the log format")`. Imports `
 `logs` what a log is.
 """
 
+from workbench.logs.replays.both_times import then_and_now, then_and_now_figure
 from workbench.logs.replays.explaining import explain, explain_figure
 from workbench.logs.replays.replaying import replay, replay_all
 from workbench.logs.replays.result import REPLAYERS, CannotReplay, Replay, ReplayStep, Request, replayer
-from workbench.logs.replays.then_and_now import then_and_now, then_and_now_figure
 
 __all__ = [
     "REPLAYERS",

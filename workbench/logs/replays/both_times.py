@@ -163,9 +163,9 @@ def then_and_now_figure(frame: pandas.DataFrame, theme: str = "auto") -> go.Figu
         "textposition": "top left", "textfont": {"color": c.faint},
         "line": {"color": c.faint, "dash": "dash", "width": 1},
     }  # fmt: skip
-    axes = [
+    across, up = (
         axis(c, text, type="log", range=[math.log10(e) for e in ends], **log_ticks(*ends))
         for text, ends in (("then, ms in the log", wide), ("now, ms here", high))
-    ]
-    part = Part([equal, points], *axes, title=title)
+    )
+    part = Part([equal, points], across, up, title=title)
     return figure(part, frame, theme, height=420)
