@@ -44,6 +44,9 @@ function opened(source: Source): string {
   if ('path' in source) {
     return `import workbench as wb\n\nlog = wb.logs.open(${JSON.stringify(PathExt.basename(source.path))})`;
   }
-  const lines = source.text.trimEnd().split('\n').map(line => `    ${JSON.stringify(line + '\n')}\n`);
+  const lines = source.text
+    .trimEnd()
+    .split('\n')
+    .map(line => `    ${JSON.stringify(line + '\n')}\n`);
   return `import workbench as wb\n\ntext = (\n${lines.join('')})\nlog = wb.logs.parse(text)`;
 }
