@@ -35,6 +35,7 @@ def shown(page: Any) -> Any:
 def test_a_packed_log_opens_by_double_click_and_answers_without_a_kernel(page: Any, address: str, folder: Path) -> None:
     shutil.copy(LOG, folder)
     open_lab(page, address)
+    page.errors.clear()
     page.locator(".jp-DirListing-item", has_text=LOG.name).dblclick()
     view = shown(page)
     assert "4201" in "".join(c for c in view.locator("[data-swx-status=ok]").inner_text() if c.isdigit())
@@ -95,6 +96,9 @@ def test_damage_is_told_by_its_line_and_reading_can_be_cancelled(page: Any, addr
     lines = [json.dumps(good), json.dumps(other)]
     (folder / "torn.log").write_text("\n".join([*lines, *["{torn <b>"] * 5, ""]))
     open_lab(page, address)
+    page.errors.clear()
+    page.locator(".jp-DirListing-item", has_text="torn.log").dblclick()
+    page.locator(".jp-FileEditor").wait_for()  # other files of that ending are text
     page.evaluate(OPEN, "torn.log")
     view = shown(page)
     view.locator("summary", has_text="5 damaged places, left out").press("Enter")
@@ -107,3 +111,4 @@ def test_damage_is_told_by_its_line_and_reading_can_be_cancelled(page: Any, addr
     page.locator(".swbl-note:visible", has_text="was not read").wait_for()
     page.get_by_role("button", name="Read it again").click()
     shown(page)
+    assert page.errors == []

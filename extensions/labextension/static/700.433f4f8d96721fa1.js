@@ -421,6 +421,7 @@
   margin: 0;
 }
 .swx-variant code {
+  user-select: all;
   font: 11px/16px var(--swb-mono);
   overflow-wrap: anywhere;
 }
