@@ -20,6 +20,7 @@ from browser.driver import free_port
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
+from workbench.server import ScheduleWorkbench
 from workbench.server.frames import frame
 from workbench.server.reader_process import Limits, ReaderProcess
 
@@ -233,3 +234,25 @@ def test_only_so_many_logs_are_open(port: int) -> None:
         await closed(sockets[1])
 
     asked(work)
+
+
+def test_the_messages_of_kernels_leave_at_once() -> None:
+    """The socket does not wait for more before the first message of a kernel goes through it."""
+    told = list[object]()
+
+    class Handler:
+        def set_nodelay(self, value: bool) -> None:
+            told.append(value)
+
+    class Connection:
+        websocket_handler = Handler()
+
+        def connect(self) -> str:
+            told.append("connected")
+            return "done"
+
+    extension = ScheduleWorkbench()
+    extension.settings = {"kernel_websocket_connection_class": Connection}
+    extension.initialize_settings()
+    assert extension.settings["kernel_websocket_connection_class"]().connect() == "done"
+    assert told == [True, "connected"]

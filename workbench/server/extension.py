@@ -6,6 +6,7 @@ from jupyter_server.extension.application import ExtensionApp
 from traitlets import Integer
 
 from workbench.server.log_socket import LogSocket
+from workbench.server.prompt_messages import prompt
 from workbench.server.reader_process import Limits
 
 
@@ -30,3 +31,8 @@ class ScheduleWorkbench(ExtensionApp):  # type: ignore[misc]
         """Offer the one address that there is."""
         limits = Limits(self.memory_mib << 20, self.open_seconds, self.cpu_seconds, self.idle_seconds, self.most_logs)
         self.handlers.append((r"/schedule-workbench/log", LogSocket, {"limits": limits}))
+
+    def initialize_settings(self) -> None:
+        """Let the messages of kernels leave at once."""
+        if connection := self.settings.get("kernel_websocket_connection_class"):
+            self.settings["kernel_websocket_connection_class"] = prompt(connection)
