@@ -2,8 +2,8 @@
 
 `extension` is what the server loads, `log_socket` the connection of one tab, `reader_process` the process behind it
 from the server's side, `reader_main` from the process's own. The server itself reads nothing of a log: a process with
-limits of memory and time does, and whatever happens to it ends no more than its tab. `prompt_messages` lets what kernels
-say leave at once.
+limits of memory and time does, and whatever happens to it ends no more than its tab. `prompt_messages` lets what
+kernels say leave at once.
 """
 
 from __future__ import annotations
