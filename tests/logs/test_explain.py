@@ -1,5 +1,6 @@
 """What each step is worth: which schedules are measured is told by hand, and what the table says by made-up times."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -95,6 +96,28 @@ def test_the_table(clock):
     assert frame.attrs["shortest_prefix"] == 4
     assert "5 of 5 steps give 90% of the speed" in frame.attrs["finding"]
     assert max(clock.asked) <= 1 + worth.TOGETHER
+
+
+def test_a_step_that_costs_time_is_told(clock):
+    """A split whose parts stay together is a loop more, which takes a millisecond of the made-up clock."""
+    s = Schedule(workloads.matmul(32, 32, 32), TARGET)
+    s.split("i", [8, 4])
+    s.parallel("i.0")
+    assert "'split('i', [8, 4])' costs time: without it" in explain(s).attrs["finding"]
+
+
+def test_disturbed_times_are_told_as_such(clock, monkeypatch):
+    plain = worth.contest
+
+    def disturbed(funcs, original, target, **rules):
+        found = plain(funcs, original, target, **rules)
+        return Contest(measurements=tuple(replace(m, why_not="busy") for m in found.measurements))
+
+    monkeypatch.setattr(worth, "contest", disturbed)
+    finding = explain(tiled()).attrs["finding"]
+    assert "times as long" not in finding
+    assert "no step that is left out changes the time for certain" in finding
+    assert "other programs disturbed 11 of 11 times" in finding
 
 
 def test_the_figure(clock):

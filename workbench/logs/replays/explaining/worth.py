@@ -228,11 +228,21 @@ def _shortest(cases: Sequence[_Case], enough: float) -> int:
 
 def _finding(frame: pandas.DataFrame, units: Sequence[_Unit]) -> str:
     left = frame[(frame["kind"] == "without") & (frame["status"] == "ok")]
-    text = f"{frame.attrs['shortest_prefix'] + 1} of {len(units)} steps give {frame.attrs['enough']:.0%} of the speed"
-    if left.empty:
-        return f"{text}."
-    most = left.iloc[int(left["worth"].argmax())]
-    return f"{text}; without '{label(most)}' the schedule takes {most['worth']:.2f} times as long."
+    told = left[left["told"]]
+    parts = [
+        f"{frame.attrs['shortest_prefix'] + 1} of {len(units)} steps give {frame.attrs['enough']:.0%} of the speed"
+    ]
+    if len(told[told["worth"] > 1]):
+        most = told.iloc[int(told["worth"].argmax())]
+        parts.append(f"without '{label(most)}' the schedule takes {most['worth']:.2f} times as long")
+    if len(told[told["worth"] < 1]):
+        least = told.iloc[int(told["worth"].argmin())]
+        parts.append(f"'{label(least)}' costs time: without it {least['worth']:.2f} of the time is enough")
+    if told.empty and len(left):
+        parts.append("no step that is left out changes the time for certain")
+    if disturbed := int((frame["why_not"] != "").sum()):
+        parts.append(f"other programs disturbed {disturbed} of {len(frame)} times, so these are not for certain")
+    return "; ".join(parts) + "."
 
 
 def label(row: Any, letters: int = 48) -> str:
