@@ -301,3 +301,30 @@ def test_runs_with_different_objectives_are_not_compared(tmp_path):
             wb.logs.analysis.compare(logs[a], logs[b])
         assert caught.value.code == "usage.units"
     assert wb.logs.analysis.compare(logs[2], logs[3])["ratio"].tolist() == [pytest.approx(1e-3)]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("odd", ["text", [], {}, True, 1e400, 10**400, float("nan"), [[1]], "\x1b[31m"], ids=repr)
+def test_fields_of_a_converted_log_that_hold_something_else(odd, tmp_path):
+    log = wb.logs.open(HERE / "kernel-tuner" / "mm96-cpu-v1.5.0.json")
+    path = tmp_path / "out.tunelog.jsonl"
+    wb.logs.convert(log, path)
+    header, first, *rest = path.read_text().splitlines()[:5]
+    for name in (
+        "value",
+        "repeats",
+        "generation",
+        "verify_s",
+        "search_s",
+        "spent_s",
+        "beside",
+        "params",
+        "unit",
+        "told",
+    ):
+        path.write_text("\n".join([header, json.dumps(json.loads(first) | {name: odd}), *rest]) + "\n")
+        found = wb.logs.open(path)
+        assert len(found) + len(found.faults) == 4, name
+        assert found.records["cost_s"].iloc[-1] == log.records["cost_s"].iloc[3]
+        assert found._repr_html_()
+        assert len(found.table()) == len(found)

@@ -12,6 +12,7 @@ from workbench.log import Record
 from workbench.log.lines import parse_line
 from workbench.logs.evaluation import SECONDS, STATUSES, Evaluation, Status
 from workbench.logs.importer import JsonLinesImporter, log_importer
+from workbench.logs.reading.objectives import is_number, numbers, scaled
 from workbench.logs.source import LogSource
 
 _STATUS: dict[str, Status] = {
@@ -69,12 +70,15 @@ def _converted(found: Evaluation, told: Mapping[str, Any]) -> Evaluation:
     """Return what `workbench.logs.conversion` has written beside our own fields: the other tuner's own words."""
     value, unit = told["value"], str(told["unit"])
     scale = 1e-3 / SECONDS[unit] if unit in SECONDS else 1.0
-    repeats = told.get("repeats") or [cost * scale for cost in found.repeats]  # some logs were converted without
-    verify, search, spent = (told.get(name) for name in ("verify_s", "search_s", "spent_s"))
+    repeats = list(numbers(told.get("repeats"))) or [
+        cost * scale for cost in found.repeats
+    ]  # some logs were converted without
+    verify, search, spent = (scaled(told.get(name), 1.0) for name in ("verify_s", "search_s", "spent_s"))
+    generation = told.get("generation")
     return dataclasses.replace(
         found, params=dict(told["params"]), told=str(told["told"]), value=None if value is None else float(value),
         unit=unit, objective=str(told["objective"]), direction="max" if told["direction"] == "max" else "min",
-        statistic=str(told["statistic"]), repeats=tuple(map(float, repeats)), extra=dict(told.get("beside", {})),
-        generation=told.get("generation"), verify_s=verify, search_s=search, spent_s=spent,
+        statistic=str(told["statistic"]), repeats=tuple(repeats), extra=dict(told.get("beside", {})),
+        generation=generation if is_number(generation) else None, verify_s=verify, search_s=search, spent_s=spent,
         compile_s=found.compile_s or None, run_s=found.run_s or None, elapsed_s=found.elapsed_s or None,
     )  # fmt: skip

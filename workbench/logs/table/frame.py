@@ -48,8 +48,9 @@ def records_frame(columns: Columns, run: str, objects: dict[str, Any]) -> pandas
         elif name not in made:
             made[name] = columns.numbers.get(name, np.full(count, np.nan))
     generation = made["generation"]
-    made["generation"] = pandas.array(np.nan_to_num(generation).astype(np.int64), dtype="Int64")
-    made["generation"][np.isnan(generation)] = pandas.NA
+    known = np.abs(generation) < 2**53  # false for none, and for what no tuner counts to
+    made["generation"] = pandas.array(np.where(known, generation, 0).astype(np.int64), dtype="Int64")
+    made["generation"][~known] = pandas.NA
     codes, words = columns.words["run"]
     runs = pandas.Categorical(pandas.Index([f"{run} {word}" if word else run for word in words])[codes])
     ordered = {name: made[name] for name in FIELDS}
