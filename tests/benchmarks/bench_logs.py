@@ -3,11 +3,12 @@
 Run it by hand on a quiet machine (it is not part of the default tests)::
 
     python tests/benchmarks/bench_logs.py                 # 1,000,000 records of the auto-scheduler, made up
-    python tests/benchmarks/bench_logs.py LOG --task 0
+    python tests/benchmarks/bench_logs.py LOG
+    python tests/benchmarks/bench_logs.py --formats 40    # 40 MB of every other format that grows large
 
 Prints the seconds of the first opening (imports included), of the tasks, of the smallest and the largest task's table,
 and of the second opening; and the largest resident memory of the process and of those that help it. The aims are 15 s
-and 1 GB, and 2 s the second time.
+and 1 GB, and 2 s the second time. With ``--formats``: seconds, microseconds and bytes of memory for each record.
 """
 
 from __future__ import annotations
@@ -53,13 +54,52 @@ def measure(path: Path, cache: Path, what: str) -> dict[str, object]:
     return found
 
 
+FORMAT = """
+import json, resource, sys, time
+import numpy, pandas, workbench as wb
+wb.logs.open
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+began = time.perf_counter()
+log = wb.logs.open(sys.argv[1], **json.loads(sys.argv[2]))
+seconds = time.perf_counter() - began
+grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+print(json.dumps({"records": len(log), "seconds": seconds, "bytes": grown}))
+"""
+HINTS = {
+    "csv": {
+        "columns": {"cost": "ms", "params": ["tile", "unroll", "order"], "status": "state"}, "unit": "ms",
+        "statuses": {"crash": "run"},
+    }
+}  # fmt: skip
+"""What a format has to be told."""
+
+
+def formats(folder: Path, size: int) -> None:
+    """Open a file of each format in a new process, and print a row."""
+    print(f"{'format':16} {'records':>9} {'s':>6} {'us/record':>9} {'MB':>6} {'bytes/record':>12}")
+    for tool in (*big_logs.LINES, *big_logs.DOCUMENTS, "csv"):
+        path = folder / ("database_tuning_record.json" if tool == "metaschedule" else tool)
+        big_logs.repeated(path, tool, size)
+        hints = json.dumps(HINTS.get(tool, {}))
+        run = subprocess.run([sys.executable, "-c", FORMAT, str(path), hints], capture_output=True, check=True)
+        found = json.loads(run.stdout)
+        count, seconds, grown = found["records"], found["seconds"], found["bytes"]
+        print(
+            f"{tool:16} {count:9,} {seconds:6.2f} {seconds / count * 1e6:9.1f} {grown / 1e6:6.0f} {grown / count:12.0f}"
+        )
+        path.unlink()
+
+
 def main() -> None:
     """Entry point."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("log", nargs="?", type=Path)
     p.add_argument("--records", type=int, default=1_000_000)
+    p.add_argument("--formats", type=int, metavar="MB")
     args = p.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        if args.formats:
+            return formats(Path(folder), args.formats * 1_000_000)
         path = args.log or Path(folder) / "auto-scheduler.json"
         if args.log is None:
             big_logs.ansor(path, args.records)
