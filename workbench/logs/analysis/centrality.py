@@ -162,41 +162,39 @@ class _Steps:
 class _Any:
     """Edges to every value of one parameter that is not slower: in the order of costs, what comes later gives to what
     comes earlier, and equal ones to each other.
+
+    Per parameter there is a table, a column for each combination of the other parameters and in it the configurations
+    from the slowest to the fastest: `at` has their numbers, `last` those in the table of what the last equal one got.
     """
 
     def __init__(self, cost: Floats) -> None:
         self.shape = cost.shape
-        self.order, self.first, self.last = [], [], []
-        for at in range(cost.ndim):
-            order = np.argsort(cost, axis=at, kind="stable")
-            ranked = np.moveaxis(np.take_along_axis(cost, order, at), at, 0)
-            same = np.zeros(ranked.shape, np.bool_)
-            same[1:] = ranked[1:] == ranked[:-1]
-            place = np.arange(len(ranked)).reshape(-1, *[1] * (cost.ndim - 1))
-            first = np.maximum.accumulate(np.where(same, 0, place), axis=0)
-            ends = np.append(~same[1:], np.ones((1, *same.shape[1:]), np.bool_), axis=0)
+        numbers = np.arange(cost.size).reshape(cost.shape)
+        self.at, self.last, self.count = [], [], []
+        for k in range(cost.ndim):
+            along, here = (np.moveaxis(of, k, 0).reshape(cost.shape[k], -1) for of in (cost, numbers))
+            order = np.argsort(along, axis=0, kind="stable")[::-1]
+            ranked = np.take_along_axis(along, order, 0)
+            place = np.arange(len(ranked))[:, None]
+            ends = np.append(ranked[1:] != ranked[:-1], np.ones((1, ranked.shape[1]), np.bool_), axis=0)
+            begins = np.roll(ends, 1, axis=0)
+            first = np.maximum.accumulate(np.where(begins, place, 0), axis=0)
             last = np.minimum.accumulate(np.where(ends, place, len(ranked))[::-1], axis=0)[::-1]
-            self.order.append(order)
-            self.first.append(np.moveaxis(first, 0, at))
-            self.last.append(np.moveaxis(last, 0, at))
+            self.at.append(np.take_along_axis(here, order, 0))
+            self.last.append(last * ranked.shape[1] + np.arange(ranked.shape[1]))
+            self.count.append(len(ranked) - 1 - first)  # as many as are not slower, but itself
 
     def out_degree(self) -> NDArray[np.int64]:
         out = np.zeros(self.shape, np.int64)
-        for at, (order, last) in enumerate(zip(self.order, self.last, strict=True)):
-            mine = np.zeros(self.shape, np.int64)
-            np.put_along_axis(mine, order, last, at)  # as many as there are up to the last equal one, but itself
-            out += mine
+        for at, count in zip(self.at, self.count, strict=True):
+            out.reshape(-1)[at] += count
         return out
 
     def received(self, each: Floats) -> Floats:
         out = np.zeros(self.shape)
-        for at, (order, first) in enumerate(zip(self.order, self.first, strict=True)):
-            ranked = np.take_along_axis(each, order, at)
-            from_here = np.flip(np.cumsum(np.flip(ranked, at), axis=at), at)
-            got = np.take_along_axis(from_here, first, at) - ranked
-            mine = np.empty(self.shape)
-            np.put_along_axis(mine, order, got, at)
-            out += mine
+        for at, last in zip(self.at, self.last, strict=True):
+            given = each.reshape(-1)[at]
+            out.reshape(-1)[at] += np.cumsum(given, axis=0).reshape(-1)[last] - given
         return out
 
 
