@@ -9,6 +9,7 @@ import { endsOf, rangeOf, valueRange } from './axis';
 import { AxisName } from './axis-name';
 import { Canvas, drag, font, useSize, type Colours, type Draw, type Point } from './canvas';
 import type { Axes, Axis, Brush, Lines, Places } from './protocol';
+import { fitted } from './scatter';
 import type { ExplorerStore } from './store';
 import type { View } from './view';
 
@@ -16,6 +17,8 @@ const HEIGHT = 236;
 const TOP = 10;
 const FOOT = 26;
 const SIDE = 34;
+/** More room for the labels of the last axis. */
+const END = 42;
 /** Pixels of a letter of a name, about; names that have no room side by side take turns in two lines. */
 const LETTER = 7.2;
 /** Axes are never closer than this; what has no room is scrolled to. */
@@ -28,7 +31,7 @@ const upTo = (place: number): number => bottom - place * (bottom - TOP);
 const placeAt = (y: number): number => Math.max(0, Math.min(1, (bottom - y) / (bottom - TOP)));
 const MISSING = HEIGHT - 9;
 
-const gapOf = (n: number, width: number): number => (n > 1 ? (width - 2 * SIDE - 30) / (n - 1) : width);
+const gapOf = (n: number, width: number): number => (n > 1 ? (width - 2 * SIDE - END) / (n - 1) : width);
 
 /** Where the axes stand. */
 function across(n: number, width: number): (i: number) => number {
@@ -78,16 +81,17 @@ function trail(context: CanvasRenderingContext2D, places: Places, x: (i: number)
   context.stroke();
 }
 
-function ticks(context: CanvasRenderingContext2D, axis: Axis, x: number, c: Colours): void {
+function ticks(context: CanvasRenderingContext2D, axis: Axis, x: number, room: number, c: Colours): void {
   context.fillStyle = c.line;
   context.fillRect(x - 0.5, TOP, 1, bottom - TOP);
   let last = Infinity;
-  for (const [place, text] of axis.ticks) {
+  for (const [place, whole] of axis.ticks) {
     const y = upTo(place);
     if (last - y < 11) continue;
     last = y;
     context.fillStyle = c.faint;
     context.fillRect(x - 2, y - 0.5, 4, 1);
+    const text = fitted(context, whole, room);
     context.lineWidth = 3;
     context.strokeStyle = c.under;
     context.strokeText(text, x + 5, y);
@@ -125,7 +129,8 @@ const picture =
     if (lines?.chosen.length === all.length) gaps(context, axes, lines.chosen, x, c.accent, [0.12, 0.85]);
     context.font = font;
     context.textBaseline = 'middle';
-    axes.forEach((axis, i) => ticks(context, axis, x(i), c));
+    const room = Math.max(gapOf(axes.length, width) - 12, 32);
+    axes.forEach((axis, i) => ticks(context, axis, x(i), i + 1 < axes.length ? room : SIDE + END - 6, c));
     if (lines) counts(context, axes, lines, x, c);
     context.lineWidth = 2.5;
     context.strokeStyle = c.best;
@@ -273,7 +278,7 @@ export function Parallel({ view }: { view: View }) {
         <div
           ref={box}
           class="swx-plot"
-          style={{ height: HEIGHT, minWidth: 2 * SIDE + 30 + NARROWEST * (names.length - 1) }}
+          style={{ height: HEIGHT, minWidth: 2 * SIDE + END + NARROWEST * (names.length - 1) }}
         >
           {size.width > 0 && (
             <>
