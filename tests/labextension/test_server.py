@@ -52,6 +52,12 @@ def test_arrays_come_out_as_they_went_in() -> None:
     assert unpacked(frame(message, [b"", b"abc", b"\0"])) == (message, [b"", b"abc", b"\0"])
 
 
+def test_numbers_that_a_browser_cannot_read_are_null() -> None:
+    data = frame({"t": "x", "n": [1.5, float("nan"), {"m": (float("inf"),)}]})
+    assert b"NaN" not in data
+    assert unpacked(data) == ({"t": "x", "n": [1.5, None, {"m": [None]}]}, [])
+
+
 # ----- the process
 
 

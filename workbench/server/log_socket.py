@@ -41,6 +41,7 @@ class LogSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):  # type: igno
     async def open(self, *args: Any, **kwargs: Any) -> None:
         """Start to read, and pass on what is said of the log until its end."""
         super().open(*args, **kwargs)
+        self.set_nodelay(True)
         try:
             await self._start()
         except WorkbenchError as error:
