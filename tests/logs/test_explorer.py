@@ -19,6 +19,7 @@ from workbench.logs import TuningLog
 from workbench.logs.evaluation import Evaluation
 from workbench.logs.explorer import Brush, Explorer
 from workbench.logs.explorer.answers import ANSWERS, record_detail
+from workbench.logs.explorer.panels import table
 from workbench.logs.explorer.slices import SLICES, window
 from workbench.logs.opening import open as open_log
 
@@ -243,3 +244,16 @@ def test_a_record_that_replays_opens_on_the_bench() -> None:
     replayed = f"wb.logs.replay(wb.logs.open({log.paths[0]!r}), 0)"
     assert told["code"] == f"wb.Workbench({replayed}.schedule)"
     assert told["explain"] == f"wb.logs.explain_figure(wb.logs.explain({replayed}))"
+
+
+def test_a_table_shows_what_is_missing_as_such() -> None:
+    frame = pandas.DataFrame(
+        {
+            "share": pandas.array([None, None], "Int64"),
+            "gain": [math.nan, math.inf],
+            "word": pandas.array([None, "<b>"], "string"),
+        }
+    )
+    shown = table(frame)
+    assert [one["most"] for one in shown["columns"]] == [None, None, None]
+    assert shown["rows"] == [[["–", 0.0], ["–", 0.0], ""], [["–", 0.0], ["∞", 0.0], "<b>"]]

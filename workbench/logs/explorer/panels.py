@@ -158,9 +158,10 @@ def table(frame: pandas.DataFrame) -> Mapping[str, Any]:
         numbers = values.dtype.kind in "iuf"
         title = m.clean(str(name)).replace("_", " ")
         bars = numbers and name in _BARS
-        most = float(values.max()) if bars and values.min() < values.max() else None
+        told = values.dropna()
+        most = float(told.max()) if bars and len(told) and told.min() < told.max() else None
         columns.append({"name": title, "numbers": numbers, "most": most})
-        cells.append([_cell(value, numbers) for value in values])
+        cells.append([_cell(value, numbers) for value in values.astype(object).where(values.notna(), None)])
     return {
         "columns": columns,
         "rows": [list(row) for row in zip(*cells, strict=True)],
@@ -181,9 +182,9 @@ def _words(value: Any) -> str:
 def _cell(value: Any, is_number: bool) -> Any:
     if not is_number:
         return m.shortened(m.clean(_words(value)), 120)
-    plain = float(value)
-    if math.isnan(plain):
+    if value is None:
         return ["–", 0.0]
+    plain = float(value)
     if not math.isfinite(plain):
         return ["∞", 0.0]
     return [m.counted(int(plain)) if plain == int(plain) and abs(plain) < 1e15 else number(plain), plain]
