@@ -85,7 +85,7 @@ class ParameterSpace:
 def simulate(
     log: Source,
     task: str | None = None,
-    strategy: Strategy = "improvement",
+    strategy: Strategy = "evolutionary",
     budget: int = 200,
     seeds: int | Sequence[int] = 25,
     *,
@@ -101,7 +101,7 @@ def simulate(
     task : str, optional
         Which task, where there are several.
     strategy : str or function
-        ``"improvement"``, ``"evolutionary"``, ``"descent"``, ``"random"`` (see `STRATEGIES`), or a function
+        ``"evolutionary"``, ``"descent"``, ``"random"``, ``"improvement"`` (see `STRATEGIES`), or a function
         ``strategy(space, measure, rng)`` of one's own. ``measure(params)`` returns the cost of a configuration: its
         `cost_s`, or its value (negative where large values are good) where the objective is no time; infinite for one
         that failed or does not exist. The function is ended when the budget is spent.
