@@ -99,6 +99,15 @@ def test_the_best_of_a_log(run):
     assert (cells["Record"], cells["Best"]) == ("619", "0.5536 ms")
 
 
+def test_the_name_of_a_parameter_is_no_order_to_a_terminal(run, tmp_path):
+    path = tmp_path / "cache.json"
+    path.write_text(SMALL.read_text().replace('"TI"', r'"\u001b]0;x\u0007TI\nT"'))
+    code, out, _ = run("best", str(path))
+    assert code == 0
+    assert "TI T" in out
+    assert not set("\x1b\x07") & set(out)
+
+
 def test_times_stand_in_the_unit_that_fits():
     for value, unit, text in (
         (1.129e-4, "s", "112.9 µs"),
