@@ -114,6 +114,8 @@ def test_a_record_opens_on_the_bench():
         ("dense_nopack.x86", [tensor(16, 24), tensor(40, 24), tensor(40), "float32"], [], "adds a bias"),
         ("dense_nopack.x86", [["TENSOR", [4, 4], "int8"], tensor(4, 4)], [], "float32, int8"),
         ("dense_nopack.x86", ["float32"], splits(tile_k=[1, 2]), "another form"),
+        ("dense_nopack.x86", [tensor([1], 24), tensor(40, 24)], splits(tile_y=[-1, 2], tile_k=[-1, 2]), "te.shape"),
+        ("dense_nopack.x86", DENSE, [["tile_k", "sp"]], "another form"),
         ("dense_nopack.x86", DENSE, splits(tile_k=[-1, "x"]), "another form"),
         ("dense_nopack.x86", DENSE, splits(tile_k=[-1, 0]), "makes no sense"),
     ],

@@ -41,7 +41,7 @@ def _tensor(value: Any) -> tuple[list[int], str] | None:
 
 def resolved(kind: str, value: Any, extent: int | None) -> Any:
     """Return the value of a knob; a split's -1 becomes the iterations that the extent leaves, the last may be cut."""
-    if kind != "sp" or extent is None or not isinstance(value, list) or value.count(-1) != 1:
+    if kind != "sp" or not isinstance(extent, int) or not isinstance(value, list) or value.count(-1) != 1:
         return value
     if not all(isinstance(size, int) for size in value):
         return value

@@ -25,15 +25,15 @@ def replay_autotvm(request: Request) -> Rebuilt:
     """Rebuild a record of AutoTVM; its task says the computation, its knobs the schedule."""
     name, args, entities = _read(request.raw)
     template = known(name)
-    extents = template_extents(name, args)
-    knobs = {str(knob): resolved(kind, value, extents.get(knob)) for knob, kind, value in entities}
-    sizes = {knob: value[-1] for knob, value in knobs.items() if isinstance(value, list) and value}
     try:
+        extents = template_extents(name, args)
+        knobs = {str(knob): resolved(kind, value, extents.get(knob)) for knob, kind, value in entities}
+        sizes = {knob: value[-1] for knob, value in knobs.items() if isinstance(value, list) and value}
         func = template.computation(args, sizes)
         taking = Taking(Schedule(func, request.target))
         template.schedule(taking, knobs)
-    except WorkbenchError:
-        raise
+    except WorkbenchError as error:
+        raise CannotReplay(f"{error.message} [{error.code}]") from None
     except UNREADABLE as error:
         if isinstance(error, KeyError):
             raise CannotReplay(f"the knob {error.args[0]} is missing") from None
