@@ -372,7 +372,7 @@ def plain(value: Any) -> Json:
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
         return [plain(v) for v in value]
     return plain(value.item()) if hasattr(value, "item") else str(value)
 

@@ -122,7 +122,8 @@ def test_an_empty_file_is_a_new_log(tmp_path):
 
 
 def test_a_corrupt_line_is_named(tmp_path):
-    log = filled(tmp_path / "a.jsonl")
+    log = tmp_path / "a.jsonl"
+    write_log(log, replace(HEADER, schema=1), [record(i) for i in range(3)])
     lines = log.read_text().splitlines()
     for bad in ("{nonsense", "[1, 2]", '{"kind":"trial","task":"x"}', lines[2].replace('"trial":1', '"trial":"1"')):
         log.write_text("\n".join([*lines[:2], bad, *lines[2:]]) + "\n")

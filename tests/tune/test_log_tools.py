@@ -175,12 +175,15 @@ def test_what_no_log_can_hold_is_damage_or_comes_back_as_null(tmp_path):
     deep = '{"kind":"note","x":' + "[" * 700 + "]" * 700 + "}"  # reading would do, but not writing
     for bad in ('{"kind":"note","x":NaN}', '{"kind":"note","x":[-Infinity]}', deep):
         (tmp_path / "bad").write_text(log.read_text() + bad + "\n")
-        assert loaded(tmp_path / "bad")[1].where == (f"{tmp_path / 'bad'}:3",)
+        assert loaded(tmp_path / "bad")[1].where == (
+            f"{tmp_path / 'bad'}:{len((tmp_path / 'bad').read_text().splitlines())}",
+        )
     with open(log, "a") as file:
         file.write('{"kind":"note","x":[1e999]}\n' + json.dumps(record(1).to_json())[:-1] + ',"power":-1e999}\n')
     assert quiet("log", "merge", log, "-o", tmp_path / "out") == 0
     lines = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
-    assert [lines[2]["x"], lines[3]["power"]] == [[None], None]
+    assert [line["x"] for line in lines if "x" in line] == [[None]]
+    assert [line["power"] for line in lines if "power" in line] == [None]
 
 
 def test_comparisons_that_say_nothing_are_passed_over(capfd, tmp_path):

@@ -137,12 +137,21 @@ class Names(Kind):
         return tuple((text(item["key"]), text(item.get("name", ""))) for item in value)
 
 
+@dataclass(frozen=True, slots=True)
+class Primitive(Kind):
+    """A primitive of a schedule; whoever puts it together checks it."""
+
+    words: ClassVar[str] = "primitive"
+
+
 VALUES: dict[str, Kind] = {
     "str": Text(),
     "bool": Flag(),
     "int": Whole(),
     "float": Real(),
+    "tuple[str, ...]": Many(each=Text()),
     "tuple[int, ...]": Many(each=Whole()),
+    "tuple[Any, ...]": Many(each=Primitive()),
     "tuple[float, ...]": Many(each=Real()),
     "tuple[tuple[float, ...], ...]": Many(each=Many(each=Real())),
     "Mapping[str, int]": Table(each=Whole()),

@@ -8,12 +8,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.log.columns import Line, columns
+from workbench.log.encoder import Encoder
 from workbench.log.lines import Command, Comparison, NetworkTime, Round
 from workbench.log.reader import Header
-from workbench.log.record import SCHEMA, STATUSES, Record
+from workbench.log.record import STATUSES, Record
+from workbench.log.rows import ROWS, SHORT, SPECIAL, Shared
 
 _INTRODUCTION = f"""\
 # The tuning log
@@ -21,8 +24,10 @@ _INTRODUCTION = f"""\
 <!-- Made by `python -m workbench.log.docs`; change the dataclasses, not this text. -->
 
 A log is a text file in UTF-8 with one JSON object per line (JSON Lines); `.tunelog.jsonl` is the ending that JupyterLab
-opens. The first line is the header, every other line is of one of the kinds below; the key `kind` says which, and a
-line without it is a trial. This is version {SCHEMA} of the format.
+opens. The first line is the header, every other line is of one of the kinds below; the key `kind` says which. A line
+without it is a trial: whole, or as a `row`, which leaves out what a `shared` line before it says; `of` and `n` tell a
+row, `id` a shared line. This is version {ROWS} of the format. Version 1 has no rows; it is read as well, and a log that
+was begun so goes on so.
 
 ## Promises
 
@@ -114,13 +119,30 @@ _EXAMPLES: tuple[tuple[str, type[Line], Line], ...] = (
 )  # fmt: skip
 
 
+_SHARED = """\
+What trials have in common, written once, before the first row that needs it. Beside the fields below it has fields of a
+`trial`, by their names. A line of kind `trial` refers to nothing."""
+
+_ROW = """\
+A trial in short. It has no `kind`. All fields of a `trial` may stand in it by their own names, too; what neither it nor
+its shared lines say is as usual: `status` is `ok`, all else as in the table of `trial`, empty or null."""
+
+
 def documentation() -> str:
     """Return the description of the log format in Markdown."""
     parts = [_INTRODUCTION]
     for text, cls, example in _EXAMPLES:
-        line = json.dumps(_shown(example), ensure_ascii=False)
-        parts.append(f"## `{cls.kind}`\n\n{text}\n\n{_table(cls)}\n\n```json\n{line}\n```\n")
+        parts.append(_section(cls.kind, text, _table(cls), [_shown(example)]))
+        if isinstance(example, Record):
+            *shared, row = Encoder().lines(example)
+            parts.append(_section(Shared.kind, _SHARED, _table(Shared), shared))
+            parts.append(_section("row", _ROW, _row_table(), [row]))
     return "\n".join(parts)
+
+
+def _section(name: str, text: str, table: str, examples: Sequence[Mapping[str, Any]]) -> str:
+    lines = "\n".join(json.dumps(example, ensure_ascii=False) for example in examples)
+    return f"## `{name}`\n\n{text}\n\n{table}\n\n```json\n{lines}\n```\n"
 
 
 def _shown(example: Line) -> dict[str, Any]:
@@ -134,6 +156,13 @@ def _table(cls: type[Line]) -> str:
     for f in columns(cls):
         rows.append(f"| `{f.name}` | {f.words}{', needed' if f.required else ''} | {f.kind.label} |")
     return "\n".join(rows)
+
+
+def _row_table() -> str:
+    whole = {f.name: f for f in columns(Record)}
+    rows = [f"| `{name}` | {words} |" for name, words in SPECIAL.items()]
+    rows += [f"| `{short}` | `{name}`: {whole[name].kind.label} |" for short, name in SHORT.items()]
+    return "\n".join(["| Field | Meaning |", "|---|---|", *rows])
 
 
 if __name__ == "__main__":

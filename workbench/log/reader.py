@@ -25,9 +25,11 @@ from workbench.arguments import path as as_path
 from workbench.errors import LogError, UsageError, did_you_mean, option
 from workbench.files import replace_file
 from workbench.log.columns import Line, column, unknown_fields
+from workbench.log.encoder import as_written, json_line
 from workbench.log.ledger import Ledger, TaskLedger
 from workbench.log.lines import KINDS, AnyLine, Command, Comparison, Round, Unknown, parse_line
-from workbench.log.record import SCHEMA, Record
+from workbench.log.record import Record
+from workbench.log.rows import ROWS, Decoder, is_row, is_shared
 
 if TYPE_CHECKING:
     import pandas
@@ -62,7 +64,7 @@ class Header(Line):
     seed: int = column("seed of the session", default=0)
     version: str = column("version of the program that began the log", default="")
     created: float = column("seconds since the epoch when the log was begun", default=0.0)
-    schema: int = column("version of the log format", default=SCHEMA)
+    schema: int = column("version of the log format: from 2 on, trials are written as rows", default=ROWS)
     extra: Mapping[str, Any] = unknown_fields()
 
     def to_json(self) -> dict[str, Any]:
@@ -169,8 +171,10 @@ def looks_ours(head: bytes) -> bool:
     return text[:1] not in (b"{", b"[", b"#") or b'"kind"' in text or b'"task' in text or len(text) <= _TORN
 
 
-def iter_log(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | str]:
+def iter_log(path: str | os.PathLike[str], known: Decoder | None = None) -> Iterator[Header | AnyLine | str]:
     """Stream a log: the header, then its lines; a torn last line comes as its text.
+
+    Rows come as the trials that they are; what they share goes into `known`.
 
     Raises
     ------
@@ -183,18 +187,23 @@ def iter_log(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | str]:
             hint = "`wb.logs.open` opens the logs of other tuners; tune the same network here, and compare the times"
             raise LogError("log.foreign", "This is no log of the workbench", [str(path)], hint)
         file.seek(0)
+        rows = known or Decoder()
         for number, raw in enumerate(file, 1):
-            if not raw.endswith(b"\n"):
-                torn = _complete(raw)
-                yield raw.decode("utf-8", "replace") if torn is None else _parse(torn, f"{path}:{number}")
-                return
             if raw.isspace():
                 continue
             data = _object(raw)
+            if not raw.endswith(b"\n") and not _complete(data):
+                yield raw.decode("utf-8", "replace")
+                return
             if data is None:
                 hint = "restore the line from a backup, or remove it to go on without that trial"
                 raise LogError("log.corrupt", _damage(raw, number), [f"{path}:{number}"], hint)
-            yield _parse(data, f"{path}:{number}")
+            if is_row(data):
+                yield rows.record(data, f"{path}:{number}")
+            elif is_shared(data):
+                rows.declare(data, f"{path}:{number}")
+            else:
+                yield _parse(data, f"{path}:{number}")
 
 
 def _object(raw: bytes) -> dict[str, Any] | None:
@@ -232,22 +241,21 @@ def _refused(constant: str) -> None:
     raise ValueError(constant)
 
 
-def _complete(raw: bytes) -> dict[str, Any] | None:
-    """Return the object of a line that lacks only its newline, else None."""
-    data = _object(raw)
-    return data if data is not None and isinstance(data.get("kind"), str) else None
+def _complete(data: Mapping[str, Any] | None) -> bool:
+    """Whether a last line that has no newline lacks nothing else."""
+    return data is not None and (isinstance(data.get("kind"), str) or is_row(data) or is_shared(data))
 
 
 def _parse(data: dict[str, Any], where: str) -> Header | AnyLine:
     return Header.from_json(data, where) if data.get("kind") == "header" else parse_line(data, where)
 
 
-def load_log(path: str | os.PathLike[str]) -> Log:
-    """Read a whole log."""
+def load_log(path: str | os.PathLike[str], known: Decoder | None = None) -> Log:
+    """Read a whole log; what rows share goes into `known`."""
     header: Header | None = None
     lines: list[AnyLine] = []
     torn: str | None = None
-    for item in iter_log(path):
+    for item in iter_log(path, known):
         if isinstance(item, str):
             torn = item
         elif isinstance(item, Header):
@@ -355,16 +363,18 @@ def write_log(path: str | os.PathLike[str], header: Header | None, written: Iter
     """Write a new log in one step (a temporary file, then a rename); return the number of lines below the header."""
     target = Path(path)
     temporary = target.with_name(target.name + ".part")
-    lines = [header.to_json()] if header is not None else []
-    lines += [line.to_json() for line in written]
+    count = 0
     try:
         with open(temporary, "w", encoding="utf-8", errors="backslashreplace") as file:
-            for line in lines:
-                file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n")
+            if header is not None:
+                file.write(json_line(header.to_json()))
+            for lines in as_written(written, header.schema if header is not None else 1):
+                file.writelines(map(json_line, lines))
+                count += 1
         replace_file(temporary, target)
     except (OSError, ValueError) as error:
         with contextlib.suppress(OSError, ValueError):
             temporary.unlink()
         message = f"The log cannot be written: {reason_of(error)}"
         raise LogError("log.unwritable", message, [str(path)], "choose another file with -o") from error
-    return len(lines) - (header is not None)
+    return count

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from workbench.runtime.results.measurement import Measurement
 
 SCHEMA = 1
-"""Version of the log format that this code writes. Newer versions only ever add fields."""
+"""Version of a trial's line that has all fields by their names; `workbench.log.rows` has the short form."""
 
 COSTS_KEPT = 100
-"""Repeats that a record keeps; a kernel of some nanoseconds is repeated thousands of times. The latency and the spread
-are those of all repeats. Chosen."""
+"""Repeats that a comparison keeps of each participant; a kernel of some nanoseconds is repeated thousands of times.
+Chosen."""
+
+TRIAL_COSTS = 10
+"""Repeats that a trial keeps. The latency and the spread are those of all repeats. Chosen: a log has many trials."""
 
 CONDITIONS = ("constants in memory", "constants shared", "flushed")
 """States of the caches that rank before all others, in this order; see `Record.warmth`."""
@@ -66,7 +69,7 @@ class Record(Line):
         default="",
     )
     costs_ms: tuple[float, ...] = column(
-        f"timed repeats in milliseconds; of more than {COSTS_KEPT}, every n-th", default=()
+        f"timed repeats in milliseconds; of more than {TRIAL_COSTS}, every n-th", default=()
     )
     latency_ms: float | None = column(
         "the latency that ranks the candidate, in milliseconds", positive=True, default=None
@@ -126,6 +129,11 @@ def speed(flops: int, latency_ms: float | None) -> float | None:
     return flops / (latency_ms * 1e6)
 
 
+def digits(number: float, count: int) -> float:
+    """Return a number with as many significant digits: further ones say nothing of a time, and take room."""
+    return float(f"{number:.{count}g}")
+
+
 def outcome(measurement: Measurement) -> dict[str, Any]:
     """Return the fields of a record that come from a measurement."""
     ok = measurement.status == "ok"
@@ -136,12 +144,12 @@ def outcome(measurement: Measurement) -> dict[str, Any]:
     return {
         "status": measurement.status,
         "error": measurement.error or "",
-        "costs_ms": tuple(float(f"{c:.6g}") for c in costs[:: -(-len(costs) // COSTS_KEPT) or 1]),
+        "costs_ms": tuple(digits(c, 4) for c in costs[:: -(-len(costs) // TRIAL_COSTS) or 1]),
         "latency_ms": None if latency is None else max(float(latency), 1e-9),
-        "spread": None if measurement.spread is None else float(measurement.spread),
-        "compile_s": float(measurement.compile_s),
-        "run_s": float(measurement.run_s),
-        "max_rel_error": measurement.max_rel_error,
+        "spread": None if measurement.spread is None else digits(measurement.spread, 3),
+        "compile_s": digits(measurement.compile_s, 3),
+        "run_s": digits(measurement.run_s, 3),
+        "max_rel_error": None if measurement.max_rel_error is None else digits(measurement.max_rel_error, 3),
         "clean": measurement.clean,
         "why_not": measurement.why_not,
         "at_least_ms": float(measurement.at_least_ms) if measurement.why_not else 0.0,

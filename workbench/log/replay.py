@@ -143,7 +143,9 @@ def _exact(costs: Sequence[float], ms: float) -> tuple[float, ...]:
     """Move the middle of repeats, which were rounded for the log, so that their median is exact."""
     order = sorted(range(len(costs)), key=costs.__getitem__)
     low, high = order[(len(order) - 1) // 2], order[len(order) // 2]
-    return tuple(2.0 * ms - costs[low] if i == high != low else ms if i == high else c for i, c in enumerate(costs))
+    upper = 2.0 * ms - costs[low]  # rounded; the difference of it and twice the median is exact
+    middle = {low: 2.0 * ms - upper, high: upper} if low != high else {low: ms}
+    return tuple(middle.get(i, cost) for i, cost in enumerate(costs))
 
 
 def _text(trace: Sequence[Mapping[str, Any]]) -> str:

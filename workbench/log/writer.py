@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import stat
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from workbench.errors import LogError, option
+from workbench.log.encoder import Encoder, json_line
 from workbench.log.lines import Command, Comparison, NetworkTime, Round
 from workbench.log.reader import Header, Log, check_model, is_there, load_log, reason_of
 from workbench.log.record import Record
+from workbench.log.rows import ROWS, Decoder
 
 
 class LogWriter:
@@ -51,6 +52,8 @@ class LogWriter:
         self.repaired: str | None = None
         self.found = Log(self.path, None)
         self.header = header
+        self._rows = False
+        self._encoder: Encoder | None = None
         self._file: int | None = _open_locked(self.path)
         _WRITERS.add(self)
         try:
@@ -60,7 +63,8 @@ class LogWriter:
             raise
 
     def _start(self, header: Header, resume: bool) -> None:
-        log = load_log(self.path)
+        known = Decoder()
+        log = load_log(self.path, known)
         if (log.lines or log.header) and not resume:
             hint = f"pass {option('resume=True', '--resume')} to go on with it, or choose another file"
             raise LogError("log.exists", "The log file already holds trials", [str(self.path)], hint)
@@ -68,8 +72,10 @@ class LogWriter:
         self._repair(log)
         self.header = log.header or header
         self.found = log
+        self._rows = self.header.schema >= ROWS and (log.header is not None or not log.lines)
+        self._encoder = Encoder(known)
         if log.header is None and not log.lines:
-            self._write({**header.to_json(), "created": time.time()})
+            self._write([{**header.to_json(), "created": time.time()}])
 
     def _check(self, log: Log, header: Header) -> None:
         if log.header is None and not log.lines and log.torn is not None and not _like_header(log.torn):
@@ -97,14 +103,30 @@ class LogWriter:
             os.write(self._file, b"\n")
 
     def append(self, line: Record | Comparison | Round | NetworkTime | Command) -> None:
-        """Write one line; when this returns, a kill of the process cannot lose it."""
-        self._write(line.to_json())
+        """Write one line; when this returns, a kill of the process cannot lose it.
 
-    def _write(self, data: Mapping[str, Any]) -> None:
+        Trials become rows, but for those of a log that was begun without them.
+        """
+        if not self._rows or not isinstance(line, Record):
+            return self._write([line.to_json()])
+        if self._encoder is None:
+            self._encoder = self._known()
+        encoder, self._encoder = self._encoder, None
+        self._write(encoder.lines(line))
+        self._encoder = encoder  # only now: what could not be written is not there
+        return None
+
+    def _known(self) -> Encoder:
+        """Return an encoder that knows what the log says."""
+        known = Decoder()
+        load_log(self.path, known)
+        return Encoder(known)
+
+    def _write(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Write lines, all in one call."""
         if self._file is None:
             raise LogError("log.closed", "The log has been closed", [str(self.path)])
-        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        line = text.encode(errors="backslashreplace") + b"\n"
+        line = "".join(map(json_line, lines)).encode(errors="backslashreplace")
         start = os.fstat(self._file).st_size
         try:
             written = os.write(self._file, line)  # unbuffered and in append mode: one call, one line

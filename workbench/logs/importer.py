@@ -96,6 +96,9 @@ class JsonLinesImporter(LogImporter):
     def check(self, source: LogSource) -> None:
         """Raise a `LogError` for a file of which nothing is read."""
 
+    def prepare(self, source: LogSource, end: int) -> None:
+        """Take from the lines before a byte what later ones refer to; asked before only a part of a file is read."""
+
     def tally(self) -> Mapping[str, int]:
         """Return what was counted over lines for `notes`."""
         return {}

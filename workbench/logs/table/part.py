@@ -79,6 +79,7 @@ class PartReader:
         A last line that has no end yet is left for the next time, unless `unfinished` says otherwise.
         """
         at = start
+        self.importer.prepare(self.source, start)
         with self.source.open() as file, many_values():
             file.seek(start)
             while end is None or at < end:

@@ -13,7 +13,7 @@ from workbench.errors import TuneError
 from workbench.log import Command, Comparison, NetworkTime, Record, Round
 from workbench.log.ledger import same_conditions
 from workbench.log.lines import INSIDE
-from workbench.log.record import COSTS_KEPT, outcome
+from workbench.log.record import COSTS_KEPT, digits, outcome
 from workbench.log.similar_tasks import differences
 from workbench.tune.state.events import Event, EventKind
 
@@ -142,8 +142,8 @@ def trial_line(
         mutation=candidate.mutation,
         seed=stamp.seed,
         caches=stamp.caches,
-        predicted=None if candidate.predicted is None else float(candidate.predicted),
-        timestamp=time.time(),
+        predicted=None if candidate.predicted is None else digits(candidate.predicted, 6),
+        timestamp=round(time.time(), 4),
         **{**place, "model": place.get("model") if candidate.predicted is not None else None},
         **known,
     )

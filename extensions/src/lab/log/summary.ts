@@ -1,8 +1,9 @@
 /** What one tuning log says, gathered line by line, so that a growing file costs only its new lines. */
 import { identity, list, number, numbers, parse, text, warmth, type Fields } from './fields';
 import { champion, cost, newTask, type Command, type Failure, type Task, type Trial } from './records';
+import { Rows } from './rows';
 
-export const SCHEMA = 1;
+export const SCHEMA = 2;
 /** Different messages kept for one kind of failure; the count goes on. */
 const MESSAGES_KEPT = 50;
 const LAST_SHOWN = 20;
@@ -48,6 +49,7 @@ export class LogSummary {
   readonly caches = new Map<string, number>();
   private readonly byKey = new Map<string, Task>();
   private readonly seen = new Set<string>();
+  private readonly rows = new Rows();
 
   /** Take one complete line; false when it holds neither a record nor anything that may be passed over. */
   add(line: string): boolean {
@@ -68,6 +70,13 @@ export class LogSummary {
   }
 
   private take(data: Fields): boolean {
+    if (Rows.isRow(data)) {
+      const trial = this.rows.trial(data);
+      return trial !== null && this.takeTrial(trial);
+    }
+    if (Rows.isShared(data)) {
+      return this.rows.declare(data);
+    }
     const kind = data.kind ?? 'trial';
     if (kind === 'header') {
       return this.takeHeader(data);

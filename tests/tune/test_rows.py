@@ -1,0 +1,227 @@
+"""Version 2 of the log: rows say exactly what whole lines say, and keep the promises of the log."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tune.random_logs import random_log
+
+from workbench.errors import LogError
+from workbench.log import Header, LogWriter, Record, load_log
+from workbench.log.encoder import Encoder, as_written
+from workbench.log.merge import merge_logs
+from workbench.log.reader import iter_log, write_log
+from workbench.log.record import outcome
+from workbench.log.rows import Decoder, is_row, is_shared
+from workbench.runtime.results.measurement import Measurement
+
+HEADER = Header(tasks=(("a", "conv"), ("b", "dense")), target="llvm")
+SMALL = st.integers(-3, 99)
+NUMBERS = st.one_of(SMALL, st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False))
+WORDS = st.sampled_from(["split", "h", "#", "", "__proto__", "of", "é\ud800", "0"])
+ARGUMENTS = st.recursive(
+    st.one_of(NUMBERS, WORDS, st.booleans(), st.none()), lambda inner: st.lists(inner, max_size=3), max_leaves=6
+)
+STEPS = st.one_of(
+    st.fixed_dictionaries({"primitive": WORDS, "args": st.dictionaries(WORDS, ARGUMENTS, max_size=3)}),
+    st.dictionaries(WORDS, st.one_of(NUMBERS, WORDS), max_size=2),
+)
+TIMES = st.one_of(
+    st.floats(1e-9, 1e4), st.integers(1, 9999).map(lambda n: n / 1e4), st.integers(1, 9999).map(lambda n: n / 1e7)
+)
+RECORDS = st.builds(
+    Record, task_key=st.sampled_from("ab"), task=WORDS, trial=st.integers(-1, 5),
+    status=st.sampled_from(["ok", "timeout"]), target=st.sampled_from(["llvm", ""]), description=WORDS, weight=SMALL,
+    flops=st.integers(0, 2**60), host=WORDS, round=SMALL, space=WORDS, variant=SMALL,
+    row=st.dictionaries(WORDS, st.integers(-(2**63), 2**63 - 1), max_size=3), key=WORDS, origin=WORDS,
+    trace=st.lists(STEPS, max_size=4).map(tuple), parent=st.none() | WORDS, mutation=st.none() | WORDS, seed=SMALL,
+    predicted=st.none() | TIMES, model=st.none() | WORDS, caches=WORDS, latency_ms=st.none() | TIMES,
+    costs_ms=st.lists(TIMES | st.just(0.0), max_size=4).map(tuple), spread=st.none() | TIMES, clean=st.booleans(),
+    why_not=WORDS, at_least_ms=TIMES, compile_s=TIMES, run_s=TIMES, max_rel_error=st.none() | TIMES, error=WORDS,
+    elapsed_s=TIMES | st.just(0.0), schema=st.sampled_from([1, 9]),
+    timestamp=st.sampled_from([0.0, 1.8e9, 1795384027.9576, 1795384027.9576116]) | TIMES,
+    extra=st.dictionaries(st.sampled_from(["power", "places", "since", "holes", "n", "id", "of"]), NUMBERS, max_size=2),
+)  # fmt: skip
+
+
+def through(records):
+    """Write records as rows and read them."""
+    known, found = Decoder(), []
+    for lines in as_written(records, 2):
+        for data in json.loads(json.dumps(lines)):
+            if is_shared(data):
+                known.declare(data)
+            else:
+                found.append(known.record(data) if is_row(data) else Record.from_json(data))
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(RECORDS, max_size=4))
+def test_rows_say_what_whole_lines_say(records):
+    whole = [Record.from_json(json.loads(json.dumps(record.to_json()))) for record in records]
+    found = through(records)
+    assert found == whole
+    assert [record.to_json() for record in found] == [record.to_json() for record in whole]
+    assert [list(record.row) for record in found] == [list(record.row) for record in whole]  # their order, too
+    assert through(found) == whole
+
+
+def test_logs_of_both_versions_say_the_same(tmp_path):
+    for seed in range(24):
+        lines = random_log(seed, 30)
+        for version in (1, 2):
+            write_log(tmp_path / str(version), replace(HEADER, schema=version), lines)
+        first, second = (load_log(tmp_path / str(version)) for version in (1, 2))
+        assert first.lines == second.lines
+        write_log(tmp_path / "again", second.header, second.lines)
+        assert (tmp_path / "again").read_bytes() == (tmp_path / "2").read_bytes()
+        merge_logs([tmp_path / "1", tmp_path / "2"], tmp_path / f"both{seed}")
+        merge_logs([tmp_path / "1"], tmp_path / f"one{seed}")
+        both, one = load_log(tmp_path / f"both{seed}"), load_log(tmp_path / f"one{seed}")
+        assert {r.key for r in both.records} == {r.key for r in one.records}
+
+
+def trial(number, **more):
+    steps = (
+        {"primitive": "split", "args": {"loop": "h", "factors": [number, 4]}}, {"primitive": "parallel", "args": {}},
+    )  # fmt: skip
+    return Record(
+        task_key="a", task="conv", trial=number, status="ok", target="llvm", row={"h_0": number, "h_1": 4}, trace=steps,
+        key=f"{number:016x}", timestamp=1.8e9 + number, elapsed_s=float(number), latency_ms=0.04, origin="sketch",
+        costs_ms=(0.04, 0.041), **more,
+    )  # fmt: skip
+
+
+def test_what_trials_share_stands_once(tmp_path):
+    log = tmp_path / "log"
+    with LogWriter(log, HEADER) as writer:
+        for number in range(50):
+            writer.append(trial(number))
+    with LogWriter(log, HEADER, resume=True) as writer:
+        for number in range(50, 99):
+            writer.append(trial(number))
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert sum(map(is_row, lines)) == 99
+    assert sum(map(is_shared, lines)) == 4  # the machine, the task, the space, the sketch
+    assert lines[-1] == {
+        "of": [0, 2, 3], "n": 98, "key": f"{98:016x}", "ms": 0.04, "e": 98.0, "costs": [3, 40, 41], "v": [98, 4],
+    }  # fmt: skip
+    assert load_log(log).records == tuple(trial(number) for number in range(99))
+    assert log.read_text().count("parallel") == 1
+
+
+def test_a_log_goes_on_as_it_began(tmp_path):
+    for version in (1, 2):
+        log = tmp_path / str(version)
+        write_log(log, replace(HEADER, schema=version), [trial(0)])
+        with LogWriter(log, HEADER, resume=True) as writer:
+            writer.append(trial(1))
+        assert [is_row(json.loads(line)) for line in log.read_text().splitlines()][-1] is (version == 2)
+        assert load_log(log).records == (trial(0), trial(1))
+    headless = tmp_path / "headless"
+    headless.write_text((tmp_path / "1").read_text().split("\n", 1)[1])
+    with LogWriter(headless, HEADER, resume=True) as writer:
+        writer.append(trial(2))
+    assert '"n":' not in headless.read_text()
+
+
+def test_a_log_that_is_torn_anywhere_goes_on(tmp_path):
+    log, whole = tmp_path / "log", [trial(0), trial(1), replace(trial(2), space="other", origin="random")]
+    write_log(log, HEADER, whole)
+    data = log.read_bytes()
+    rows = [k for k in range(len(data)) if data[k:].startswith(b'{"of":')]
+    for cut in range(data.index(b"\n") + 1, len(data), 3):
+        log.write_bytes(data[:cut])
+        there = load_log(log).records
+        ends = [data.index(b"\n", k) for k in rows if b"\n" in data[k:]]
+        assert len(there) == sum(end <= cut for end in ends)
+        with LogWriter(log, HEADER, resume=True) as writer:
+            for record in whole[len(there) :]:
+                writer.append(record)
+        assert list(load_log(log).records) == whole
+
+
+def test_what_could_not_be_written_is_written_again(tmp_path, monkeypatch):
+    log = tmp_path / "log"
+    with LogWriter(log, HEADER) as writer:
+        writer.append(trial(0))
+        with monkeypatch.context() as patch:
+            patch.setattr("os.write", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
+            with pytest.raises(LogError):
+                writer.append(replace(trial(1), space="new"))
+        writer.append(replace(trial(1), space="new"))
+    assert load_log(log).records[1].space == "new"
+
+
+@pytest.mark.parametrize("kind", ["cut", "flip", "swap", "drop"])
+def test_damage_is_named_and_nothing_else_happens(tmp_path, kind):
+    log = tmp_path / "log"
+    write_log(log, HEADER, [trial(k % 7, error="x" * (k % 3)) for k in range(12)])
+    data, rng = log.read_bytes(), random.Random(kind)
+    for _ in range(150):
+        lines = data.splitlines(keepends=True)
+        a, b = rng.randrange(len(lines)), rng.randrange(len(lines))
+        if kind == "swap":
+            lines[a], lines[b] = lines[b], lines[a]
+        elif kind == "drop":
+            del lines[a]
+        bad = bytearray(b"".join(lines))
+        if kind == "cut":
+            start = rng.randrange(len(bad))
+            del bad[start : start + rng.randrange(1, 40)]
+        elif kind == "flip":
+            bad[rng.randrange(len(bad))] ^= 1 << rng.randrange(8)
+        log.write_bytes(bad)
+        told = ""
+        try:
+            json.dumps([record.to_json() for record in load_log(log).records])
+        except LogError as error:
+            told = error.code
+        assert told in ("", "log.corrupt", "log.foreign")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('{"id":0,"task":"other"}', "has the number 0"), ('{"id":9,"of":[7]}', "shared line 7 is not there"),
+        ('{"id":9,"trace":[5]}', "primitives that are not there"), ('{"id":9,"steps":[1]}', "'steps'"),
+        ('{"id":9,"first":0,"steps":[["split",{}]]}', "number of another one"), ('{"id":"9"}', "'id'"),
+        ('{"id":9,"weight":"many"}', "'weight'"), ('{"of":[1,1],"n":3}', "lacks"), ('{"of":{},"n":3}', "'of'"),
+        (json.dumps({"id": 9, **{f"x{k}": 0 for k in range(200)}}), "more than 100 fields"),
+    ],
+)  # fmt: skip
+def test_shared_lines_that_cannot_be_used(tmp_path, line, words):
+    log = tmp_path / "log"
+    write_log(log, HEADER, [trial(0)])
+    log.write_text(log.read_text() + line + "\n")
+    with pytest.raises(LogError, match=words) as caught:
+        list(iter_log(log))
+    assert caught.value.code == "log.corrupt"
+    assert caught.value.where == (f"{log}:{log.read_text().count(chr(10))}",)
+
+
+def test_what_a_newer_version_adds_is_kept(tmp_path):
+    log = tmp_path / "log"
+    write_log(log, HEADER, [trial(0)])
+    *head, row = log.read_text().splitlines()
+    more = [row.replace('{"of"', '{"power_w":3,"of"'), '{"id":77,"colour":"blue"}', row.replace('"of":[', '"of":[77,')]
+    log.write_text("\n".join([*head, *more]) + "\n")
+    assert [r.extra for r in load_log(log).records] == [{"power_w": 3}, {"colour": "blue"}]
+    merge_logs([log], tmp_path / "out")
+    assert "power_w" in (tmp_path / "out").read_text()
+
+
+def test_a_measured_trial_is_short():
+    costs = tuple(0.0422 + k * 1e-5 for k in range(5000))
+    measured = Measurement(
+        status="ok", costs_ms=costs, compile_s=0.01283676, run_s=0.00722552, max_rel_error=0.26505526
+    )
+    record = replace(trial(1), predicted=6.19119, **outcome(measured))
+    *_, row = Encoder().lines(record)
+    assert len(json.dumps(row, separators=(",", ":"))) < 250
