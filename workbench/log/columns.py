@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 from workbench.errors import LogError
 from workbench.forms import Field, Flag, Kind, Many, Real, Table, Text, Whole, plain
@@ -34,6 +34,10 @@ def column(doc: str, *, positive: bool = False, gaps: bool = False, **kwargs: An
 def unknown_fields() -> Any:
     """Declare the field that keeps what a newer version has added."""
     return field(default_factory=dict, metadata={"doc": "fields of a newer version, kept as they were"})
+
+
+Check: TypeAlias = Callable[[Any], Any]
+"""Brings what JSON has into the form that is kept, or raises one of `UNUSABLE`."""
 
 
 class Line:
@@ -61,23 +65,71 @@ class Line:
         LogError
             ``log.corrupt`` when a required field is missing or a field has an unusable value.
         """
+        return cls(**cls.checked(data, where))
+
+    @classmethod
+    def checked(cls, data: Mapping[str, Any], where: str = "") -> dict[str, Any]:
+        """Return the fields that a line has, as `from_json` takes them."""
         known: dict[str, Any] = {}
-        fields = columns(cls)
-        if missing := [f.name for f in fields if f.required and f.name not in data]:
-            raise corrupt(f"The {cls.kind} lacks {', '.join(missing)}", where)
-        for f in fields:
-            if f.name in data and (f.required or data[f.name] is not None):  # null: not known
+        extra: dict[str, Any] = {}
+        own, needed = checks(cls)
+        if not data.keys() >= needed:
+            raise corrupt(
+                f"The {cls.kind} lacks {', '.join(name for name in own if name in needed - data.keys())}", where
+            )
+        for name, value in data.items():
+            if name not in own:
+                extra[name] = value
+            elif value is not None or name in needed:  # null: not known
                 try:
-                    known[f.name] = f.kind.clean(data[f.name])
-                except (TypeError, ValueError, OverflowError, AttributeError, KeyError):
-                    message = f"The field '{f.name}' of the {cls.kind} has an unusable value"
+                    known[name] = own[name](value)
+                except UNUSABLE:
+                    message = f"The field '{name}' of the {cls.kind} has an unusable value"
                     raise corrupt(message, where) from None
-        names = {"kind", *(f.name for f in fields)}
-        known["extra"] = {name: value for name, value in data.items() if name not in names}
-        return cls(**known)
+        extra.pop("kind", None)
+        known["extra"] = extra
+        return known
+
+
+UNUSABLE = (TypeError, ValueError, OverflowError, AttributeError, KeyError)
+"""What a check raises for a value that may not stand in a field."""
 
 
 _KNOWN: dict[type[Line], tuple[Field, ...]] = {}
+_CHECKS: dict[type[Line], tuple[dict[str, Check], frozenset[str]]] = {}
+
+
+def checks(cls: type[Line]) -> tuple[dict[str, Check], frozenset[str]]:
+    """Return the check of each field of a line, quick for what is right at a glance, and the fields that are needed."""
+    if cls not in _CHECKS:
+        made = {f.name: _quick(str(cls.__annotations__[f.name]), f.kind.clean) for f in columns(cls)}
+        _CHECKS[cls] = made, frozenset(f.name for f in columns(cls) if f.required)
+    return _CHECKS[cls]
+
+
+def _quick(annotation: str, clean: Check) -> Check:
+    """Return a check that leaves to `clean` what is not right at a glance."""
+    right = _RIGHT.get(annotation.removesuffix(" | None"))
+    if right is None:
+        return clean
+    sure, made = right
+    return lambda value: made(value) if sure(value) else clean(value)
+
+
+def same(value: Any) -> Any:
+    """Return what is given."""
+    return value
+
+
+_EXACT = 2**53
+_RIGHT: dict[str, tuple[Callable[[Any], bool], Callable[[Any], Any]]] = {
+    "str": (lambda v: type(v) is str, same),
+    "int": (lambda v: type(v) is int and -_EXACT < v < _EXACT, same),
+    "float": (lambda v: type(v) is float and 0.0 < v < math.inf, same),
+    "tuple[float, ...]": (lambda v: set(map(type, v)) == {float} and min(v) > 0.0 and max(v) < math.inf, tuple),
+    "tuple[Mapping[str, Any], ...]": (lambda v: type(v) is list and set(map(type, v)) == {dict}, tuple),
+}
+"""What is right at a glance, and what becomes of it; numbers of times are above 0 mostly."""
 
 
 def columns(cls: type[Line]) -> tuple[Field, ...]:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from workbench.log.columns import Line, columns
+from workbench.log.columns import Line
 from workbench.log.filled_trace import emptied
-from workbench.log.record import Record
+from workbench.log.record import USUAL, Record
 from workbench.log.rows import ROWS, SHORT, SPECIAL, TICKS, Decoder
 
 _MOST_DECIMALS = 12
@@ -21,7 +21,13 @@ _SPACE = ("space", "variant", "origin")
 _GROUPED = {*_MACHINE, *_BATCH, *_TASK, *_SPACE, "row", "trace"}
 _SHORTER = {name: short for short, name in SHORT.items()}
 _RESERVED = {"kind", "id", *SHORT, *SPECIAL}
-_DEFAULTS = {**{f.name: f.default for f in columns(Record)}, "status": "ok", "costs_ms": [], "kind": Record.kind}
+_DEFAULTS = {
+    **USUAL,
+    **dict.fromkeys(("task_key", "task", "target")),
+    "status": "ok",
+    "costs_ms": [],
+    "kind": Record.kind,
+}
 
 
 class Encoder:

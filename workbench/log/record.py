@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from workbench.errors import TuneError
-from workbench.log.columns import Line, column, unknown_fields
+from workbench.log.columns import Line, column, columns, unknown_fields
 
 if TYPE_CHECKING:
     from workbench.runtime.results.measurement import Measurement
@@ -120,6 +120,10 @@ class Record(Line):
     def gflops(self) -> float | None:
         """Speed in GFLOP/s, or None when nothing was timed."""
         return speed(self.flops, self.latency_ms) if self.ok else None
+
+
+USUAL: Mapping[str, Any] = {f.name: f.default for f in columns(Record) if not f.required}
+"""What fields of a trial are that nobody told."""
 
 
 def speed(flops: int, latency_ms: float | None) -> float | None:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from workbench.log.columns import Line, column, columns, corrupt, unknown_fields
+from workbench.log.columns import UNUSABLE, Check, Line, checks, column, corrupt, unknown_fields
 from workbench.log.filled_trace import FilledTrace, Sketch
-from workbench.log.record import Record
+from workbench.log.record import USUAL, Record
 
 ROWS = 2
 """Version of logs that have rows."""
@@ -199,7 +199,7 @@ class Decoder:
                 out["row"] = _placed(out["trace"], base)
             if "timestamp" not in out and base.since is not None:
                 out["timestamp"] = _at(base, out["elapsed_s"], data.get("at", 0))
-        except (TypeError, ValueError, OverflowError, AttributeError, KeyError, IndexError):
+        except (*UNUSABLE, IndexError):
             raise corrupt(f"The field '{name}' of the trial has an unusable value", where) from None
         if not out.keys() >= _NEEDED:
             raise corrupt(f"The trial lacks {', '.join(sorted(_NEEDED - out.keys()))}", where)
@@ -230,30 +230,9 @@ def _cleaned(told: Mapping[str, Any], where: str) -> dict[str, Any]:
         try:
             if name not in _CLEAN or value is not None:
                 out[name] = _CLEAN[name](value) if name in _CLEAN else value
-        except (TypeError, ValueError, OverflowError, AttributeError, KeyError):
+        except UNUSABLE:
             raise corrupt(f"The field '{name}' of the shared has an unusable value", where) from None
     return out
-
-
-def _whole(clean: Callable[[object], Any]) -> Callable[[Any], Any]:
-    return lambda value: value if type(value) is int and -_EXACT < value < _EXACT else clean(value)
-
-
-def _text(clean: Callable[[object], Any]) -> Callable[[Any], Any]:
-    return lambda value: value if type(value) is str else clean(value)
-
-
-def _real(clean: Callable[[object], Any]) -> Callable[[Any], Any]:
-    return lambda value: value if type(value) is float and 0.0 < value < math.inf else clean(value)
-
-
-_QUICK = {"int": _whole, "str": _text, "float": _real}
-"""What is right at a glance; all else is left to the check of the field."""
-
-
-def _quick(name: str, clean: Callable[[object], Any]) -> Callable[[Any], Any]:
-    made = _QUICK.get(str(Record.__annotations__[name]).removesuffix(" | None"))
-    return clean if made is None else made(clean)
 
 
 def _row(value: Any, base: _Base) -> dict[str, int]:
@@ -293,13 +272,13 @@ def _at(base: _Base, elapsed_s: float, ticks: Any) -> float:
     return (base.since + round(elapsed_s * TICKS) + ticks) / TICKS
 
 
-_CLEAN: Mapping[str, Callable[[Any], Any]] = {f.name: _quick(f.name, f.kind.clean) for f in columns(Record)}
-_NEEDED = {"row", "trace", *(f.name for f in columns(Record) if f.required)}
-_USUAL: Mapping[str, Any] = {f.name: f.default for f in columns(Record) if not f.required} | {"status": "ok"}
+_CLEAN, _ASKED = checks(Record)
+_NEEDED = {"row", "trace", *_ASKED}
+_USUAL: Mapping[str, Any] = {**USUAL, "status": "ok"}
 _FORMS: Mapping[str, tuple[str, Callable[[Any, _Base], Any]]] = {
     "row": ("row", _row), "v": ("trace", _trace), "costs": ("costs_ms", _costs),
 }  # fmt: skip
-_OWN: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+_OWN: Mapping[str, tuple[str, Check]] = {
     **{name: (name, clean) for name, clean in _CLEAN.items() if name != "row"},
     **{short: (name, _CLEAN[name]) for short, name in SHORT.items()},
 }

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from workbench.log import Record
-from workbench.log.lines import parse_line
+from workbench.errors import LogError
+from workbench.log.record import USUAL, Record
+from workbench.log.rows import Decoder, is_row, is_shared
 from workbench.logs.evaluation import SECONDS, STATUSES, Evaluation, Status
-from workbench.logs.importer import JsonLinesImporter, log_importer
+from workbench.logs.importer import UNREADABLE, JsonLinesImporter, log_importer
 from workbench.logs.reading.objectives import is_number, numbers, scaled
-from workbench.logs.source import LogSource
+from workbench.logs.source import LONGEST_LINE, LogSource, TextLine
 
 _STATUS: dict[str, Status] = {
     "ok": "ok", "build_error": "compile", "run_error": "run", "wrong_answer": "wrong-answer", "timeout": "run-timeout",
     "cancelled": "filtered",
 }  # fmt: skip
 
+
+_BLOCK = 1 << 24
+"""Bytes that are searched at a time for what rows share. Chosen."""
 
 _HEADER = re.compile(rb'\s*\{\s*"kind"\s*:\s*"header"')
 
@@ -29,11 +34,14 @@ class WorkbenchLog(JsonLinesImporter):
     """The workbench's own log: a schedule's holes and their values."""
 
     tuner = "the Schedule Workbench"
+    by_itself = True  # but for what rows share: `prepare`
     example = (
         '{"kind":"header","tasks":[["3f2a","dense"]],"target":"llvm","schema":1}\n'
         '{"kind":"trial","task_key":"3f2a","task":"dense","trial":0,"status":"ok","target":"llvm","row":{"j.1":2},'
         '"costs_ms":[0.0021,0.0019],"latency_ms":0.0019}\n'
         '{"kind":"trial","task_key":"3f2a","task":"dense","trial":1,"status":"timeout","target":"llvm","row":{"j.1":4}}\n'
+        '{"id":0,"task_key":"3f2a","task":"dense","target":"llvm","holes":["j.1"]}\n'
+        '{"of":[0],"n":2,"ms":0.0017,"costs":[4,17,18],"row":[8]}\n'
     )
 
     def matches(self, source: LogSource) -> bool:
@@ -44,26 +52,77 @@ class WorkbenchLog(JsonLinesImporter):
                 line = json.loads(raw)
             except (ValueError, RecursionError):
                 continue
-            if isinstance(line, dict) and (line.get("kind") == "header" or {"task_key", "trial"} <= line.keys()):
+            if not isinstance(line, dict):
+                continue
+            if line.get("kind") == "header" or {"task_key", "trial"} <= line.keys():
+                return True
+            if is_shared(line) and ("task_key" in line or "since" in line):
                 return True
         return False
 
+    def __init__(self) -> None:
+        self._known = Decoder()
+
+    def prepare(self, source: LogSource, end: int) -> None:
+        """Take from the lines before a byte what rows share."""
+        with source.open() as file:
+            while file.tell() < end:
+                block = file.read(min(_BLOCK, end - file.tell())) + file.readline(LONGEST_LINE)
+                for line in _lines_of(b"\n" + block, b'{"id":'):
+                    with contextlib.suppress(LogError, *UNREADABLE):  # told where the line itself is read
+                        self._fields(json.loads(line))
+
+    def reason(self, line: TextLine, error: Exception) -> str:
+        told = error.__cause__
+        return told.message if isinstance(told, LogError) and not line.torn else super().reason(line, error)
+
+    def _fields(self, line: Any) -> dict[str, Any] | None:
+        """Return the fields of a trial; None for another line."""
+        try:
+            if is_row(line):
+                return self._known.fields(line)
+            if is_shared(line):
+                self._known.declare(line)
+            elif line.get("kind", Record.kind) == Record.kind:
+                return {**USUAL, **Record.checked(line)}
+        except LogError as error:
+            raise ValueError from error
+        return None
+
     def evaluation(self, line: Any) -> Evaluation | None:
-        record = parse_line(line) if line.get("kind", "trial") == "trial" else None
-        if not isinstance(record, Record):
+        told = self._fields(line)
+        if told is None:
             return None
-        told = record.extra if record.extra.get("status_told") in STATUSES else {}  # of a log that was converted
-        status: Status = told.get("status_told") or _STATUS.get(record.status, "unknown")
-        clean = status == "ok" and record.latency_ms is not None
-        found = Evaluation(
-            task=record.task, device=record.host, target=record.target, params=dict(record.row), status=status,
-            told=record.status, value=record.latency_ms if clean else None, unit="ms", statistic="min",
-            repeats=record.costs_ms, error=record.error, timestamp=record.timestamp or None,
-            elapsed_s=record.elapsed_s, compile_s=record.compile_s, run_s=record.run_s, technique=record.origin,
-            generation=record.round, predicted=record.predicted,
-            extra={"space": record.space, "variant": record.variant, "clean": record.clean},
-        )  # fmt: skip
-        return _converted(found, told) if told else found
+        extra = {name: told[name] for name in ("space", "variant", "clean")}
+        return _evaluation(told, dict(told["row"]), extra)
+
+    def brief(self, line: Any) -> Evaluation | None:
+        """As `evaluation`, without the values of the holes."""
+        told = self._fields(line)
+        return None if told is None else _evaluation(told, {}, {})
+
+
+def _lines_of(block: bytes, begin: bytes) -> Iterator[bytes]:
+    """Yield the lines of a block that begin so; the block begins with the end of a line."""
+    at = block.find(b"\n" + begin)
+    while at >= 0:
+        end = block.find(b"\n", at + 1)
+        yield block[at + 1 : end if end >= 0 else len(block)]
+        at = block.find(b"\n" + begin, end) if end >= 0 else -1
+
+
+def _evaluation(told: Mapping[str, Any], params: Mapping[str, Any], extra: Mapping[str, Any]) -> Evaluation:
+    other = told["extra"] if told["extra"].get("status_told") in STATUSES else {}  # of a log that was converted
+    status: Status = other.get("status_told") or _STATUS.get(told["status"], "unknown")
+    clean = status == "ok" and told["latency_ms"] is not None
+    found = Evaluation(
+        task=told["task"], device=told["host"], target=told["target"], params=params, status=status,
+        told=told["status"], value=told["latency_ms"] if clean else None, unit="ms", statistic="min",
+        repeats=told["costs_ms"], error=told["error"], timestamp=told["timestamp"] or None,
+        elapsed_s=told["elapsed_s"], compile_s=told["compile_s"], run_s=told["run_s"], technique=told["origin"],
+        generation=told["round"], predicted=told["predicted"], extra=extra,
+    )  # fmt: skip
+    return _converted(found, other) if other else found
 
 
 def _converted(found: Evaluation, told: Mapping[str, Any]) -> Evaluation:
