@@ -209,7 +209,7 @@ def iter_log(path: str | os.PathLike[str], known: Decoder | None = None) -> Iter
 def _object(raw: bytes) -> dict[str, Any] | None:
     """Return the JSON object of a line; None for anything else, NaN included, which is no JSON."""
     try:
-        data = json.loads(raw, parse_constant=_refused)
+        data = _decode(raw.decode())
     except (ValueError, RecursionError):
         return None
     if raw.count(b"[") + raw.count(b"{") > DEEPEST and _deeper(data, DEEPEST):
@@ -239,6 +239,9 @@ def _deeper(data: Any, levels: int) -> bool:
 
 def _refused(constant: str) -> None:
     raise ValueError(constant)
+
+
+_decode = json.JSONDecoder(parse_constant=_refused).decode
 
 
 def _complete(data: Mapping[str, Any] | None) -> bool:

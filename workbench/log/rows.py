@@ -239,7 +239,7 @@ def _row(value: Any, base: _Base) -> dict[str, int]:
     if isinstance(value, dict):
         found: dict[str, int] = _CLEAN["row"](value)
         return found
-    if set(map(type, value)) - _INT or not all(-(2**63) <= v < 2**63 for v in value):
+    if set(map(type, value)) - _INT or not -(2**63) <= min(value, default=0) <= max(value, default=0) < 2**63:
         raise ValueError
     return dict(zip(base.holes, value, strict=True))
 
