@@ -82,7 +82,9 @@ class Line:
                 extra[name] = value
             elif value is not None or name in needed:  # null: not known
                 try:
-                    known[name] = own[name](value)
+                    kind, clean = own[name]
+                    plainly = type(value) is kind and (kind is str or 0 < value < PLAIN)
+                    known[name] = value if plainly else clean(value)
                 except UNUSABLE:
                     message = f"The field '{name}' of the {cls.kind} has an unusable value"
                     raise corrupt(message, where) from None
@@ -96,40 +98,38 @@ UNUSABLE = (TypeError, ValueError, OverflowError, AttributeError, KeyError)
 
 
 _KNOWN: dict[type[Line], tuple[Field, ...]] = {}
-_CHECKS: dict[type[Line], tuple[dict[str, Check], frozenset[str]]] = {}
+_CHECKS: dict[type[Line], tuple[dict[str, tuple[type | None, Check]], frozenset[str]]] = {}
+
+PLAIN = 2**53
+"""A number between 0 and this is right in every field of its type, and exact in other languages."""
+
+_TYPES: dict[str, type] = {"str": str, "int": int, "float": float}
 
 
-def checks(cls: type[Line]) -> tuple[dict[str, Check], frozenset[str]]:
-    """Return the check of each field of a line, quick for what is right at a glance, and the fields that are needed."""
+def checks(cls: type[Line]) -> tuple[dict[str, tuple[type | None, Check]], frozenset[str]]:
+    """Return the type of each field of a line (of such a text, and of a number between 0 and `PLAIN`, nothing has to be
+    checked) with its check, and the fields that are needed.
+    """
     if cls not in _CHECKS:
-        made = {f.name: _quick(str(cls.__annotations__[f.name]), f.kind.clean) for f in columns(cls)}
+        made = {}
+        for f in columns(cls):
+            annotation = str(cls.__annotations__[f.name]).removesuffix(" | None")
+            made[f.name] = _TYPES.get(annotation), _quick(annotation, f.kind.clean)
         _CHECKS[cls] = made, frozenset(f.name for f in columns(cls) if f.required)
     return _CHECKS[cls]
 
 
 def _quick(annotation: str, clean: Check) -> Check:
     """Return a check that leaves to `clean` what is not right at a glance."""
-    right = _RIGHT.get(annotation.removesuffix(" | None"))
-    if right is None:
-        return clean
-    sure, made = right
-    return lambda value: made(value) if sure(value) else clean(value)
+    right = _RIGHT.get(annotation)
+    return clean if right is None else lambda value: tuple(value) if right(value) else clean(value)
 
 
-def same(value: Any) -> Any:
-    """Return what is given."""
-    return value
-
-
-_EXACT = 2**53
-_RIGHT: dict[str, tuple[Callable[[Any], bool], Callable[[Any], Any]]] = {
-    "str": (lambda v: type(v) is str, same),
-    "int": (lambda v: type(v) is int and -_EXACT < v < _EXACT, same),
-    "float": (lambda v: type(v) is float and 0.0 < v < math.inf, same),
-    "tuple[float, ...]": (lambda v: set(map(type, v)) == {float} and min(v) > 0.0 and max(v) < math.inf, tuple),
-    "tuple[Mapping[str, Any], ...]": (lambda v: type(v) is list and set(map(type, v)) == {dict}, tuple),
+_RIGHT: dict[str, Callable[[Any], bool]] = {
+    "tuple[float, ...]": lambda v: set(map(type, v)) == {float} and min(v) > 0.0 and max(v) < math.inf,
+    "tuple[Mapping[str, Any], ...]": lambda v: type(v) is list and set(map(type, v)) == {dict},
 }
-"""What is right at a glance, and what becomes of it; numbers of times are above 0 mostly."""
+"""Lists that are right at a glance."""
 
 
 def columns(cls: type[Line]) -> tuple[Field, ...]:

@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from workbench.log.columns import Line
+from workbench.log.columns import PLAIN
 from workbench.log.filled_trace import emptied
+from workbench.log.lines import AnyLine
 from workbench.log.record import USUAL, Record
 from workbench.log.rows import ROWS, SHORT, SPECIAL, TICKS, Decoder
 
@@ -158,6 +159,8 @@ def _counted(costs: Sequence[float]) -> list[int] | None:
     for decimals in range(_MOST_DECIMALS + 1):
         unit = 10**decimals
         counts = [round(cost * unit) for cost in costs]
+        if max(map(abs, counts), default=0) >= PLAIN:
+            return None
         if all(count / unit == cost for count, cost in zip(counts, costs, strict=True)):
             return [decimals, *counts] if counts else None
     return None
@@ -172,7 +175,7 @@ def json_line(data: Mapping[str, Any]) -> str:
     return _json(data) + "\n"
 
 
-def as_written(lines: Iterable[Line], version: int) -> Iterator[list[dict[str, Any]]]:
+def as_written(lines: Iterable[AnyLine], version: int) -> Iterator[list[dict[str, Any]]]:
     """Yield for each line of a log of a version the lines that say it."""
     encoder = Encoder()
     for line in lines:

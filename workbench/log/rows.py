@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from workbench.log.columns import UNUSABLE, Check, Line, checks, column, corrupt, unknown_fields
+from workbench.log.columns import PLAIN, UNUSABLE, Check, Line, checks, column, corrupt, unknown_fields
 from workbench.log.filled_trace import FilledTrace, Sketch
 from workbench.log.record import USUAL, Record
 
@@ -44,9 +44,6 @@ MOST_FIELDS = 100
 
 _BASES_KEPT = 1000
 """Combinations of shared lines that are kept ready. Chosen: some rounds of a few hundred tasks."""
-
-_EXACT = 2**53
-"""Whole numbers below are exact in a float."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,8 +166,8 @@ class Decoder:
         """Return the trial that a row is; raises as `fields` does."""
         return Record(**self.fields(data, where))
 
-    def fields(self, data: Mapping[str, Any], where: str = "") -> dict[str, Any]:
-        """Return the fields of the trial that a row is.
+    def fields(self, data: Mapping[str, Any], where: str = "", brief: bool = False) -> dict[str, Any]:
+        """Return the fields of the trial that a row is; without `row` and `trace` where it is to be `brief`.
 
         Raises
         ------
@@ -184,24 +181,26 @@ class Decoder:
         try:
             for name, value in data.items():
                 if name in _OWN:
-                    field, clean = _OWN[name]
-                    if value is not None:
+                    field, kind, clean = _OWN[name]
+                    if type(value) is kind and (kind is str or 0 < value < PLAIN):
+                        out[field] = value
+                    elif value is not None:
                         out[field] = clean(value)
                 elif name in _FORMS:
                     field, form = _FORMS[name]
-                    if value is not None:
+                    if value is not None and not (brief and name != "costs"):
                         out[field] = form(value, base)
                 elif name not in ("of", "at"):
                     extra = extra or {}
                     extra[name] = value
             name = "places"
-            if "row" not in out and base.places:
+            if "row" not in out and base.places and not brief:
                 out["row"] = _placed(out["trace"], base)
             if "timestamp" not in out and base.since is not None:
                 out["timestamp"] = _at(base, out["elapsed_s"], data.get("at", 0))
         except (*UNUSABLE, IndexError):
             raise corrupt(f"The field '{name}' of the trial has an unusable value", where) from None
-        if not out.keys() >= _NEEDED:
+        if not out.keys() >= (_ASKED if brief else _NEEDED):
             raise corrupt(f"The trial lacks {', '.join(sorted(_NEEDED - out.keys()))}", where)
         out["extra"] = {**base.extra, **(extra or {})}
         return out
@@ -213,7 +212,7 @@ _INT = {int}
 
 def _steps(line: Shared, where: str) -> dict[int, Mapping[str, Any]]:
     """Return the primitives that a shared line brings, by their numbers."""
-    out = {}
+    out: dict[int, Mapping[str, Any]] = {}
     for number, step in enumerate(line.steps, line.first):
         short = isinstance(step, list) and len(step) == 2 and isinstance(step[0], str)
         whole = {"primitive": step[0], "args": step[1]} if short else step
@@ -229,7 +228,7 @@ def _cleaned(told: Mapping[str, Any], where: str) -> dict[str, Any]:
     for name, value in told.items():
         try:
             if name not in _CLEAN or value is not None:
-                out[name] = _CLEAN[name](value) if name in _CLEAN else value
+                out[name] = _CLEAN[name][1](value) if name in _CLEAN else value
         except UNUSABLE:
             raise corrupt(f"The field '{name}' of the shared has an unusable value", where) from None
     return out
@@ -237,7 +236,7 @@ def _cleaned(told: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 def _row(value: Any, base: _Base) -> dict[str, int]:
     if isinstance(value, dict):
-        found: dict[str, int] = _CLEAN["row"](value)
+        found: dict[str, int] = _CLEAN["row"][1](value)
         return found
     if set(map(type, value)) - _INT or not -(2**63) <= min(value, default=0) <= max(value, default=0) < 2**63:
         raise ValueError
@@ -255,7 +254,7 @@ def _trace(value: Any, base: _Base) -> FilledTrace:
 def _costs(value: Any, base: _Base) -> tuple[float, ...]:
     if set(map(type, value)) - _INT or not 0 <= value[0] <= DECIMALS:
         raise ValueError
-    if not -_EXACT <= min(value) <= max(value) <= _EXACT:
+    if not -PLAIN < min(value) <= max(value) < PLAIN:
         raise ValueError
     unit = 10 ** value[0]
     return tuple([cost / unit for cost in value[1:]])
@@ -267,7 +266,7 @@ def _placed(trace: FilledTrace, base: _Base) -> dict[str, int]:
 
 
 def _at(base: _Base, elapsed_s: float, ticks: Any) -> float:
-    if type(ticks) is not int or base.since is None or not -_EXACT < ticks < _EXACT:
+    if type(ticks) is not int or base.since is None or not -PLAIN < ticks < PLAIN:
         raise ValueError
     return (base.since + round(elapsed_s * TICKS) + ticks) / TICKS
 
@@ -278,7 +277,7 @@ _USUAL: Mapping[str, Any] = {**USUAL, "status": "ok"}
 _FORMS: Mapping[str, tuple[str, Callable[[Any, _Base], Any]]] = {
     "row": ("row", _row), "v": ("trace", _trace), "costs": ("costs_ms", _costs),
 }  # fmt: skip
-_OWN: Mapping[str, tuple[str, Check]] = {
-    **{name: (name, clean) for name, clean in _CLEAN.items() if name != "row"},
-    **{short: (name, _CLEAN[name]) for short, name in SHORT.items()},
+_OWN: Mapping[str, tuple[str, type | None, Check]] = {
+    **{name: (name, *check) for name, check in _CLEAN.items() if name != "row"},
+    **{short: (name, *_CLEAN[name]) for short, name in SHORT.items()},
 }

@@ -76,11 +76,11 @@ class WorkbenchLog(JsonLinesImporter):
         told = error.__cause__
         return told.message if isinstance(told, LogError) and not line.torn else super().reason(line, error)
 
-    def _fields(self, line: Any) -> dict[str, Any] | None:
+    def _fields(self, line: Any, brief: bool = False) -> dict[str, Any] | None:
         """Return the fields of a trial; None for another line."""
         try:
             if is_row(line):
-                return self._known.fields(line)
+                return self._known.fields(line, brief=brief)
             if is_shared(line):
                 self._known.declare(line)
             elif line.get("kind", Record.kind) == Record.kind:
@@ -98,7 +98,7 @@ class WorkbenchLog(JsonLinesImporter):
 
     def brief(self, line: Any) -> Evaluation | None:
         """As `evaluation`, without the values of the holes."""
-        told = self._fields(line)
+        told = self._fields(line, brief=True)
         return None if told is None else _evaluation(told, {}, {})
 
 
