@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 from workbench.cli.output import Output, columns, network_fields, number
-from workbench.log import Ledger, Log, NetworkTime, Record, TaskLedger, load_log
-from workbench.log.conditions import mixed
+from workbench.log import Log, NetworkTime, TaskLedger, load_log
 from workbench.log.record import speed
+from workbench.log.tally import Tally
 from workbench.log.weighted_latency import shares, total
 from workbench.tune.display.terminal_table import latency_text, network_line
+
+TORN = "the last line of the log is not complete; it is left out"
 
 
 def load(options: Namespace, output: Output) -> Log:
     """Read the log that is meant, and warn of a torn last line."""
     log = load_log(options.log)
     if log.torn is not None:
-        output.warn("the last line of the log is not complete; it is left out")
+        output.warn(TORN)
     return log
 
 
@@ -33,37 +34,35 @@ def names(log: Log) -> dict[str, str]:
 
 def summary(options: Namespace, output: Output) -> int:
     """Say what was tuned, how often, how well, and what failed."""
-    log = load(options, output)
-    ledger = Ledger.of(log.lines)
-    tasks = _tasks(log, ledger)
-    calls = ledger.calls(names(log))
+    log = Tally(options.log)
+    if log.torn:
+        output.warn(TORN)
+    tasks = [_task(index, key, name, log.ledger.task(key)) for index, (key, name) in enumerate(log.names.items())]
+    calls = log.ledger.calls(log.names)
     for task, share in zip(tasks, shares(calls), strict=True):
         task["share"] = share
+    spent = {name: log.rounds[name] for name in ("ask_s", "tell_s", "measure_s")}
     data = {
         "log": str(options.log),
         "model": log.header.model if log.header else None,
         "target": log.header.target if log.header else None,
-        "trials": len(log.records),
-        "seconds": max((r.elapsed_s for r in log.records), default=0.0),
+        "trials": log.trials,
+        "seconds": log.seconds,
         "total_latency_ms": total(calls),
-        **network_fields(ledger.network),
+        **network_fields(log.ledger.network),
         "tasks": tasks,
-        "failures": _failures(log.records),
-        "comparisons": {"count": len(log.comparisons), "new_best": sum(c.new_best for c in log.comparisons)},
-        "rounds": _rounds(log),
-        "commands": len(log.commands),
-        "hosts": dict(Counter(r.host for r in log.records)),
-        "caches": dict(Counter(r.caches for r in log.records)),
-        "unknown_lines": dict(Counter(line.kind for line in log.unknown)),
+        "failures": _failures(log.failures),
+        "comparisons": {"count": log.comparisons, "new_best": log.new_best},
+        "rounds": {"count": log.rounds["count"], **spent, "spearman": log.ranks},
+        "commands": log.commands,
+        "hosts": dict(log.hosts),
+        "caches": dict(log.caches),
+        "unknown_lines": dict(log.unknown),
     }
-    for text in mixed(log.records):
+    for text in log.conditions.mixed():
         output.warn(text)
-    output.result(data, "\n\n".join(_text(data, ledger.network)))
+    output.result(data, "\n\n".join(_text(data, log.ledger.network)))
     return 0
-
-
-def _tasks(log: Log, ledger: Ledger) -> list[dict[str, Any]]:
-    return [_task(index, key, name, ledger.task(key)) for index, (key, name) in enumerate(names(log).items())]
 
 
 def _task(index: int, key: str, name: str, task: TaskLedger) -> dict[str, Any]:
@@ -77,13 +76,15 @@ def _task(index: int, key: str, name: str, task: TaskLedger) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _failures(records: Sequence[Record]) -> list[dict[str, Any]]:
+def _failures(found: Counter[tuple[str, str]]) -> list[dict[str, Any]]:
     """Return each kind of failure with its number and the first line of its commonest error."""
+    by_status: dict[str, Counter[str]] = {}
+    for (status, error), times in found.items():
+        by_status.setdefault(status, Counter())[_first_line(error)] += times
     failures = []
-    for status, count in Counter(r.status for r in records if not r.ok).most_common():
-        errors = Counter(_first_line(r.error) for r in records if r.status == status and not r.ok)
+    for status, errors in sorted(by_status.items(), key=lambda item: -item[1].total()):
         text, times = errors.most_common(1)[0]
-        failures.append({"status": status, "count": count, "error": text, "error_count": times})
+        failures.append({"status": status, "count": errors.total(), "error": text, "error_count": times})
     return failures
 
 
@@ -94,18 +95,6 @@ def _first_line(error: str) -> str:
         raised = [line for line, raw in zip(lines, filter(str.strip, error.splitlines()), strict=True) if raw[0] != " "]
         return raised[1] if len(raised) > 1 else lines[-1]
     return lines[0] if lines else ""
-
-
-def _rounds(log: Log) -> dict[str, Any]:
-    """Return the number of rounds, where their time went, and the latest rank correlation of each task's model."""
-    ranks = {r.task_key: r.spearman for r in log.rounds if r.spearman is not None}
-    return {
-        "count": len(log.rounds),
-        "ask_s": sum(r.ask_s for r in log.rounds),
-        "tell_s": sum(r.tell_s for r in log.rounds),
-        "measure_s": sum(r.measure_s for r in log.rounds),
-        "spearman": ranks,
-    }
 
 
 def _text(data: dict[str, Any], network: NetworkTime | None) -> list[str]:

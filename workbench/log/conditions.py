@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -23,24 +23,46 @@ def constants_in(caches: str) -> str:
     return next((where for where, name in CACHES.items() if name == caches), "near")
 
 
-def mixed(records: Sequence[Record]) -> list[str]:
+class Conditions:
+    """Under which conditions the trials of a log were timed."""
+
+    def __init__(self) -> None:
+        self._targets: dict[str, None] = {}
+        self._caches: Counter[str] = Counter()
+        self._hosts: dict[tuple[str, str], None] = {}
+
+    def take(self, target: str, host: str, caches: str, ok: bool) -> None:
+        """Take note of a trial."""
+        self._targets[target] = None
+        if ok:
+            self._caches[caches or "not told"] += 1
+        if host:
+            self._hosts[host, target] = None
+
+    def mixed(self) -> list[str]:
+        """Say which of the trials cannot be compared with each other."""
+        out = []
+        first, *others = self._targets or [""]
+        if others:
+            apart = differences(others[0], first)
+            out.append(f"trials of {len(self._targets)} targets are in this log; each is ranked by itself ({apart})")
+        if len(self._caches) > 1:
+            parts = ", ".join(f"{count} {name}" for name, count in self._caches.most_common())
+            out.append(f"trials found different things in the caches ({parts}): their latencies are not comparable")
+        if len(self._hosts) > len({target for _, target in self._hosts}):
+            machines = ", ".join(sorted({host for host, _ in self._hosts}))
+            out.append(
+                f"trials of one target come from several machines ({machines}): their latencies may differ by machine"
+            )
+        return out
+
+
+def mixed(records: Iterable[Record]) -> list[str]:
     """Say which of some trials cannot be compared with each other."""
-    out = []
-    targets = list(dict.fromkeys(r.target for r in records))
-    if len(targets) > 1:
-        apart = differences(targets[1], targets[0])
-        out.append(f"trials of {len(targets)} targets are in this log; each is ranked by itself ({apart})")
-    caches = Counter(r.caches or "not told" for r in records if r.ok)
-    if len(caches) > 1:
-        parts = ", ".join(f"{count} {name}" for name, count in caches.most_common())
-        out.append(f"trials found different things in the caches ({parts}): their latencies are not comparable")
-    hosts = {(r.host, r.target) for r in records if r.host}
-    if len(hosts) > len({target for _, target in hosts}):
-        machines = ", ".join(sorted({host for host, _ in hosts}))
-        out.append(
-            f"trials of one target come from several machines ({machines}): their latencies may differ by machine"
-        )
-    return out
+    found = Conditions()
+    for record in records:
+        found.take(record.target, record.host, record.caches, record.ok)
+    return found.mixed()
 
 
 def unlike(caches: str, records: Iterable[Record]) -> str:

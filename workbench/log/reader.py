@@ -28,7 +28,7 @@ from workbench.log.columns import Line, column, unknown_fields
 from workbench.log.encoder import as_written, json_line
 from workbench.log.ledger import Ledger, TaskLedger
 from workbench.log.lines import KINDS, AnyLine, Command, Comparison, Round, Unknown, parse_line
-from workbench.log.record import Record
+from workbench.log.record import USUAL, Record
 from workbench.log.rows import ROWS, Decoder, is_row, is_shared
 
 if TYPE_CHECKING:
@@ -182,12 +182,46 @@ def iter_log(path: str | os.PathLike[str], known: Decoder | None = None) -> Iter
         ``log.missing``; ``log.foreign`` for a log of another tuner; ``log.corrupt`` with the line number when a
         complete line is not what its kind says.
     """
+    for line in _lines(path, known or Decoder(), brief=False):
+        yield line.record() if isinstance(line, Brief) else line
+
+
+def iter_brief(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | Brief | str]:
+    """As `iter_log`, with trials of which not all is put together."""
+    return _lines(path, Decoder(), brief=True)
+
+
+class Brief:
+    """A trial of which not all is put together.
+
+    Attributes
+    ----------
+    fields : dict
+        The fields of `Record`; without `row` and `trace`.
+    """
+
+    __slots__ = ("_data", "_rows", "_where", "fields")
+
+    def __init__(self, data: Mapping[str, Any], rows: Decoder, where: str, brief: bool) -> None:
+        self._data, self._rows, self._where = data, rows, where
+        self.fields = self._told(brief)
+
+    def _told(self, brief: bool) -> dict[str, Any]:
+        if is_row(self._data):
+            return self._rows.fields(self._data, self._where, brief)
+        return {**USUAL, **Record.checked(self._data, self._where)}
+
+    def record(self) -> Record:
+        """Return the whole trial; raises as `iter_log` does."""
+        return Record(**(self.fields if "trace" in self.fields and "row" in self.fields else self._told(brief=False)))
+
+
+def _lines(path: str | os.PathLike[str], rows: Decoder, brief: bool) -> Iterator[Header | AnyLine | Brief | str]:
     with open_for_reading(path) as file:
         if not looks_ours(file.read(_HEAD)):
             hint = "`wb.logs.open` opens the logs of other tuners; tune the same network here, and compare the times"
             raise LogError("log.foreign", "This is no log of the workbench", [str(path)], hint)
         file.seek(0)
-        rows = known or Decoder()
         for number, raw in enumerate(file, 1):
             if raw.isspace():
                 continue
@@ -195,21 +229,22 @@ def iter_log(path: str | os.PathLike[str], known: Decoder | None = None) -> Iter
             if not raw.endswith(b"\n") and not _complete(data):
                 yield raw.decode("utf-8", "replace")
                 return
+            where = f"{path}:{number}"
             if data is None:
                 hint = "restore the line from a backup, or remove it to go on without that trial"
-                raise LogError("log.corrupt", _damage(raw, number), [f"{path}:{number}"], hint)
-            if is_row(data):
-                yield rows.record(data, f"{path}:{number}")
+                raise LogError("log.corrupt", _damage(raw, number), [where], hint)
+            if is_row(data) or data.get("kind") == Record.kind:
+                yield Brief(data, rows, where, brief)
             elif is_shared(data):
-                rows.declare(data, f"{path}:{number}")
+                rows.declare(data, where)
             else:
-                yield _parse(data, f"{path}:{number}")
+                yield _parse(data, where)
 
 
 def _object(raw: bytes) -> dict[str, Any] | None:
     """Return the JSON object of a line; None for anything else, NaN included, which is no JSON."""
     try:
-        data = _decode(raw.decode())
+        data = _decode(raw.decode("utf-8", "surrogatepass").removeprefix("\ufeff"))
     except (ValueError, RecursionError):
         return None
     if raw.count(b"[") + raw.count(b"{") > DEEPEST and _deeper(data, DEEPEST):

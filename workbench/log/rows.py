@@ -176,6 +176,9 @@ class Decoder:
         """
         base = self._base(data.get("of"), where)
         out = dict(base.fields)
+        if brief:
+            out.pop("row", None)
+            out.pop("trace", None)
         extra: dict[str, Any] | None = None
         name = ""
         try:

@@ -58,11 +58,17 @@ class Ledger:
         if not isinstance(line, Record | Comparison):
             return False
         if isinstance(line, Record):
-            self.whole.follow(line)
+            self.whole.follow(line.target)
         task = self.tasks.setdefault(line.task_key, TaskLedger(self._target))
         fresh = task.take(line, self.trials + isinstance(line, Record), source)
         self.trials += fresh and isinstance(line, Record)
         return fresh
+
+    def count(self, task_key: str, target: str, failure: str = "") -> None:
+        """Take note of a trial of a known task that cannot be the best, and of how it failed."""
+        self.whole.follow(target)
+        self.tasks[task_key].count(failure)
+        self.trials += 1
 
     @property
     def network(self) -> NetworkTime | None:

@@ -41,10 +41,10 @@ class NetworkLedger:
             self._lines.append(Measured(at, line))
         return fresh
 
-    def follow(self, record: Record) -> None:
-        """Take note of a trial."""
+    def follow(self, target: str) -> None:
+        """Take note of a trial for a target."""
         if self._target is None:
-            self._newest = record.target
+            self._newest = target
 
     @property
     def course(self) -> tuple[Measured, ...]:

@@ -86,6 +86,11 @@ class TaskLedger:
             self._note(at or self.trials, line.elapsed_s)
         return fresh
 
+    def count(self, failure: str = "") -> None:
+        """Count a trial that neither is nor becomes the best, with its kind of failure if it failed."""
+        self.trials += 1
+        self.failures.update([failure] if failure else ())
+
     def _trial(self, record: Record, source: int) -> bool:
         place = (source, record.trial)
         one = self._candidate(record, place) if record.ok else None

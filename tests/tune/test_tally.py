@@ -1,0 +1,55 @@
+"""The sum of a log, which keeps little of it, says what the ledger of all its lines says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from tune.random_logs import random_log, write
+
+from workbench.log import Comparison, Ledger, Record, Round, load_log
+from workbench.log.conditions import mixed
+from workbench.log.reader import write_log
+from workbench.log.tally import Tally
+
+
+@pytest.mark.parametrize("most", [16, 60])
+def test_the_tally_says_what_the_whole_log_says(tmp_path, most):
+    counted = 0
+    for seed in range(200):
+        path = write(tmp_path / f"{seed}.tunelog.jsonl", random_log(seed, most))
+        log, found = load_log(path), Tally(path)
+        if seed % 3 == 0:
+            write_log(path, replace(log.header, schema=1), log.lines)
+            assert Tally(path).ledger.to_json(found.names) == found.ledger.to_json(found.names)
+        ledger, records = Ledger.of(log.lines), log.records
+        assert found.ledger.to_json(found.names) == ledger.to_json(found.names), path.read_text()
+        assert found.names.keys() >= ledger.tasks.keys()
+        assert (found.trials, found.seconds) == (len(records), max(r.elapsed_s for r in records))
+        assert found.failures == Counter((r.status, r.error) for r in records if not r.ok)
+        assert found.hosts == Counter(r.host for r in records)
+        assert found.conditions.mixed() == mixed(records)
+        assert found.comparisons == sum(isinstance(line, Comparison) for line in log.lines)
+        assert found.rounds["count"] == sum(isinstance(line, Round) for line in log.lines)
+        for key, task in ledger.tasks.items():
+            mine = found.ledger.tasks[key]
+            assert (mine.name, mine.weight, mine.flops) == (task.name, task.weight, task.flops)
+            assert (mine.failures, mine.comparisons) == (task.failures, task.comparisons)
+            counted += len(task._candidates) - len(mine._candidates)
+    assert counted > 0  # something was left out
+
+
+def test_most_trials_of_a_long_log_are_only_counted(tmp_path):
+    path = tmp_path / "long.tunelog.jsonl"
+    trials = [
+        Record(
+            task_key="a", task="conv", trial=n, status="ok", target="llvm", key=f"{n:016x}", origin="sketch",
+            latency_ms=1.0 + (n * 7919 % 5000) / 5000, elapsed_s=float(n), timestamp=1.8e9 + n,
+        )
+        for n in range(5000)
+    ]  # fmt: skip
+    write(path, trials)
+    found = Tally(path)
+    assert found.ledger.to_json() == Ledger.of(load_log(path).lines).to_json()
+    assert len(found.ledger.tasks["a"]._candidates) < 50
