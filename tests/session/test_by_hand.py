@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 
 import pytest
 from graph.small import inner_value_is_an_output
@@ -11,7 +10,7 @@ from session.fakes import FakeTuning
 from waiting import until
 
 from workbench import Target, Task, compile, read_log, workloads
-from workbench.log import Database, Header, LogWriter
+from workbench.log import Database, Header, LogWriter, load_log
 from workbench.runtime.results.measurement import Measurement
 from workbench.session.state.results import Result
 from workbench.space.default_schedule import default_schedule
@@ -24,8 +23,7 @@ def timed(ms):
 
 def records(path):
     """Lines of a log without its header, as far as they are whole."""
-    lines = path.read_text().splitlines(keepends=True)[1:] if path.exists() else []
-    return [json.loads(line) for line in lines if line.endswith("\n")]
+    return [line.to_json() for line in load_log(path).lines] if path.exists() else []
 
 
 def head(s):
