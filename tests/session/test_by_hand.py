@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 from graph.small import inner_value_is_an_output
 from session.conftest import matmul, split

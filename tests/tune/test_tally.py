@@ -31,7 +31,7 @@ def test_the_tally_says_what_the_whole_log_says(tmp_path, most):
         assert found.hosts == Counter(r.host for r in records)
         assert found.conditions.mixed() == mixed(records)
         assert found.comparisons == sum(isinstance(line, Comparison) for line in log.lines)
-        assert found.rounds["count"] == sum(isinstance(line, Round) for line in log.lines)
+        assert found.rounds == sum(isinstance(line, Round) for line in log.lines)
         for key, task in ledger.tasks.items():
             mine = found.ledger.tasks[key]
             assert (mine.name, mine.weight, mine.flops) == (task.name, task.weight, task.flops)

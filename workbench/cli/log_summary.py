@@ -41,7 +41,6 @@ def summary(options: Namespace, output: Output) -> int:
     calls = log.ledger.calls(log.names)
     for task, share in zip(tasks, shares(calls), strict=True):
         task["share"] = share
-    spent = {name: log.rounds[name] for name in ("ask_s", "tell_s", "measure_s")}
     data = {
         "log": str(options.log),
         "model": log.header.model if log.header else None,
@@ -53,7 +52,7 @@ def summary(options: Namespace, output: Output) -> int:
         "tasks": tasks,
         "failures": _failures(log.failures),
         "comparisons": {"count": log.comparisons, "new_best": log.new_best},
-        "rounds": {"count": log.rounds["count"], **spent, "spearman": log.ranks},
+        "rounds": {"count": log.rounds, **log.spent, "spearman": log.ranks},
         "commands": log.commands,
         "hosts": dict(log.hosts),
         "caches": dict(log.caches),

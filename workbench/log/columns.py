@@ -98,7 +98,7 @@ UNUSABLE = (TypeError, ValueError, OverflowError, AttributeError, KeyError)
 
 
 _KNOWN: dict[type[Line], tuple[Field, ...]] = {}
-_CHECKS: dict[type[Line], tuple[dict[str, tuple[type | None, Check]], frozenset[str]]] = {}
+_CHECKS: dict[type[Line], tuple[dict[str, tuple[Any, Check]], frozenset[str]]] = {}
 
 PLAIN = 2**53
 """A number between 0 and this is right in every field of its type, and exact in other languages."""
@@ -106,7 +106,7 @@ PLAIN = 2**53
 _TYPES: dict[str, type] = {"str": str, "int": int, "float": float}
 
 
-def checks(cls: type[Line]) -> tuple[dict[str, tuple[type | None, Check]], frozenset[str]]:
+def checks(cls: type[Line]) -> tuple[dict[str, tuple[Any, Check]], frozenset[str]]:
     """Return the type of each field of a line (of such a text, and of a number between 0 and `PLAIN`, nothing has to be
     checked) with its check, and the fields that are needed.
     """

@@ -280,7 +280,7 @@ _USUAL: Mapping[str, Any] = {**USUAL, "status": "ok"}
 _FORMS: Mapping[str, tuple[str, Callable[[Any, _Base], Any]]] = {
     "row": ("row", _row), "v": ("trace", _trace), "costs": ("costs_ms", _costs),
 }  # fmt: skip
-_OWN: Mapping[str, tuple[str, type | None, Check]] = {
+_OWN: Mapping[str, tuple[str, Any, Check]] = {
     **{name: (name, *check) for name, check in _CLEAN.items() if name != "row"},
     **{short: (name, *_CLEAN[name]) for short, name in SHORT.items()},
 }

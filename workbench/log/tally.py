@@ -50,8 +50,9 @@ class Tally:
     hosts, caches : Counter
         Trials by machine and by what they found in the caches.
     conditions : Conditions
-    rounds : Counter
-        ``count``, and seconds by ``ask_s``, ``tell_s``, ``measure_s``.
+    rounds : int
+    spent : dict of str to float
+        Seconds of all rounds: ``ask_s``, ``tell_s``, ``measure_s``.
     ranks : dict of str to float
         Latest rank correlation of each task's model.
     unknown : Counter
@@ -66,7 +67,7 @@ class Tally:
         self.failures: Counter[tuple[str, str]] = Counter()
         self.hosts, self.caches, self.unknown = Counter[str](), Counter[str](), Counter[str]()
         self.conditions = Conditions()
-        self.rounds: Counter[str] = Counter()
+        self.rounds, self.spent = 0, {"ask_s": 0.0, "tell_s": 0.0, "measure_s": 0.0}
         self.ranks: dict[str, float] = {}
         self._least: dict[tuple[str, bool, str], float] = {}
         self._again, self._named = _again(path)
@@ -116,7 +117,9 @@ class Tally:
             self.comparisons += 1
             self.new_best += line.new_best
         elif isinstance(line, Round):
-            self.rounds += Counter(count=1, ask_s=line.ask_s, tell_s=line.tell_s, measure_s=line.measure_s)  # type: ignore[arg-type]
+            self.rounds += 1
+            for name in self.spent:
+                self.spent[name] += getattr(line, name)
             if line.spearman is not None:
                 self.ranks[line.task_key] = line.spearman
         elif isinstance(line, Command):
@@ -133,6 +136,7 @@ def _again(path: str | os.PathLike[str]) -> tuple[set[int], set[int]]:
     with open_for_reading(path) as file:
         while block := file.read(_BLOCK) + file.readline():
             keys.append(np.array([hash(key) for key in _KEY.findall(block)], dtype=np.int64))
-            named.update(int(number) for trials in _TRIALS.findall(block) for number in trials.split(b",") if number.strip())
+            compared = b",".join(_TRIALS.findall(block)).split(b",")
+            named.update(int(number) for number in compared if number.strip())
     found, counts = np.unique(np.concatenate([np.zeros(0, np.int64), *keys]), return_counts=True)
     return set(found[counts > 1].tolist()), named

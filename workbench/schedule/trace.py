@@ -39,7 +39,7 @@ def trace_from_json(data: str | Sequence[object]) -> Trace:
             raise ScheduleError(
                 "trace.json", f"The trace is not JSON: {e}.", ("trace",), "see Schedule.to_json()"
             ) from None
-    if not isinstance(data, Sequence) or isinstance(data, bytes):
+    if isinstance(data, bytes) or not isinstance(data, Sequence):
         raise ScheduleError(
             "trace.json",
             f"A trace is a list of steps, not {type(data).__name__}.",
