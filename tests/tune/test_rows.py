@@ -18,6 +18,8 @@ from workbench.log.merge import merge_logs
 from workbench.log.reader import iter_log, write_log
 from workbench.log.record import outcome
 from workbench.log.rows import Decoder, is_row, is_shared
+from workbench.logs import convert
+from workbench.logs import open as open_log
 from workbench.runtime.results.measurement import Measurement
 
 HEADER = Header(tasks=(("a", "conv"), ("b", "dense")), target="llvm")
@@ -215,6 +217,15 @@ def test_what_a_newer_version_adds_is_kept(tmp_path):
     assert [r.extra for r in load_log(log).records] == [{"power_w": 3}, {"colour": "blue"}]
     merge_logs([log], tmp_path / "out")
     assert "power_w" in (tmp_path / "out").read_text()
+
+
+def test_an_older_log_is_converted(tmp_path):
+    for seed in range(5):
+        old, new = tmp_path / "old.tunelog.jsonl", tmp_path / f"new{seed}.tunelog.jsonl"
+        write_log(old, replace(HEADER, schema=1), [trial(99), *random_log(seed, 30)])
+        assert convert(open_log(old), new) == len(load_log(old).records)
+        assert load_log(new).lines == load_log(old).lines
+        assert not any('"kind":"trial"' in line for line in new.read_text().splitlines())
 
 
 def test_a_measured_trial_is_short():

@@ -57,6 +57,7 @@ Trials and comparisons together say who is the best of a task, how fast it is, a
 - `workbench log distill LOG`: a log of the best trials and the comparisons between them.
 - `workbench log merge LOG LOG … -o OUT`: logs of several machines or runs as one. Lines keep the order of their times;
   trials and rounds get new numbers, in comparisons too; a trial that is in several logs is taken once.
+- `workbench log convert LOG -o NEW.tunelog.jsonl`: the same log in this version of the format.
 - Python: `read_log(path)` and `read_log(path, kind="comparison")` are tables; `merge_logs(paths, out)`.
 """
 

@@ -21,6 +21,7 @@ from workbench.errors import LogError, UsageError, option
 from workbench.log.lines import AnyLine, Comparison, Round, Unknown
 from workbench.log.reader import Header, Log, is_there, load_log, write_log
 from workbench.log.record import Record
+from workbench.log.rows import ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,4 +228,4 @@ def merged_header(logs: Sequence[Log]) -> Header | None:
         origins += [origin for origin in (told if isinstance(told, list) else own) if origin not in origins]
     if len(origins) > 1:
         extra["merged"] = origins
-    return dataclasses.replace(headers[0], tasks=tuple(tasks.items()), extra=extra)
+    return dataclasses.replace(headers[0], tasks=tuple(tasks.items()), schema=ROWS, extra=extra)

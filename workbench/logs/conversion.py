@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import hashlib
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +19,13 @@ from workbench.errors import LogError, UsageError
 from workbench.files import replace_file
 from workbench.forms import plain
 from workbench.log import Record
-from workbench.log.reader import Header, is_there, reason_of, write_log
+from workbench.log.lines import AnyLine
+from workbench.log.merge import merge
+from workbench.log.reader import Header, is_there, load_log, reason_of, write_log
 from workbench.log.record import COSTS_KEPT
+from workbench.log.rows import ROWS
 from workbench.logs.evaluation import SECONDS
+from workbench.logs.source import LogSource
 from workbench.logs.tuning_log import TuningLog
 
 if TYPE_CHECKING:
@@ -140,16 +145,26 @@ def own_records(log: TuningLog) -> Iterator[Record]:
 
 
 def _write_own(log: TuningLog, target: Path, packed: bool) -> int:
+    header, lines = _own_lines(log)
+    write_log(target, header, lines)
+    if packed:
+        write_whole(target, gzip.compress(target.read_bytes(), 6, mtime=0))
+    return sum(isinstance(line, Record) for line in lines)
+
+
+def _own_lines(log: TuningLog) -> tuple[Header | None, Sequence[AnyLine]]:
+    """Return the lines of a log as those of our own log; all lines of one of ours, of any version, as they are."""
+    paths = [Path(path) for path in log.paths]
+    if log.format == "workbench" and not any(LogSource(path).packed for path in paths):
+        logs = [load_log(path) for path in paths]
+        whole = logs[0] if len(logs) == 1 else merge(logs)[0]
+        return whole.header and dataclasses.replace(whole.header, schema=ROWS), whole.lines
     if not log.records["cost_s"].notna().any():
         message = "No record of this log has a time, and the workbench's own log has times only"
         raise LogError("log.no_times", message, log.paths, "convert it to .csv or .parquet")
     records = list(own_records(log))
     tasks = tuple({record.task_key: record.task for record in records}.items())
-    header = Header(tasks=tasks, model=f"converted from {log.format}", target=records[0].target)
-    write_log(target, header, records)
-    if packed:
-        write_whole(target, gzip.compress(target.read_bytes(), 6, mtime=0))
-    return len(records)
+    return Header(tasks=tasks, model=f"converted from {log.format}", target=records[0].target), records
 
 
 def _write_parquet(frame: pandas.DataFrame, target: Path) -> None:
