@@ -36,7 +36,7 @@ def test_tuning(tmp_path, monkeypatch, capsys):
     assert any(r.origin in ("seed", "transfer", "manual") for r in names["again"].records)
     assert {c.name for c in names["session"].steered if c.accepted} >= {"epsilon", "budget", "add", "forbid", "release"}
     assert len(names["decisions"]) > 0
-    merged = (tmp_path / "both.tunelog.jsonl").read_text().count('"kind":"trial"')
+    merged = (tmp_path / "both.tunelog.jsonl").read_text().count('"n":')
     assert merged == len(names["trials"]) + 32
 
 

@@ -100,7 +100,7 @@ def test_logs_that_cannot_be_used(capfd, tmp_path):
     bad = tmp_path / "bad.jsonl"
     bad.write_text(write(tmp_path / "a.jsonl").read_text() + "garbage\n")
     error = check_error(capfd, ["log", "distill", bad], "log.corrupt", 3)
-    assert error["where"] == [f"{bad}:5"]
+    assert error["where"] == [f"{bad}:{len(bad.read_text().splitlines())}"]
 
 
 def test_a_log_that_cannot_be_written_is_reported_before_the_model_is_even_loaded(capfd, tmp_path):

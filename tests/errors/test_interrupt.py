@@ -128,7 +128,7 @@ def check_interrupted(command, log):
 def test_tune_while_it_measures(start, model, tmp_path):
     log = tmp_path / "a.jsonl"
     command = start("tune", model, "--trials", "100000", "--log", log, "--threads", "1")
-    until(lambda: log.exists() and log.read_bytes().count(b'"kind":"trial"') >= 9)
+    until(lambda: log.exists() and log.read_bytes().count(b'"n":') >= 9)
     command.interrupt()
     time.sleep(0.01)
     command.interrupt()  # people press it twice
