@@ -59,7 +59,9 @@ class Ledger:
             return False
         if isinstance(line, Record):
             self.whole.follow(line.target)
-        task = self.tasks.setdefault(line.task_key, TaskLedger(self._target))
+        task = self.tasks.get(line.task_key)
+        if task is None:
+            task = self.tasks[line.task_key] = TaskLedger(self._target)
         fresh = task.take(line, self.trials + isinstance(line, Record), source)
         self.trials += fresh and isinstance(line, Record)
         return fresh

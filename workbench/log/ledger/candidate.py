@@ -105,7 +105,7 @@ class Candidate:
     @property
     def proven(self) -> bool:
         """Whether it was timed more than once."""
-        return self.met or sum(clean for _, clean in self.alone) > 1
+        return self.met or (len(self.alone) > 1 and sum(clean for _, clean in self.alone) > 1)
 
     @property
     def sure(self) -> Sure:
