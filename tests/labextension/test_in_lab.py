@@ -107,7 +107,7 @@ def test_damaged_log_is_shown_as_far_as_it_goes(page: Any, address: str, folder:
     open_lab(page, address)
     page.locator(".jp-DirListing-item", has_text="b.tunelog").dblclick()
     shows(page, "3 lines could not be read: 2, 3, 4.")
-    assert "format 7; this viewer knows format 1" in text(page)
+    assert "format 7; this viewer knows format 2" in text(page)
     assert "2.00 ms" in text(page), "a last line that lacks only its newline counts"
     assert MARKUP in text(page)
     assert not page.evaluate("window.broken")
