@@ -28,8 +28,8 @@ from workbench.log.columns import Line, column, unknown_fields
 from workbench.log.encoder import as_written, json_line
 from workbench.log.ledger import Ledger, TaskLedger
 from workbench.log.lines import KINDS, AnyLine, Command, Comparison, Round, Unknown, parse_line
-from workbench.log.record import USUAL, Record
-from workbench.log.rows import ROWS, Decoder, is_row, is_shared
+from workbench.log.record import Record
+from workbench.log.rows import ROWS, Brief, Decoder, is_row, is_shared
 
 if TYPE_CHECKING:
     import pandas
@@ -191,31 +191,6 @@ def iter_brief(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | Brie
     return _lines(path, Decoder(), brief=True)
 
 
-class Brief:
-    """A trial of which not all is put together.
-
-    Attributes
-    ----------
-    fields : dict
-        The fields of `Record`; without `row` and `trace`.
-    """
-
-    __slots__ = ("_data", "_rows", "_where", "fields")
-
-    def __init__(self, data: Mapping[str, Any], rows: Decoder, where: str, brief: bool) -> None:
-        self._data, self._rows, self._where = data, rows, where
-        self.fields = self._told(brief)
-
-    def _told(self, brief: bool) -> dict[str, Any]:
-        if is_row(self._data):
-            return self._rows.fields(self._data, self._where, brief)
-        return {**USUAL, **Record.checked(self._data, self._where)}
-
-    def record(self) -> Record:
-        """Return the whole trial; raises as `iter_log` does."""
-        return Record(**(self.fields if "trace" in self.fields and "row" in self.fields else self._told(brief=False)))
-
-
 def _lines(path: str | os.PathLike[str], rows: Decoder, brief: bool) -> Iterator[Header | AnyLine | Brief | str]:
     with open_for_reading(path) as file:
         if not looks_ours(file.read(_HEAD)):
@@ -318,7 +293,8 @@ def to_frame(lines: Iterable[AnyLine]) -> pandas.DataFrame:
         if isinstance(r, Record):
             one, best = ledger.tasks[r.task_key].of(r), course[r.task_key][nth - 1]
             rows.append([
-                *(getattr(r, name) for name in COLUMNS[:-5]), one is not None and one.sure == "compared",
+                *(tuple(r.trace) if name == "trace" else getattr(r, name) for name in COLUMNS[:-5]),
+                one is not None and one.sure == "compared",
                 places.get(id(r)), one.ms if one else None, best.ms if best else None, best.why if best else "",
             ])  # fmt: skip
     frame = LogFrame(rows, columns=list(COLUMNS))

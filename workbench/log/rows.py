@@ -209,6 +209,31 @@ class Decoder:
         return out
 
 
+class Brief:
+    """A trial of which not all is put together.
+
+    Attributes
+    ----------
+    fields : dict
+        The fields of `Record`; without `row` and `trace`.
+    """
+
+    __slots__ = ("_data", "_rows", "_where", "fields")
+
+    def __init__(self, data: Mapping[str, Any], rows: Decoder, where: str, brief: bool) -> None:
+        self._data, self._rows, self._where = data, rows, where
+        self.fields = self._told(brief)
+
+    def _told(self, brief: bool) -> dict[str, Any]:
+        if is_row(self._data):
+            return self._rows.fields(self._data, self._where, brief)
+        return {**USUAL, **Record.checked(self._data, self._where)}
+
+    def record(self) -> Record:
+        """Return the whole trial; raises as `iter_log` does."""
+        return Record(**(self.fields if "trace" in self.fields and "row" in self.fields else self._told(brief=False)))
+
+
 _MADE = ("since", "holes", "places", "trace")
 _INT = {int}
 
