@@ -17,7 +17,7 @@ from typing import Any
 from workbench.log.conditions import Conditions
 from workbench.log.ledger import Ledger
 from workbench.log.lines import AnyLine, Command, Comparison, NetworkTime, Round, Unknown
-from workbench.log.reader import Brief, Header, iter_brief, open_for_reading
+from workbench.log.reader import Header, iter_brief, open_for_reading
 
 _BLOCK = 1 << 24
 """Bytes that are searched at a time. Chosen."""
