@@ -18,6 +18,7 @@ from workbench.log.conditions import Conditions
 from workbench.log.ledger import Ledger
 from workbench.log.lines import AnyLine, Command, Comparison, NetworkTime, Round, Unknown
 from workbench.log.reader import Header, iter_brief, open_for_reading
+from workbench.log.rows import Brief
 
 _BLOCK = 1 << 24
 """Bytes that are searched at a time. Chosen."""
