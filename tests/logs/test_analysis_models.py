@@ -144,7 +144,7 @@ def test_a_rule_says_the_number_that_the_log_has(numbers):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("value", [0.003, 1e-9, -2.0, 0.0])
+@pytest.mark.parametrize("value", [0.003, 1e-9])
 def test_a_distribution_of_one_value_has_one_bar(value):
     figure = analysis.distribution_figure(records([{"a": 1}], [value]))
     assert list(figure.data[0].y) == [1]

@@ -12,7 +12,7 @@ PLACEMENT: tuple[Mutation, ...] = (
         "compute_at",
         _P + "compute_at",
         "the part begins at 0",
-        "binds.append(span.base + Affine.var(name))",
+        "binds.append(span.base if alone else span.base + Affine.var(name))",
         "binds.append(Affine.var(name))",
         'legality.check_flow(new, block.buffer, "compute_at.consumers")',
         "pass",

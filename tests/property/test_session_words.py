@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import json
 import threading
+import time
+from typing import Any
 from unittest.mock import patch
 
 from hypothesis import given, settings
@@ -107,10 +109,19 @@ class Visitor:
             assert len(answer[0]["error"]["message"]) < 2_000
         json.dumps(answer[0], allow_nan=False)
 
-    def check(self) -> None:
-        assert self.session.flush(100)
-        now = json.loads(json.dumps(dict(self.session.snapshot().slices)))
+    def shown(self) -> dict[str, Any]:
+        """What the session shows, once what was sent says the same: estimates are sent whenever they are found."""
+        for _ in range(20):
+            assert self.session.flush(100)
+            now = json.loads(json.dumps(dict(self.session.snapshot().slices)))
+            if self.slices == now:
+                return now
+            time.sleep(0.05)
         assert self.slices == now
+        return now
+
+    def check(self) -> None:
+        now = self.shown()
         history, nest, head = now["history"], now["nest"], now["head"]
         rows = {row["id"]: row for row in history["rows"]}
         assert len(rows) == len(history["rows"]) == len({(row["x"], row["y"]) for row in rows.values()})
