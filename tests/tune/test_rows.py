@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from dataclasses import replace
 
@@ -87,6 +88,32 @@ def test_logs_of_both_versions_say_the_same(tmp_path):
         merge_logs([tmp_path / "1"], tmp_path / f"one{seed}")
         both, one = load_log(tmp_path / f"both{seed}"), load_log(tmp_path / f"one{seed}")
         assert {r.key for r in both.records} == {r.key for r in one.records}
+
+
+ODD = {
+    "a fraction that equals a hole's value": [{"row": {"j": 2}, "trace": ({"primitive": "p", "args": {"f": 2.0}},)}],
+    "the same with a known schedule": [
+        {"row": {"j": 2}, "trace": ({"primitive": "p", "args": {"f": f}},)} for f in (2, 2.0)
+    ],
+    "a long number": [{"trace": ({"primitive": "p", "args": {"f": 10**400}},)}],
+    "arguments in a list": [{"trace": ({"primitive": "p", "args": [1, {"x": 2}]}, {"primitive": "q", "args": None})}],
+    "a clock in nanoseconds": [{"timestamp": 1.0}, {"timestamp": 1.8e18}, {"timestamp": 1e300}],
+    "a clock that is far off": [{"timestamp": 1e300, "elapsed_s": 1e300}, {"timestamp": -1e15}, {"timestamp": 1.8e9}],
+    "times that nobody knows": [{"timestamp": math.inf, "elapsed_s": math.nan}, {"elapsed_s": math.inf}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("told", ODD.values(), ids=ODD)
+def test_odd_trials_are_rows_that_can_be_read(tmp_path, told):
+    for version in (1, 2):
+        records = [replace(trial(number), **more) for number, more in enumerate(told)]
+        write_log(tmp_path / str(version), replace(HEADER, schema=version), records)
+    assert load_log(tmp_path / "2").records == load_log(tmp_path / "1").records
+
+
+def test_repeats_that_are_not_finite_are_none(tmp_path):
+    found = outcome(Measurement(status="ok", costs_ms=(0.5, math.inf, 0.5, 0.5)))
+    assert found["costs_ms"] == (0.5, 0.5, 0.5)
 
 
 def trial(number, **more):

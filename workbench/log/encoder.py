@@ -61,8 +61,8 @@ class Encoder:
         if not _RESERVED.isdisjoint(record.extra):
             return [record.to_json()]
         data, new = record.to_json(), list[dict[str, Any]]()
-        if self._since is None and record.timestamp:
-            self._since = round(record.timestamp * TICKS) - round(record.elapsed_s * TICKS)
+        if self._since is None and data["timestamp"] and abs(since := _ticks(data)) < PLAIN:
+            self._since = since
         since = {} if self._since is None else {"since": self._since}
         machine = self._shared(new, [], {**_unusual(data, _MACHINE), **since})
         task = self._shared(new, [], _unusual(data, _TASK))
@@ -95,7 +95,7 @@ class Encoder:
         places, more = _found(values, numbers), {"first": first, "steps": steps} if steps else {}
         made = self._shared(new, [], fields, **more, **({"places": places} if places else {}))
         known = self._places.setdefault(made, places)
-        if values and (not known or [numbers[place] for place in known] != values):
+        if values and (not known or _found(values, [numbers[place] for place in known]) != list(range(len(values)))):
             told["row"] = values
         told |= {"v": numbers} if numbers else {}
         return made
@@ -116,12 +116,12 @@ class Encoder:
         if (costs := _counted(data["costs_ms"])) is not None:
             out["costs"] = costs
             del out["costs_ms"]
-        ticks, elapsed = round(data["timestamp"] * TICKS), round(data["elapsed_s"] * TICKS)
         if self._since is not None:
-            out["timestamp"] = data["timestamp"]
-            if ticks / TICKS == data["timestamp"]:
+            told = out["timestamp"] = data["timestamp"] or 0.0
+            at = _ticks(data) - self._since
+            if abs(at) < PLAIN and round(told * TICKS) / TICKS == told:
                 del out["timestamp"]
-                out |= {"at": at} if (at := ticks - elapsed - self._since) else {}
+                out |= {"at": at} if at else {}
         return {_SHORTER.get(name, name): value for name, value in out.items()}
 
 
@@ -132,12 +132,17 @@ def _unusual(data: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: data[name] for name in names if data[name] != _DEFAULTS[name]}
 
 
+def _ticks(data: Mapping[str, Any]) -> int:
+    """Return when a trial's tuning time began; a time that is not finite is written as null, and read as 0."""
+    return round((data["timestamp"] or 0.0) * TICKS) - round((data["elapsed_s"] or 0.0) * TICKS)
+
+
 def _found(values: Sequence[int], numbers: Sequence[Any]) -> list[int]:
     """Return where values stand among numbers, one behind the other; nothing where they do not."""
     out: list[int] = []
     for value in values:
         start = out[-1] + 1 if out else 0
-        place = next((k for k in range(start, len(numbers)) if numbers[k] == value), None)
+        place = next((k for k in range(start, len(numbers)) if numbers[k] == value and type(numbers[k]) is int), None)
         if place is None:
             return []
         out.append(place)
@@ -154,14 +159,17 @@ def _short(step: Any) -> Any:
     return [step["primitive"], step["args"]] if usual and isinstance(step["primitive"], str) else step
 
 
-def _counted(costs: Sequence[float]) -> list[int] | None:
+def _counted(costs: Sequence[float | None]) -> list[int] | None:
     """Return a number of decimals, then each time as a whole number of the last one's unit; None where that errs."""
+    told = [cost for cost in costs if cost is not None]
+    if len(told) < len(costs):
+        return None
     for decimals in range(_MOST_DECIMALS + 1):
         unit = 10**decimals
-        counts = [round(cost * unit) for cost in costs]
+        counts = [round(cost * unit) for cost in told]
         if max(map(abs, counts), default=0) >= PLAIN:
             return None
-        if all(count / unit == cost for count, cost in zip(counts, costs, strict=True)):
+        if all(count / unit == cost for count, cost in zip(counts, told, strict=True)):
             return [decimals, *counts] if counts else None
     return None
 

@@ -144,7 +144,7 @@ def outcome(measurement: Measurement) -> dict[str, Any]:
     latency = measurement.ms if ok else None
     if ok and (latency is None or not math.isfinite(latency)):
         raise TuneError("tune.measurement", "The runner reported success without a time")
-    costs = measurement.costs_ms
+    costs = [cost for cost in measurement.costs_ms if math.isfinite(cost)]
     return {
         "status": measurement.status,
         "error": measurement.error or "",

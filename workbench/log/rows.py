@@ -244,7 +244,7 @@ def _steps(line: Shared, where: str) -> dict[int, Mapping[str, Any]]:
     for number, step in enumerate(line.steps, line.first):
         short = isinstance(step, list) and len(step) == 2 and isinstance(step[0], str)
         whole = {"primitive": step[0], "args": step[1]} if short else step
-        if not isinstance(whole, dict) or not isinstance(whole.get("args", {}), dict):
+        if not isinstance(whole, dict):
             raise corrupt("The field 'steps' of the shared has an unusable value", where)
         out[number] = whole
     return out
@@ -272,9 +272,10 @@ def _row(value: Any, base: _Base) -> dict[str, int]:
 
 
 def _trace(value: Any, base: _Base) -> FilledTrace:
-    if base.sketch is None or len(value) != base.sketch.holes or not {int, float}.issuperset(map(type, value)):
+    types = set(map(type, value))
+    if base.sketch is None or len(value) != base.sketch.holes or not types <= {int, float}:
         raise ValueError
-    if not all(map(math.isfinite, value)):
+    if float in types and not all(math.isfinite(number) for number in value if type(number) is float):
         raise ValueError
     return FilledTrace(base.sketch, value)
 

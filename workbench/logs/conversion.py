@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import io
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -130,7 +131,7 @@ def own_records(log: TuningLog) -> Iterator[Record]:
     for number, row in enumerate(rows):
         second = SECONDS.get(row["unit"])
         latency = row["cost_s"] * 1e3 if second is not None and row["cost_s"] > 0 else None
-        repeats = [value * second * 1e3 for value in row["repeats"]] if second is not None else []
+        repeats = [v * second * 1e3 for v in row["repeats"] if math.isfinite(v)] if second is not None else []
         params = dict(row["params"])
         extra = {"params": plain(params), "status_told": row["status"], "repeats": plain(list(row["repeats"])),
                  "beside": plain(row["extra"]), **{name: plain(row[name]) for name in AS_WRITTEN}}  # fmt: skip
