@@ -61,8 +61,8 @@ class Encoder:
         if not _RESERVED.isdisjoint(record.extra):
             return [record.to_json()]
         data, new = record.to_json(), list[dict[str, Any]]()
-        if self._since is None and data["timestamp"] and abs(since := _ticks(data)) < PLAIN:
-            self._since = since
+        if self._since is None and data["timestamp"] and abs(begun := _ticks(data)) < PLAIN:
+            self._since = begun
         since = {} if self._since is None else {"since": self._since}
         machine = self._shared(new, [], {**_unusual(data, _MACHINE), **since})
         task = self._shared(new, [], _unusual(data, _TASK))
