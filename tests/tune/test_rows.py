@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import statistics
 from dataclasses import replace
 
 import pytest
@@ -21,6 +22,7 @@ from workbench.log.record import outcome
 from workbench.log.rows import Decoder, is_row, is_shared
 from workbench.logs import convert
 from workbench.logs import open as open_log
+from workbench.logs.analysis import noise
 from workbench.runtime.results.measurement import Measurement
 
 HEADER = Header(tasks=(("a", "conv"), ("b", "dense")), target="llvm")
@@ -253,6 +255,18 @@ def test_an_older_log_is_converted(tmp_path):
         assert convert(open_log(old), new) == len(load_log(old).records)
         assert load_log(new).lines == load_log(old).lines
         assert not any('"kind":"trial"' in line for line in new.read_text().splitlines())
+
+
+def test_repeats_that_are_kept_do_not_contradict_the_time_of_all(tmp_path):
+    log, rng = tmp_path / "a.tunelog.jsonl", random.Random(0)
+    costs = [[rng.lognormvariate(0, 0.3) for _ in range(60)] for _ in range(9)]
+    told = [outcome(Measurement(status="ok", costs_ms=tuple(each))) for each in costs]
+    told.append(outcome(Measurement(status="ok", costs_ms=(0.5, 1.0, 2.0), why_not="another program", at_least_ms=0.4)))
+    write_log(log, HEADER, [replace(trial(number), **more) for number, more in enumerate(told)])
+    opened = open_log(log)
+    assert opened.records["value"].tolist() == [*map(statistics.median, costs), 0.5]
+    assert opened.records["statistic"].tolist() == ["median of all"] * 9 + ["min of all"]
+    assert "contradict" not in noise(opened).attrs["finding"]
 
 
 def test_a_measured_trial_is_short():

@@ -10,6 +10,9 @@ from typing import Any, Literal
 SECONDS: Mapping[str, float] = MappingProxyType({"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9})
 """Units of time, and how long they are."""
 
+OF_ALL = "of all"
+"""Stands behind the statistic where a log keeps only some of the repeats that the value is made of."""
+
 NEVER = (1e9, 1e10)
 """Times that tuners write for a failure, in their unit: AutoTVM the first, the auto-scheduler and MetaSchedule the
 second. In nanoseconds they are one second and ten.
@@ -59,9 +62,10 @@ class Evaluation:
     unit, objective, direction : str
         Unit of the value ("" where the log says none), what it is, and whether small or large values are good.
     statistic : str
-        What the value is of `repeats`: mean, median, min; "" where the log does not say.
+        What the value is of `repeats`: mean, median, min; "" where the log does not say. With `OF_ALL` behind it, the
+        log keeps only some of them.
     repeats : tuple of float
-        All measurements behind the value, in its unit.
+        The measurements behind the value, in its unit.
     run : str
         Which run of the tuner, where a log has several.
     task, device, target : str

@@ -14,6 +14,7 @@ from workbench.cost_model.prediction_quality import spearman
 from workbench.logs.analysis.charts import above, drawn, figure, keys, nothing, percent, thinned
 from workbench.logs.analysis.selection import MOST, Floats, Group, Source, noted, one_group
 from workbench.logs.cells import readable, shown
+from workbench.logs.evaluation import OF_ALL
 
 if TYPE_CHECKING:
     import pandas
@@ -67,7 +68,9 @@ def noise(source: Source, task: str | None = None) -> pandas.DataFrame:
             "equal_to_best": pandas.array(table.equal(), dtype="boolean"), "rank_by_median": table.order(table.median),
         }
     )[COLUMNS]  # fmt: skip
-    return noted(frame, _finding(frame, group, table), **table.halves(), equal=int(frame["equal_to_best"].sum()),
+    sampled = group.records["statistic"].astype(str).str.endswith(OF_ALL).to_numpy()[rows]
+    finding = _finding(frame, group, table, frame[~sampled])
+    return noted(frame, finding, **table.halves(), equal=int(frame["equal_to_best"].sum()),
                  median_winner=int(frame["record"].iloc[int(frame["rank_by_median"].argmin())]))  # fmt: skip
 
 
@@ -156,7 +159,8 @@ def quantile(degrees: Floats) -> Floats:
     return np.where(degrees < 1, np.nan, np.where(n < 2.5, exact, wide))
 
 
-def _finding(frame: pandas.DataFrame, group: Group, table: _Repeats) -> str:
+def _finding(frame: pandas.DataFrame, group: Group, table: _Repeats, whole: pandas.DataFrame) -> str:
+    """Say what was found; `whole` are the rows with all repeats that their values are made of."""
     many = frame[frame["repeats"] > 1]
     if len(many) < 2:
         return f"No noise is known: {len(frame) - len(many):,} of {len(frame):,} values have no repeats."
@@ -171,7 +175,7 @@ def _finding(frame: pandas.DataFrame, group: Group, table: _Repeats) -> str:
     first = float(many["first"].median())
     if abs(first - 1) > max(0.01, float(many["spread"].median())):
         text += f", and the first is {first:.2f} times the others"
-    if odd := _contradicting(frame):
+    if odd := _contradicting(whole):
         return f"{text}; {odd:,} values are neither mean, median nor minimum of their repeats, and contradict them."
     by_median = int(frame["rank_by_median"].iloc[0])
     return f"{text}." if by_median == 1 else f"{text}; by the median the best one would be number {by_median:,}."

@@ -12,7 +12,7 @@ from typing import Any
 from workbench.errors import LogError
 from workbench.log.record import USUAL, Record
 from workbench.log.rows import Decoder, is_row, is_shared
-from workbench.logs.evaluation import SECONDS, STATUSES, Evaluation, Status
+from workbench.logs.evaluation import OF_ALL, SECONDS, STATUSES, Evaluation, Status
 from workbench.logs.importer import UNREADABLE, JsonLinesImporter, log_importer
 from workbench.logs.reading.objectives import is_number, numbers, scaled
 from workbench.logs.source import LONGEST_LINE, LogSource, TextLine
@@ -117,7 +117,8 @@ def _evaluation(told: Mapping[str, Any], params: Mapping[str, Any], extra: Mappi
     clean = status == "ok" and told["latency_ms"] is not None
     found = Evaluation(
         task=told["task"], device=told["host"], target=told["target"], params=params, status=status,
-        told=told["status"], value=told["latency_ms"] if clean else None, unit="ms", statistic="min",
+        told=told["status"], value=told["latency_ms"] if clean else None, unit="ms",
+        statistic=f"{'median' if told['clean'] else 'min'} {OF_ALL}",
         repeats=told["costs_ms"], error=told["error"], timestamp=told["timestamp"] or None,
         elapsed_s=told["elapsed_s"], compile_s=told["compile_s"], run_s=told["run_s"], technique=told["origin"],
         generation=told["round"], predicted=told["predicted"], extra=extra,
