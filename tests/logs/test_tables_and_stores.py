@@ -9,6 +9,7 @@ import math
 import pickle
 import re
 import sqlite3
+import struct
 import zlib
 from collections import Counter
 
@@ -299,3 +300,19 @@ def test_an_open_transaction_is_undone(tmp_path):
     assert len(before) == 2
     assert wb.logs.open(dead).records["told"].tolist() == ["COMPLETE", "FAIL"]
     assert before == {path.name: path.read_bytes() for path in tmp_path.glob("dead*")}
+
+
+def test_a_journal_removes_no_other_file(tmp_path):
+    """SQLite removes the journal of several files that the journal of one names, whatever file that is."""
+    path, other = tmp_path / "log.db", tmp_path / "other.txt"
+    IMPORTERS["optuna"].write_example(path)
+    other.write_text("kept")
+    data = path.read_bytes()
+    size = int.from_bytes(data[16:18], "big")
+    name, magic = bytes(other), bytes.fromhex("d9d505f920a163d7")
+    header = magic + struct.pack(">IIIII", 1, 0, len(data) // size, 512, size)
+    page = struct.pack(">I", 1) + data[:size] + struct.pack(">I", sum(data[size - 200 : 0 : -200]))
+    last = struct.pack(">I", (1 << 30) // size + 1) + name + struct.pack(">II", len(name), sum(name)) + magic
+    (tmp_path / "log.db-journal").write_bytes(header.ljust(512, b"\0") + page + last)
+    assert len(wb.logs.open(path)) == 2
+    assert other.read_text() == "kept"

@@ -94,12 +94,22 @@ def _begin_of(path: Path) -> bytes:
         return b""
 
 
+def _copied_journal(path: Path, copy: Path) -> None:
+    """Copy a journal without the name of a further one, which SQLite would remove once it has undone a transaction.
+
+    The name, of whatever file, stands last; what follows it hides it.
+    """
+    shutil.copyfile(path, copy)
+    with open(copy, "ab") as file:
+        file.write(bytes(16))
+
+
 def _rolled_back(path: Path) -> bytes:
     """Return a file as it was before the transaction that its writer did not end, from a copy."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "log"
         shutil.copyfile(path, copy)
-        shutil.copyfile(path.with_name(path.name + "-journal"), copy.with_name("log-journal"))
+        _copied_journal(path.with_name(path.name + "-journal"), copy.with_name("log-journal"))
         with closing(sqlite3.connect(copy)) as connection:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
             return connection.serialize()
