@@ -2,6 +2,10 @@
 
 import itertools
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -17,6 +21,7 @@ from workbench.logs import random_baseline, score, scores, simulate, simulation_
 from workbench.logs.simulation import STRATEGIES, TABLE_MODELS
 from workbench.logs.simulation.configurations import Configurations
 from workbench.logs.simulation.gaussian_process import GaussianProcess, log_improvement
+from workbench.logs.simulation.table_space import coordinates
 
 some_costs = st.lists(st.one_of(st.just(math.inf), st.integers(1, 9).map(float)), min_size=1, max_size=7).filter(
     lambda costs: any(map(math.isfinite, costs))
@@ -134,6 +139,67 @@ def test_a_strategy_of_ones_own():
     assert runs["cost_s"].min() < np.median(runs["cost_s"])
 
 
+def test_values_are_found_as_python_compares_them():
+    table = Configurations.of(records([{"a": v} for v in (16, 0.5, "16", True, "", [1, 2])] + [{}], [1.0] * 7))
+    asked = [16.0, np.int64(16), np.float64(0.5), "16", True, "", [1, 2], (1, 2), 17, None, "0.5", math.nan]
+    assert [table.find({"a": v}) for v in asked] == [0, 0, 1, 2, 3, 4, 5, 5, None, None, None, None]
+    assert table.find({}) == 6
+    circle = []
+    circle.append(circle)
+    assert [table.find({"a": v}) for v in (circle, {object(): 1}, object())] == [None] * 3
+
+
+def test_what_a_strategy_does_to_its_arguments_changes_nothing():
+    def rude(space, measure, rng):
+        space.params["a"].clear()
+        for k in range(len(space)):
+            params = space[k]
+            measure(params)
+            params["a"].append(9)
+            space.params["a"][0].append(9)
+
+    log = records([{"a": [1, 2]}, {"a": [3, 4]}], [1.0, 2.0])
+    assert len(simulate(log, strategy=rude, seeds=2)) == 4
+    assert list(log["params"]) == [{"a": [1, 2]}, {"a": [3, 4]}]
+
+
+def test_how_much_of_the_space_the_log_has_is_told():
+    params = grid(a=[1, 2], b=[1, 2, 3])
+    runs = simulate(records(params[:5], [1.0] * 5), strategy="random", seeds=1)
+    assert runs.attrs["finding"].endswith("The log has 5 of 6 combinations of the values that occur.")
+
+
+def test_text_with_many_values_is_one_coordinate():
+    params = [{"name": f"n{k}", "a": k % 7} for k in range(300)]
+    table = Configurations.of(records(params, [1.0 + k for k in range(300)]))
+    assert coordinates(table.parameters.features).shape == (300, 2)
+
+
+def test_the_same_runs_whatever_the_hashes(tmp_path):
+    """Two processes with other hashes of text."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from logs.test_simulation import valley, simulate, STRATEGIES\n"
+        "for s in STRATEGIES: print(simulate(valley(), strategy=s, budget=20, seeds=[3])['record'].tolist())"
+    )
+    command = [sys.executable, "-c", code, str(Path(__file__).parents[1])]
+    first, second = (
+        subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": s}, capture_output=True, text=True, check=True)
+        for s in ("1", "2")
+    )
+    assert first.stdout == second.stdout
+    assert first.stdout.count("[") == len(STRATEGIES)
+
+
+def test_runs_that_cannot_be_told_apart_or_have_no_times():
+    log = valley(direction="max", unit="GFLOP/s")
+    runs = simulate(log, strategy="random", budget=5, seeds=2)
+    for wrong, of in ((pandas.concat([runs, runs]), log), (runs, Configurations.of(log).costs)):
+        with pytest.raises(UsageError) as caught:
+            score(wrong, of)
+        assert caught.value.code == "usage.runs"
+
+
 def test_a_strategy_that_has_no_more_ideas_is_ended():
     def stubborn(space, measure, rng):
         while True:
@@ -161,6 +227,7 @@ def test_the_errors_of_a_strategy_are_its_own():
         ("usage.cost_model", {"model": "analytic"}),
         ("usage.number", {"budget": 0}),
         ("usage.number", {"seeds": -1}),
+        ("usage.number", {"seeds": [7, 7]}),
         ("usage.task", {"task": "another"}),
         ("usage.type", {"strategy": 3}),
         ("usage.number", {"seeds": "abc"}),

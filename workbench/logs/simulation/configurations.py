@@ -113,17 +113,23 @@ class Configurations:
         return np.where(np.isnan(value), np.inf, value if self.group.smaller_is_better else -value)
 
     @cached_property
-    def _places(self) -> dict[tuple[str, ...], int]:
-        levels = [[said(v) for v in level] + [""] for level in self.parameters.levels]
-        columns = [[level[c] for c in codes] for level, codes in zip(levels, self.parameters.codes.T, strict=True)]
-        return {key: k for k, key in enumerate(zip(*columns, strict=True))}
+    def _places(self) -> tuple[list[dict[Any, int]], dict[bytes, int]]:
+        """Codes of the values of each parameter, and numbers of the configurations by their codes."""
+        levels = [{_key(value): code for code, value in enumerate(level)} for level in self.parameters.levels]
+        return levels, {row.tobytes(): k for k, row in enumerate(self.parameters.codes)}
 
     def find(self, params: Mapping[str, Any]) -> int | None:
         """Return the number of a configuration; None where the log has none with these parameters."""
-        if len(params) > len(self.parameters.names) or not params.keys() <= set(self.parameters.names):
+        names = self.parameters.names
+        if len(params) > len(names) or not params.keys() <= set(names):
             return None
-        key = tuple(said(_plain(params[n])) if n in params else "" for n in self.parameters.names)
-        return self._places.get(key)
+        levels, places = self._places
+        told = zip(names, levels, strict=True)
+        try:
+            codes = [level.get(_key(params[name])) if name in params else -1 for name, level in told]
+        except (TypeError, ValueError, RecursionError):  # what no log can have as a value
+            return None
+        return None if None in codes else places.get(np.array(codes, self.parameters.codes.dtype).tobytes())
 
 
 def _no_space() -> UsageError:
@@ -131,8 +137,10 @@ def _no_space() -> UsageError:
     return UsageError("usage.no_space", message, ("log",), "simulate on a log of several measured configurations")
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+def _key(value: Any) -> Any:
+    """Return what tells two values apart: 32 and 32.0 are one, "32" is another, lists and tuples are alike."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    return plain if isinstance(plain, str | int | float) and plain == plain else (said(plain),)
 
 
 def _middle(costs: Floats) -> float:

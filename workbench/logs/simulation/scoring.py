@@ -122,8 +122,15 @@ def runs_of(runs: pandas.DataFrame, table: Configurations | None = None) -> dict
     if missing:
         hint = "pass what `wb.logs.simulate` returned"
         raise UsageError("usage.runs", f"These are no runs: {missing[0]!r} is missing", ("runs",), hint)
+    if runs.duplicated(["seed", "evaluation"]).any():
+        hint = "give each run a seed of its own, or score them one by one"
+        raise UsageError("usage.runs", "Two runs have the same seed", ("runs",), hint)
     each: Any = runs.sort_values(["seed", "evaluation"]).groupby("seed", sort=True)
-    return {seed: np.asarray(run["cost_s"] if table is None else table.costs_of(run), np.float64) for seed, run in each}
+    told = {seed: np.asarray(run["cost_s"] if table is None else table.costs_of(run), np.float64) for seed, run in each}
+    if any(np.isnan(run).any() for run in told.values()):
+        hint = "pass the log instead of its costs; the cost of a failure is infinite"
+        raise UsageError("usage.runs", "The objective of these runs is no time", ("runs",), hint)
+    return told
 
 
 def score_of(run: Sequence[float] | Numbers, costs: ArrayLike, baseline: Numbers) -> float:

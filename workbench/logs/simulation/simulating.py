@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ import numpy as np
 
 from workbench.arguments import elements, is_a, whole
 from workbench.errors import UsageError, did_you_mean
-from workbench.logs.analysis.selection import Source, noted
+from workbench.logs.analysis.coverage import MOST
+from workbench.logs.analysis.selection import Source, known_space, noted
 from workbench.logs.simulation.configurations import Configurations
 from workbench.logs.simulation.improvement import ImprovementSearch
 from workbench.logs.simulation.table_models import make_table_model
@@ -51,13 +53,14 @@ class ParameterSpace:
     def params(self) -> dict[str, list[Any]]:
         """Name of each parameter -> the values that occur, in their order."""
         parameters = self._table.parameters
-        return {name: list(levels) for name, levels in zip(parameters.names, parameters.levels, strict=True)}
+        return {name: copy.deepcopy(levels) for name, levels in zip(parameters.names, parameters.levels, strict=True)}
 
     def __getitem__(self, number: int) -> dict[str, Any]:
         """Return the configuration of a number from 0 to ``len(space) - 1``."""
         if not 0 <= number < len(self):
             raise IndexError(number)
-        return self._table.parameters.at(number)
+        found = self._table.parameters.at(number)
+        return {name: copy.deepcopy(v) if isinstance(v, list | dict) else v for name, v in found.items()}
 
     def __contains__(self, params: object) -> bool:
         return isinstance(params, Mapping) and self._table.find(params) is not None
@@ -141,9 +144,12 @@ def simulate(
     budget = min(whole("budget", budget), len(configurations))
     some = elements(seeds)
     numbers = range(whole("seeds", seeds)) if some is None else [whole("seeds", seed, least=0) for seed in some]
+    if len(set(numbers)) < len(numbers):
+        raise UsageError("usage.number", "seeds has a number twice", ("seeds",), "each run has a seed of its own")
     run = _runner(configurations, strategy, model, whole("batch", batch))
     told = [(seed, run(seed, budget)) for seed in numbers]
-    return _frame(configurations, told, strategy if isinstance(strategy, str) else getattr(strategy, "__name__", "own"))
+    name = strategy if isinstance(strategy, str) else getattr(strategy, "__name__", "own")
+    return _frame(configurations, told, name, _of_how_many(log, configurations))
 
 
 def _runner(
@@ -228,7 +234,18 @@ class _Lookup:
         return float(self.configurations.costs[number])
 
 
-def _frame(configurations: Configurations, told: Sequence[tuple[int, list[int]]], name: str) -> pandas.DataFrame:
+def _of_how_many(log: Source, configurations: Configurations) -> str:
+    """Say how much of the space the log has: what it lacks does not exist for a search."""
+    space, count = known_space(log), len(configurations)
+    if space is not None and space.restrictions is not None and space.combinations <= MOST:
+        return f"{count:,} of the {len(space):,} configurations that the space allows"
+    combinations = math.prod(map(len, configurations.parameters.levels))
+    return f"{count:,} of {combinations:,} combinations of the values that occur"
+
+
+def _frame(
+    configurations: Configurations, told: Sequence[tuple[int, list[int]]], name: str, known: str
+) -> pandas.DataFrame:
     import pandas
 
     places = np.array([k for _, run in told for k in run], np.int64)
@@ -244,7 +261,8 @@ def _frame(configurations: Configurations, told: Sequence[tuple[int, list[int]]]
         }
     )
     key = configurations.group.key
-    found = f"{name}: {len(told)} runs of up to {max((len(run) for _, run in told), default=0)} evaluations."
+    most = max((len(run) for _, run in told), default=0)
+    found = f"{name}: {len(told)} runs of up to {most} evaluations. The log has {known}."
     return noted(
         frame,
         found,

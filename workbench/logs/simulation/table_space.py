@@ -23,6 +23,9 @@ from workbench.space.sampling import Picks, Sampler
 ABSENT = -0.5
 """Coordinate of a parameter that a configuration does not have; the others are from 0 to 1."""
 
+MOST_TEXTS = 64
+"""Values of a text that have a column each; of more, as of names that are never the same, the column is their rank."""
+
 
 @dataclass(frozen=True, slots=True)
 class TableSampler(Sampler):
@@ -112,12 +115,13 @@ class TableSpace:
 def coordinates(features: Features) -> Matrix:
     """Return parameters as coordinates from 0 to 1 ``[N, F]``: the rank of a number among the values that occur.
 
-    Tile sizes double and block sizes grow by steps; ranks suit both. Text is a column for each of its values.
+    Tile sizes double and block sizes grow by steps; ranks suit both. Text is a column for each of its values, if there
+    are at most `MOST_TEXTS`.
     """
     columns: list[NDArray[np.float64]] = []
     for k, categorical in enumerate(features.categorical):
         codes = features.codes[:, k]
-        if categorical and len(features.levels[k]) > 2:
+        if categorical and 2 < len(features.levels[k]) <= MOST_TEXTS:
             columns += [np.where(codes == c, np.sqrt(0.5), 0.0) for c in range(len(features.levels[k]))]
         else:
             columns.append(np.where(codes < 0, ABSENT, codes / max(1, int(codes.max()))))
