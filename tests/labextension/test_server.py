@@ -14,15 +14,20 @@ import urllib.request
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from browser.driver import free_port
+from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
+from jupyter_server.services.contents.manager import ContentsManager
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
+from workbench.errors import LogError
 from workbench.server import ScheduleWorkbench
 from workbench.server.frames import frame
+from workbench.server.log_socket import LogSocket
 from workbench.server.reader_process import Limits, ReaderProcess
 
 DATA = Path(__file__).parents[1] / "data" / "logs"
@@ -206,7 +211,16 @@ def test_a_log_is_read_and_its_process_ends_with_the_connection(port: int) -> No
 
 
 @pytest.mark.parametrize(
-    "path", ["../outside.log", "/../outside.log", ".hidden.log", "nothing.log", "a/../../outside.log"]
+    "path",
+    [
+        "../outside.log",
+        "/../outside.log",
+        ".hidden.log",
+        "nothing.log",
+        "a/../../outside.log",
+        "good.log\0",
+        "x" * 5000,
+    ],
 )
 def test_what_the_server_does_not_give_out_is_not_read(port: int, path: str) -> None:
     async def work() -> Any:
@@ -219,6 +233,21 @@ def test_what_the_server_does_not_give_out_is_not_read(port: int, path: str) -> 
     error = asked(work)["error"]
     assert error["code"] == "log.missing"
     assert "outside" not in error["message"]
+
+
+def test_only_a_manager_of_files_says_where_a_file_is(tmp_path: Path) -> None:
+    """Others have a root as well, "/", and their `etc/passwd` is not the machine's."""
+
+    class Others(ContentsManager):  # type: ignore[misc]
+        def get(self, path: str, content: bool = True, **more: Any) -> dict[str, Any]:
+            return {"path": path}
+
+    (tmp_path / "a.log").touch()
+    with pytest.raises(LogError) as info:
+        asyncio.run(LogSocket._place(SimpleNamespace(contents_manager=Others()), "etc/passwd"))  # type: ignore[arg-type]
+    assert info.value.code == "log.unreadable"
+    files: Any = SimpleNamespace(contents_manager=AsyncLargeFileManager(root_dir=str(tmp_path)))
+    assert asyncio.run(LogSocket._place(files, "/a.log")) == str(tmp_path / "a.log")
 
 
 def test_without_token_or_from_another_page_there_is_no_connection(port: int) -> None:

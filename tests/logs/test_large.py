@@ -164,6 +164,16 @@ def test_a_process_that_dies_costs_time_only(large, monkeypatch):
     assert wb.logs.open(large).records["value"].equals(small.records["value"])
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds what a process allocates")
+def test_helpers_share_the_memory_that_a_process_may_take():
+    code = (
+        "import resource; from workbench.logs.table.part_reader import share_memory; share_memory(4); "
+        "resource.setrlimit(resource.RLIMIT_DATA, (8 << 30, resource.RLIM_INFINITY)); share_memory(4); "
+        "print(resource.getrlimit(resource.RLIMIT_DATA)[0] >> 30)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "2\n"
+
+
 def test_lines_that_are_too_long_are_passed_over(sample, monkeypatch, tmp_path):
     path = tmp_path / "log"
     path.write_text(RECORD + "[" * (18 << 20) + "\n" + RECORD)

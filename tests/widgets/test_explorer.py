@@ -84,6 +84,7 @@ def test_questions_are_answered_or_say_why_not(page: Page) -> None:
     assert "failed" in panel["finding"]
     assert panel["rows"]
     assert page.ask("panel", name="nothing")["error"]["code"] == "explorer.panel"
+    assert page.ask("figure", name="both_tried")["error"]["code"] == "explorer.panel"  # it has no figure
     assert page.ask("nothing")["error"]["code"] == "explorer.question"
     page.set(text="x > 100")
     assert page.ask("panel", name="failures")["error"]["code"] == "explorer.nothing"

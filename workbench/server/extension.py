@@ -9,6 +9,8 @@ from workbench.server.log_socket import LogSocket
 from workbench.server.prompt_messages import prompt
 from workbench.server.reader_process import Limits
 
+_MEMORY = "Memory of a process that reads a log, in MiB; of those that help it with a large one, each has a quarter."
+
 
 class ScheduleWorkbench(ExtensionApp):  # type: ignore[misc]
     """Reads logs for JupyterLab; `jupyter_server_config.py` sets its limits: ``c.ScheduleWorkbench.memory_mib = 8192``.
@@ -19,7 +21,7 @@ class ScheduleWorkbench(ExtensionApp):  # type: ignore[misc]
     name = "schedule_workbench"
     description = "Reads the logs of tuners for JupyterLab's viewer"
 
-    memory_mib = Integer(4096, min=256, help="Memory of a process that reads a log, in MiB.").tag(config=True)
+    memory_mib = Integer(4096, min=256, help=_MEMORY).tag(config=True)
     open_seconds = Integer(600, min=1, help="Seconds within which a log has to be read.").tag(config=True)
     cpu_seconds = Integer(3600, min=1, help="Processor time of a process, in seconds.").tag(config=True)
     idle_seconds = Integer(1800, min=1, help="Seconds after which a log that nobody looks at is closed.").tag(

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 from jupyter_server.auth.decorator import authorized, ws_authenticated
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.base.websocket import WebSocketMixin
-from jupyter_server.utils import ensure_async, to_os_path
+from jupyter_server.services.contents.filemanager import FileContentsManager
+from jupyter_server.utils import ensure_async
 from tornado.web import HTTPError
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
@@ -52,7 +53,7 @@ class LogSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):  # type: igno
             hint = "close the tab of one, or let the server's configuration allow more: c.ScheduleWorkbench.most_logs"
             raise LogError("log.many_open", f"{len(self._all)} logs are open already", (), hint)
         self._all.add(self)
-        path = self.get_query_argument("path", "")
+        path = self.get_query_argument("path", "", strip=False)
         self._reader = await ReaderProcess.start(await self._place(path) if path else "", self._limits)
         if self.ws_connection is None:  # it went meanwhile
             await self._reader.end()
@@ -65,14 +66,13 @@ class LogSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):  # type: igno
         manager = self.contents_manager
         try:
             await ensure_async(manager.get(path, content=False))
-        except HTTPError as error:
+        except (HTTPError, OSError, ValueError) as error:
             hint = "was it renamed, or is it hidden?"
             raise LogError("log.missing", "The server gives out no such file", (path,), hint) from error
-        root = getattr(manager, "root_dir", None)
-        if not isinstance(root, str):
+        if not isinstance(manager, FileContentsManager):  # others have a `root_dir` too, which is not theirs
             hint = "open it in a notebook: wb.LogExplorer(path)"
             raise LogError("log.unreadable", "What this server keeps are no files", (path,), hint)
-        return str(to_os_path(path.strip("/"), root))
+        return str(manager._get_os_path(path))
 
     async def _pass_on(self, reader: ReaderProcess) -> None:
         try:

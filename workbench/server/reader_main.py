@@ -118,13 +118,15 @@ def leave() -> None:
 
 
 def listen(lines: BinaryIO, inbox: queue.SimpleQueue[Any]) -> None:
-    """Take messages; at their end nobody wants an answer."""
-    for line in lines:
-        with contextlib.suppress(ValueError, RecursionError):
-            message = json.loads(line)
-            if isinstance(message, dict):
-                inbox.put(message)
-    leave()
+    """Take messages; at their end, or when they are too large for the memory, nobody wants an answer."""
+    try:
+        for line in lines:
+            with contextlib.suppress(ValueError, RecursionError):
+                message = json.loads(line)
+                if isinstance(message, dict):
+                    inbox.put(message)
+    finally:
+        leave()
 
 
 def limit(memory_bytes: int, cpu_seconds: int) -> None:

@@ -10,6 +10,8 @@ import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
+from workbench.errors import LogError
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -36,12 +38,20 @@ class ReaderProcess:
 
         The process gets a session of its own, so that those that it starts end with it. Its folder is not the log's,
         and is no place that modules are taken from.
+
+        Raises
+        ------
+        LogError
+            ``log.reader`` where the system starts no process.
         """
         numbers = (limits.memory_bytes, limits.open_seconds, limits.cpu_seconds)
         command = [sys.executable, "-P", "-m", "workbench.server.reader_main", *map(str, numbers), path]
         pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, start_new_session=True)
-        return cls(process)
+        try:
+            return cls(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, start_new_session=True))
+        except OSError as error:
+            hint = "the machine may have too many processes, or too little memory left"
+            raise LogError("log.reader", f"No process can be started ({error.strerror})", (), hint) from error
 
     async def send(self, message: str) -> None:
         """Pass a message on; to a process that has ended nothing is said."""

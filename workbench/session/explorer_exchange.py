@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.errors import UsageError, WorkbenchError
+from workbench.errors import UsageError
 from workbench.logs.explorer import Explorer
 from workbench.logs.explorer.answers import ANSWERS, Answer
 from workbench.logs.explorer.columns import Column
@@ -101,7 +101,7 @@ class ExplorerExchange:
         prepare = self._figure if question == "figure" else ANSWERS.get(question, _unknown(question))
         try:
             work = prepare(self.explorer, args)
-        except WorkbenchError as error:
+        except Exception as error:  # also of a fault of ours: the page waits for an answer
             self._reply(name, partial(_raise, error))
             return
         if question == "detail":
@@ -192,5 +192,5 @@ def _unknown(question: str) -> Callable[[Explorer, Mapping[str, Any]], Callable[
     return lambda _explorer, _args: partial(_raise, error)
 
 
-def _raise(error: WorkbenchError) -> None:
+def _raise(error: Exception) -> None:
     raise error

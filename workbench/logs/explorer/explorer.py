@@ -129,7 +129,7 @@ class Explorer:
 
     # ----- changes
 
-    def change(self, **settings: Any) -> Explorer:
+    def change(self, /, **settings: Any) -> Explorer:
         """Replace settings of the selection or the views, by the names of their fields.
 
         Raises

@@ -87,8 +87,9 @@ def prepared(e: Explorer, name: str, twin: str = "") -> tuple[Callable[..., Any]
         "explorer.panel" for a panel that is not there, "explorer.nothing" where nothing is chosen, "explorer.runs"
         where there are no two runs to compare.
     """
-    if name not in panels():
-        hint = did_you_mean(name, panels(), "panels")
+    known = [one for one in panels() if hasattr(analysis, f"{one}{twin}")]
+    if name not in known:
+        hint = did_you_mean(name, known, "panels")
         raise UsageError("explorer.panel", f"The explorer has no panel {name[:40]!r}", (), hint)
     chosen, words = source(e)
     if not len(chosen):

@@ -8,7 +8,6 @@ import os
 import queue
 import subprocess
 import sys
-import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -62,17 +61,16 @@ def read_file(source: LogSource, importer: JsonLinesImporter, progress: Progress
         if progress is not None:
             progress(min(sum(done), size), size)
 
-    with tempfile.TemporaryDirectory(prefix="workbench-log-") as folder:
-        others = [_Process(source, importer, part, Path(folder)) for part in ranges[1:]]
-        with _ended(others):
+    others = [_Process(source, importer, part) for part in ranges[1:]]
+    with _ended(others):
 
-            def told_by_all(read: int) -> None:
-                told(read + sum(other.news() for other in others))
+        def told_by_all(read: int) -> None:
+            told(read + sum(other.news() for other in others))
 
-            parts = [PartReader(source, type(importer)()).read(*ranges[0], told_by_all)]
-            for other, (start, end) in zip(others, ranges[1:], strict=True):
-                found = other.result(told)
-                parts.append(PartReader(source, type(importer)()).read(start, end, told) if found is None else found)
+        parts = [PartReader(source, type(importer)()).read(*ranges[0], told_by_all)]
+        for other, (start, end) in zip(others, ranges[1:], strict=True):
+            found = other.result(told)
+            parts.append(PartReader(source, type(importer)()).read(start, end, told) if found is None else found)
     return together(parts)
 
 
@@ -109,9 +107,12 @@ def _ranges(path: Path, size: int, count: int) -> list[tuple[int, int | None]]:
 class _Process:
     """A process that reads a part of a file."""
 
-    def __init__(self, source: LogSource, importer: JsonLinesImporter, part: tuple[int, int | None], folder: Path):
-        self._out, self._news = folder / f"{part[0]}.part", queue.SimpleQueue[int]()
-        job = {"path": str(source.path.absolute()), "format": importer.name, "start": part[0], "end": part[1]}
+    def __init__(self, source: LogSource, importer: JsonLinesImporter, part: tuple[int, int | None]):
+        self._columns, self._news = b"", queue.SimpleQueue[int]()
+        job = {
+            "path": str(source.path.absolute()), "format": importer.name, "start": part[0], "end": part[1],
+            "processes": PROCESSES,
+        }  # fmt: skip
         root = str(Path(__file__).resolve().parents[3])
         path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
         pipe = subprocess.PIPE
@@ -120,7 +121,7 @@ class _Process:
         self._process = subprocess.Popen(
             command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path}
         )
-        self._send({**job, "out": str(self._out)})
+        self._send(job)
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
@@ -131,8 +132,12 @@ class _Process:
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.strip().isdigit():
+        # Without memory for what it says the process finds nobody who listens, and ends too.
+        with self._process.stdout as pipe, contextlib.suppress(MemoryError):
+            for line in pipe:
+                if line == b"\n":
+                    self._columns = pipe.read()
+                    return
                 self._news.put(int(line))
 
     def news(self) -> int:
@@ -146,16 +151,14 @@ class _Process:
             told(self.news())
         if self._process.wait():
             return None
-        return Part.of(*Columns.from_bytes(self._out.read_bytes()))
+        return Part.of(*Columns.from_bytes(self._columns))
 
     def end(self) -> None:
-        """End the process, if it runs, and close what it is heard by."""
+        """End the process, if it runs."""
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
         self._listener.join()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
 
 
 @contextlib.contextmanager
