@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
-import math
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,8 +27,10 @@ from workbench.log.columns import Line, column, unknown_fields
 from workbench.log.encoder import as_written, json_line
 from workbench.log.ledger import Ledger, TaskLedger
 from workbench.log.lines import KINDS, AnyLine, Command, Comparison, Round, Unknown, parse_line
+from workbench.log.objects import damage, line_object, line_objects
 from workbench.log.record import Record
-from workbench.log.rows import ROWS, Brief, Decoder, is_row, is_shared
+from workbench.log.rows import NEEDLESS, ROWS, Brief, Decoder, is_row, is_shared
+from workbench.many_values import many_values
 
 if TYPE_CHECKING:
     import pandas
@@ -44,8 +45,8 @@ COLUMNS: tuple[str, ...] = (
 )  # fmt: skip
 
 
-DEEPEST = 100
-"""Lists and objects that may stand in each other. Chosen: below the depth that Python's JSON can write."""
+_BLOCK = 1 << 20
+"""Bytes whose lines are read together. Chosen: their values take some tens of megabytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,76 +183,54 @@ def iter_log(path: str | os.PathLike[str], known: Decoder | None = None) -> Iter
         ``log.missing``; ``log.foreign`` for a log of another tuner; ``log.corrupt`` with the line number when a
         complete line is not what its kind says.
     """
-    for line in _lines(path, known or Decoder(), brief=False):
-        yield line.record() if isinstance(line, Brief) else line
+    rows = known or Decoder()
+    for raw, data, where in _lines(path):
+        if data is None:
+            yield raw.decode("utf-8", "replace")
+        elif is_row(data):
+            yield rows.record(data, where)
+        elif is_shared(data):
+            rows.declare(data, where)
+        else:
+            yield _parse(data, where)
 
 
 def iter_brief(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | Brief | str]:
     """As `iter_log`, with trials of which not all is put together."""
-    return _lines(path, Decoder(), brief=True)
+    rows = Decoder()
+    for raw, short, where in _lines(path, NEEDLESS):
+        if short is None:
+            yield raw.decode("utf-8", "replace")
+        elif is_row(short) or short.get("kind") == Record.kind:
+            yield Brief(short, raw, rows, where)
+        elif is_shared(short):
+            rows.declare(line_object(raw) or short, where)  # all of it
+        else:
+            yield _parse(short, where)
 
 
-def _lines(path: str | os.PathLike[str], rows: Decoder, brief: bool) -> Iterator[Header | AnyLine | Brief | str]:
+def _lines(
+    path: str | os.PathLike[str], without: re.Pattern[bytes] | None = None
+) -> Iterator[tuple[bytes, dict[str, Any] | None, str]]:
+    """Yield the lines of a log, what they hold, and where they are; a torn last one holds None."""
     with open_for_reading(path) as file:
         if not looks_ours(file.read(_HEAD)):
             hint = "`wb.logs.open` opens the logs of other tuners; tune the same network here, and compare the times"
             raise LogError("log.foreign", "This is no log of the workbench", [str(path)], hint)
         file.seek(0)
-        for number, raw in enumerate(file, 1):
-            if raw.isspace():
-                continue
-            data = _object(raw)
-            if not raw.endswith(b"\n") and not _complete(data):
-                yield raw.decode("utf-8", "replace")
-                return
-            where = f"{path}:{number}"
-            if data is None:
-                hint = "restore the line from a backup, or remove it to go on without that trial"
-                raise LogError("log.corrupt", _damage(raw, number), [where], hint)
-            if is_row(data) or data.get("kind") == Record.kind:
-                yield Brief(data, rows, where, brief)
-            elif is_shared(data):
-                rows.declare(data, where)
-            else:
-                yield _parse(data, where)
-
-
-def _object(raw: bytes) -> dict[str, Any] | None:
-    """Return the JSON object of a line; None for anything else, NaN included, which is no JSON."""
-    try:
-        data = _decode(raw.decode("utf-8", "surrogatepass").removeprefix("\ufeff"))
-    except (ValueError, RecursionError):
-        return None
-    if raw.count(b"[") + raw.count(b"{") > DEEPEST and _deeper(data, DEEPEST):
-        return None  # what cannot be written back is not read
-    return data if isinstance(data, dict) else None
-
-
-def _damage(raw: bytes, number: int) -> str:
-    """Say what is wrong with a line that holds no JSON object."""
-    with contextlib.suppress(ValueError, RecursionError):
-        data = json.loads(raw)
-        fields = data.items() if isinstance(data, dict) else ()
-        names = [name for name, value in fields if isinstance(value, float) and not math.isfinite(value)]
-        if names:
-            return f"Line {number} of the log has a number that is not finite: {', '.join(names)}"
-    return f"Line {number} of the log is not a record"
-
-
-def _deeper(data: Any, levels: int) -> bool:
-    """Whether lists and objects stand in each other over more than so many levels."""
-    layer = [data]
-    for _ in range(levels):
-        inner = (x for item in layer for x in (item.values() if isinstance(item, dict) else item))
-        layer = [x for x in inner if isinstance(x, dict | list)]
-    return bool(layer)
-
-
-def _refused(constant: str) -> None:
-    raise ValueError(constant)
-
-
-_decode = json.JSONDecoder(parse_constant=_refused).decode
+        number, name = 0, f"{path}:"
+        while raws := file.readlines(_BLOCK):
+            for raw, data in zip(raws, line_objects(raws, without), strict=True):
+                number += 1
+                if data is None and raw.isspace():
+                    continue
+                if not raw.endswith(b"\n") and not _complete(data):
+                    yield raw, None, ""
+                    return
+                if data is None:
+                    hint = "restore the line from a backup, or remove it to go on without that trial"
+                    raise LogError("log.corrupt", damage(raw, number), [f"{name}{number}"], hint)
+                yield raw, data, f"{name}{number}"
 
 
 def _complete(data: Mapping[str, Any] | None) -> bool:
@@ -268,13 +247,14 @@ def load_log(path: str | os.PathLike[str], known: Decoder | None = None) -> Log:
     header: Header | None = None
     lines: list[AnyLine] = []
     torn: str | None = None
-    for item in iter_log(path, known):
-        if isinstance(item, str):
-            torn = item
-        elif isinstance(item, Header):
-            header = header or item
-        else:
-            lines.append(item)
+    with many_values():
+        for item in iter_log(path, known):
+            if isinstance(item, str):
+                torn = item
+            elif isinstance(item, Header):
+                header = header or item
+            else:
+                lines.append(item)
     return Log(Path(path), header, tuple(lines), torn)
 
 

@@ -7,12 +7,14 @@ makes `Record`s of rows.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from workbench.log.columns import PLAIN, UNUSABLE, Check, Line, checks, column, corrupt, unknown_fields
 from workbench.log.filled_trace import FilledTrace, Sketch
+from workbench.log.objects import line_object
 from workbench.log.record import USUAL, Record
 
 ROWS = 2
@@ -69,7 +71,8 @@ class Shared(Line):
 class _Base:
     """What the trials of some shared lines begin with."""
 
-    fields: Mapping[str, Any]
+    whole: tuple[Mapping[str, Any], frozenset[str]]  # fields, and what else is needed
+    brief: tuple[Mapping[str, Any], frozenset[str]]  # without `row` and `trace`
     extra: Mapping[str, Any]
     since: int | None
     holes: tuple[str, ...]
@@ -142,25 +145,15 @@ class Decoder:
 
     def _base(self, of: Any, where: str) -> _Base:
         """Return what a row begins with."""
-        if not isinstance(of, list) or set(map(type, of)) - _INT or len(of) > MOST_FIELDS:
+        if not isinstance(of, list) or not _INT.issuperset(map(type, of)) or len(of) > MOST_FIELDS:
             raise corrupt("The field 'of' of the trial has an unusable value", where)
         key = tuple(of)
-        if key not in self._bases:
+        found = self._bases.get(key)
+        if found is None:
             if len(self._bases) >= _BASES_KEPT:
                 self._bases.clear()
-            told = self._together(of, where)
-            since, names, places, sketch = (told.pop(name, None) for name in _MADE)
-            fields = {**_USUAL, **{name: told.pop(name) for name in list(told) if name in _CLEAN}}
-            if names:  # without a value for each, something of the row is lost
-                del fields["row"]
-            if since is not None:
-                fields.pop("timestamp")
-            if sketch is not None and sketch.holes:
-                del fields["trace"]
-            elif sketch is not None:
-                fields["trace"] = FilledTrace(sketch, [])
-            self._bases[key] = _Base(fields, told, since, names or (), places or (), sketch)
-        return self._bases[key]
+            found = self._bases[key] = _base_of(self._together(of, where))
+        return found
 
     def record(self, data: Mapping[str, Any], where: str = "") -> Record:
         """Return the trial that a row is; raises as `fields` does."""
@@ -175,16 +168,14 @@ class Decoder:
             ``log.corrupt`` for a field that is missing or unusable, and for a shared line that is not there.
         """
         base = self._base(data.get("of"), where)
-        out = dict(base.fields)
-        if brief:
-            out.pop("row", None)
-            out.pop("trace", None)
+        told, needed = base.brief if brief else base.whole
+        out = dict(told)
         extra: dict[str, Any] | None = None
         name = ""
         try:
             for name, value in data.items():
-                if name in _OWN:
-                    field, kind, clean = _OWN[name]
+                if own := _OWN.get(name):
+                    field, kind, clean = own
                     if type(value) is kind and (kind is str or 0 < value < PLAIN):
                         out[field] = value
                     elif value is not None:
@@ -203,9 +194,9 @@ class Decoder:
                 out["timestamp"] = _at(base, out["elapsed_s"], data.get("at", 0))
         except (*UNUSABLE, IndexError):
             raise corrupt(f"The field '{name}' of the trial has an unusable value", where) from None
-        if not out.keys() >= (_ASKED if brief else _NEEDED):
-            raise corrupt(f"The trial lacks {', '.join(sorted(_NEEDED - out.keys()))}", where)
-        out["extra"] = {**base.extra, **(extra or {})}
+        if not out.keys() >= needed:
+            raise corrupt(f"The trial lacks {', '.join(sorted(needed - out.keys()))}", where)
+        out["extra"] = {**base.extra, **extra} if extra else base.extra
         return out
 
 
@@ -215,23 +206,50 @@ class Brief:
     Attributes
     ----------
     fields : dict
-        The fields of `Record`; without `row` and `trace`.
+        Fields of `Record`; of a row without `row` and `trace`, and without what `NEEDLESS` has cut out.
     """
 
-    __slots__ = ("_data", "_rows", "_where", "fields")
+    __slots__ = ("_raw", "_rows", "_where", "fields")
 
-    def __init__(self, data: Mapping[str, Any], rows: Decoder, where: str, brief: bool) -> None:
-        self._data, self._rows, self._where = data, rows, where
-        self.fields = self._told(brief)
-
-    def _told(self, brief: bool) -> dict[str, Any]:
-        if is_row(self._data):
-            return self._rows.fields(self._data, self._where, brief)
-        return {**USUAL, **Record.checked(self._data, self._where)}
+    def __init__(self, data: Mapping[str, Any], raw: bytes, rows: Decoder, where: str) -> None:
+        self._raw, self._rows, self._where = raw, rows, where
+        self.fields = rows.fields(data, where, brief=True) if is_row(data) else {**USUAL, **Record.checked(data, where)}
 
     def record(self) -> Record:
         """Return the whole trial; raises as `iter_log` does."""
-        return Record(**(self.fields if "trace" in self.fields and "row" in self.fields else self._told(brief=False)))
+        data = line_object(self._raw) or {}
+        return self._rows.record(data, self._where) if is_row(data) else Record.from_json(data, self._where)
+
+
+NEEDLESS = re.compile(
+    rb',"(?:costs":\[(?:1?\d|2[0-2])(?:,\d{1,15}+)*+\]|(?:row|v)":\[\d{1,18}+(?:,\d{1,18}+)*+\]'
+    rb'|(?:p|sp|c|x|err)":-?\d{1,15}+(?:\.\d{1,17}+)?+(?=[,}]))'
+)
+"""What of a row has not to be decoded where the trial is only counted; it is right as it stands."""
+
+
+def _base_of(told: dict[str, Any]) -> _Base:
+    """Return what trials begin with, of what their shared lines say together."""
+    since, names, places, sketch = (told.pop(name, None) for name in _MADE)
+    fields = {**_USUAL, **{name: told.pop(name) for name in list(told) if name in _CLEAN}}
+    if names:  # without a value for each, something of the row is lost
+        del fields["row"]
+    if since is not None:
+        fields.pop("timestamp")
+    if sketch is not None and sketch.holes:
+        del fields["trace"]
+    elif sketch is not None:
+        fields["trace"] = FilledTrace(sketch, [])
+    brief = {name: value for name, value in fields.items() if name not in ("row", "trace")}
+    return _Base(
+        (fields, _NEEDED - fields.keys()),
+        (brief, _ASKED - fields.keys()),
+        told,
+        since,
+        names or (),
+        places or (),
+        sketch,
+    )
 
 
 _MADE = ("since", "holes", "places", "trace")
@@ -266,7 +284,7 @@ def _row(value: Any, base: _Base) -> dict[str, int]:
     if isinstance(value, dict):
         found: dict[str, int] = _CLEAN["row"][1](value)
         return found
-    if set(map(type, value)) - _INT or not -(2**63) <= min(value, default=0) <= max(value, default=0) < 2**63:
+    if not _INT.issuperset(map(type, value)) or (value and not -(2**63) <= min(value) <= max(value) < 2**63):
         raise ValueError
     return dict(zip(base.holes, value, strict=True))
 
@@ -281,7 +299,7 @@ def _trace(value: Any, base: _Base) -> FilledTrace:
 
 
 def _costs(value: Any, base: _Base) -> tuple[float, ...]:
-    if set(map(type, value)) - _INT or not 0 <= value[0] <= DECIMALS:
+    if not _INT.issuperset(map(type, value)) or not 0 <= value[0] <= DECIMALS:
         raise ValueError
     if not -PLAIN < min(value) <= max(value) < PLAIN:
         raise ValueError
@@ -301,7 +319,7 @@ def _at(base: _Base, elapsed_s: float, ticks: Any) -> float:
 
 
 _CLEAN, _ASKED = checks(Record)
-_NEEDED = {"row", "trace", *_ASKED}
+_NEEDED = _ASKED | {"row", "trace"}
 _USUAL: Mapping[str, Any] = {**USUAL, "status": "ok"}
 _FORMS: Mapping[str, tuple[str, Callable[[Any, _Base], Any]]] = {
     "row": ("row", _row), "v": ("trace", _trace), "costs": ("costs_ms", _costs),

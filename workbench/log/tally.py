@@ -19,6 +19,7 @@ from workbench.log.ledger import Ledger
 from workbench.log.lines import AnyLine, Command, Comparison, NetworkTime, Round, Unknown
 from workbench.log.reader import Header, iter_brief, open_for_reading
 from workbench.log.rows import Brief
+from workbench.many_values import many_values
 
 _BLOCK = 1 << 24
 """Bytes that are searched at a time. Chosen."""
@@ -72,16 +73,20 @@ class Tally:
         self.ranks: dict[str, float] = {}
         self._least: dict[tuple[str, bool, str], float] = {}
         self._again, self._named = _again(path)
-        for line in iter_brief(path):
-            if isinstance(line, Brief):
-                self._trial(line.fields, line)
-            elif isinstance(line, Header):
-                self.header = self.header or line
-                self.names |= dict(line.tasks) if line is self.header else {}
-            elif isinstance(line, str):
-                self.torn = True
-            else:
-                self._other(line)
+        with many_values():
+            for line in iter_brief(path):
+                self._take(line)
+
+    def _take(self, line: Header | AnyLine | Brief | str) -> None:
+        if isinstance(line, Brief):
+            self._trial(line.fields, line)
+        elif isinstance(line, Header):
+            self.header = self.header or line
+            self.names |= dict(line.tasks) if line is self.header else {}
+        elif isinstance(line, str):
+            self.torn = True
+        else:
+            self._other(line)
 
     def _trial(self, told: Mapping[str, Any], line: Brief) -> None:
         key, status, ms = told["task_key"], told["status"], told["latency_ms"]

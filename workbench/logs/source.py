@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import gzip
 import io
 import json
@@ -34,18 +33,6 @@ MARK = b"\xef\xbb\xbf"
 """Byte order mark at the begin of a file in UTF-8."""
 
 _GZIP, _UTF16 = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
-
-
-@contextmanager
-def many_values() -> Iterator[None]:
-    """Make JSON values without looking for circles among them meanwhile, which takes as long again."""
-    on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if on:
-            gc.enable()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from workbench.arguments import index, is_a, shown, whole
 from workbench.errors import UsageError
-from workbench.logs.source import Fault, many_values
+from workbench.logs.source import Fault
+from workbench.many_values import many_values
 
 if TYPE_CHECKING:
     import pandas

@@ -57,7 +57,7 @@ class TaskLedger:
         self._default: tuple[Place, Candidate] | None = None
         self._candidates: dict[tuple[Any, ...], Candidate] = {}
         self._meant: dict[Place, Candidate] = {}
-        self._seen: set[str] = set()
+        self._seen: set[Any] = set()
         self._lines: list[tuple[tuple[Any, ...], int, Comparison]] = []
         self._unmet: set[Place] = set()  # trials of comparisons that came before them
         self._once: list[tuple[Key, Place, int, Candidate]] = []  # a heap, with entries that no longer hold
@@ -89,7 +89,8 @@ class TaskLedger:
     def count(self, failure: str = "") -> None:
         """Count a trial that neither is nor becomes the best, with its kind of failure if it failed."""
         self.trials += 1
-        self.failures.update([failure] if failure else ())
+        if failure:
+            self.failures[failure] += 1
 
     def _trial(self, record: Record, source: int) -> bool:
         place = (source, record.trial)
@@ -119,16 +120,20 @@ class TaskLedger:
     def _candidate(self, record: Record, place: Place) -> Candidate:
         """Return what a trial is a time of: its program, on its machine, with its state of the caches."""
         name = identity(record, place)
-        if name not in self._candidates:
-            self._candidates[name] = Candidate(len(self._candidates), record, place)
-        return self._candidates[name]
+        found = self._candidates.get(name)
+        if found is None:
+            found = self._candidates[name] = Candidate(len(self._candidates), record, place)
+        return found
 
     def _fresh(self, line: Record | Comparison, source: int) -> bool:
         """Whether a line is none that was taken before, perhaps from another log and with another number."""
-        what: tuple[Any, ...] = (line.latency_ms, line.elapsed_s)
-        if isinstance(line, Record):
-            what = (line.key, line.host, line.target, line.caches, line.status, line.latency_ms)
-        mark = repr((line.timestamp, what) if line.timestamp and what[0] else (source, line))
+        mark: Any
+        if not (line.timestamp and (line.key if isinstance(line, Record) else line.latency_ms)):
+            mark = repr((source, line))
+        elif isinstance(line, Record):
+            mark = (line.timestamp, line.key, line.host, line.target, line.caches, line.status, line.latency_ms)
+        else:
+            mark = repr((line.timestamp, line.latency_ms, line.elapsed_s))  # NaN is equal to itself in words
         new = mark not in self._seen
         self._seen.add(mark)
         return new
@@ -293,6 +298,11 @@ class TaskLedger:
     def untuned_ms(self) -> float | None:
         """What is told of the default schedule."""
         return None if self._default is None else self._default[1].told(self._told(self._default[1])).ms
+
+    def ms_after(self, nth: int) -> float | None:
+        """Return what was told of the best after a trial (from 1) and the comparisons behind it; None before it was."""
+        steps = bisect.bisect_right(self.course, nth, key=lambda step: step.nth)
+        return self.course[steps - 1].ms if steps else None
 
     def after(self) -> list[After | None]:
         """Return the best after each trial and the comparisons behind it; None before the first valid one."""

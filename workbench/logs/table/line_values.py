@@ -12,8 +12,9 @@ import numpy as np
 from workbench.errors import LogError
 from workbench.logs.evaluation import Evaluation
 from workbench.logs.importer import UNREADABLE, JsonLinesImporter
-from workbench.logs.source import LONGEST_LINE, LogSource, many_values, sound
+from workbench.logs.source import LONGEST_LINE, LogSource, sound
 from workbench.logs.table.columns import Whole
+from workbench.many_values import many_values
 
 
 def json_values(lines: Sequence[bytes]) -> list[Any]:

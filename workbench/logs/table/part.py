@@ -11,9 +11,10 @@ from typing import IO, Any
 import numpy as np
 
 from workbench.logs.importer import UNREADABLE, JsonLinesImporter
-from workbench.logs.source import LONGEST_LINE, MARK, LogSource, TextLine, many_values, passed_over, sound
+from workbench.logs.source import LONGEST_LINE, MARK, LogSource, TextLine, passed_over, sound
 from workbench.logs.table.columns import Collector, Columns
 from workbench.logs.table.line_values import json_values
+from workbench.many_values import many_values
 
 BLOCK = 1 << 20
 """Bytes whose lines are read together. Chosen: their values take some tens of megabytes."""

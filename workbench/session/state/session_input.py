@@ -204,12 +204,13 @@ def _log(
     names: list[tuple[str, str]],
     target: Target | None,
 ) -> SessionInput:
-    found = {key: TaskInfo(key, name, 1, 0) for key, name in [*names, *((r.task_key, r.task) for r in records)]}
-    for r in reversed(records):  # the first of a task names it: later ones may be of a schedule of one's own
-        found[r.task_key] = TaskInfo(r.task_key, r.task, int(r.weight), int(r.flops))
-    for key, name in names:
-        found[key] = replace(found[key], name=name)
-    tasks = tuple(found.values())
+    first: dict[str, Record] = {}  # names a task: later ones may be of a schedule of one's own
+    for r in records:
+        first.setdefault(r.task_key, r)
+    infos = {key: TaskInfo(key, name, 1, 0) for key, name in names}
+    for key, r in first.items():
+        infos[key] = TaskInfo(key, infos[key].name if key in infos else r.task, int(r.weight), int(r.flops))
+    tasks = tuple(infos.values())
     return SessionInput("log", title, target or _recorded(records), tasks, records=records, lines=records)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from workbench.log import Comparison, Ledger, NetworkTime, Record, TaskLedger
+from workbench.many_values import many_values
 
 SPARK_POINTS = 24
 """Points of the small curve in a row of the task table, which is 56 pixels wide."""
@@ -35,6 +36,10 @@ class Statistics:
 
     def add(self, lines: Iterable[Record | Comparison | NetworkTime]) -> None:
         """Take lines in; those that are known already are left out."""
+        with many_values():
+            self._add(lines)
+
+    def _add(self, lines: Iterable[Record | Comparison | NetworkTime]) -> None:
         for line in lines:
             if self.ledger.take(line) and not isinstance(line, NetworkTime):
                 self.lines.append(line)
@@ -65,15 +70,15 @@ class Statistics:
 
 def spark(task: TaskLedger) -> list[float]:
     """Return at most `SPARK_POINTS` values of the best so far, evenly spaced over the trials, the last one included."""
-    n, curve = task.trials, task.after()
+    n = task.trials
     picks = range(n) if n <= SPARK_POINTS else [round(k * (n - 1) / (SPARK_POINTS - 1)) for k in range(SPARK_POINTS)]
-    return [rounded(best.ms) for k in picks if (best := curve[k]) is not None]
+    return [rounded(ms) for k in picks if (ms := task.ms_after(k + 1)) is not None]
 
 
 def delta(task: TaskLedger) -> float | None:
     """Return the change of the best over the last `DELTA_TRIALS` trials: -0.05 is 5 % faster."""
-    then = task.after()[-1 - DELTA_TRIALS] if task.trials > DELTA_TRIALS else None
-    return None if then is None or task.best is None else rounded(task.best.ms / then.ms - 1.0)
+    then = task.ms_after(task.trials - DELTA_TRIALS)
+    return None if then is None or task.best is None else rounded(task.best.ms / then - 1.0)
 
 
 def rounded(value: float | None, digits: int = 5) -> Any:
