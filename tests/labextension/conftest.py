@@ -23,14 +23,17 @@ ROOT = Path(__file__).parents[2]
 
 
 @contextlib.contextmanager
-def jupyterlab(folder: Path, share: Path) -> Iterator[str]:
+def jupyterlab(folder: Path, share: Path, *options: str) -> Iterator[str]:
     """Run a JupyterLab that finds the extension in `share` and keeps its own state there; yields its address."""
     (share / "settings").mkdir()
     config = share / "config" / "jupyter_server_config.d"
     config.mkdir(parents=True)
     shutil.copy(ROOT / "extensions" / "jupyter_server.json", config)
-    news = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
-    (share / "settings" / "overrides.json").write_text(json.dumps(news))
+    settings = {
+        "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+        "schedule-workbench:explorer": {"longestLookMs": 10_000},  # the machine may be busy
+    }
+    (share / "settings" / "overrides.json").write_text(json.dumps(settings))
     places = {
         "JUPYTER_PATH": "",
         "JUPYTER_CONFIG_DIR": "config",
@@ -43,6 +46,7 @@ def jupyterlab(folder: Path, share: Path) -> Iterator[str]:
     command = [
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}",
         f"--ServerApp.root_dir={folder}", f"--LabApp.app_settings_dir={share / 'settings'}", *OPEN_SERVER,
+        *options,
     ]  # fmt: skip
     environment = {**os.environ, **{name: str(share / place) for name, place in places.items()}}
     with (share / "lab.log").open("w") as out:
@@ -66,13 +70,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("labextension") / "notebooks"
 
 
-@pytest.fixture(scope="package")
-def address(playwright: Any, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """JupyterLab with the committed extension, whatever is installed."""
-    share = tmp_path_factory.mktemp("share")
+def installed(share: Path) -> Path:
+    """Put the committed extension where a JupyterLab with this folder finds it."""
     place = share / "labextensions" / "schedule-workbench"
     shutil.copytree(ROOT / "extensions" / "labextension", place)
     shutil.copy(ROOT / "notebooks" / "01_tour.ipynb", place / "static")
+    return share
+
+
+@pytest.fixture(scope="package")
+def address(playwright: Any, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """JupyterLab with the committed extension, whatever is installed."""
+    share = installed(tmp_path_factory.mktemp("share"))
     folder.mkdir()
     with jupyterlab(folder, share) as url:
         yield url

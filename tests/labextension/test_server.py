@@ -14,8 +14,8 @@ import urllib.request
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 from browser.driver import free_port
@@ -27,7 +27,7 @@ from tornado.websocket import websocket_connect
 from workbench.errors import LogError
 from workbench.server import ScheduleWorkbench
 from workbench.server.frames import frame
-from workbench.server.log_socket import LogSocket
+from workbench.server.places import place_of
 from workbench.server.reader_process import Limits, ReaderProcess
 
 DATA = Path(__file__).parents[1] / "data" / "logs"
@@ -96,12 +96,14 @@ def said(path: str, wanted: str, *messages: dict[str, Any], limits: Limits = LIM
     return finished(within_a_minute(run()))
 
 
+@pytest.mark.checks
 def test_a_pasted_text_is_read() -> None:
     found = said("", "slices", {"t": "text", "text": PRINTED}, {"t": "hello"})
     assert found["slices"]["meta"]["format"] == "inductor"
     assert found["slices"]["meta"]["n"] == 2
 
 
+@pytest.mark.checks
 def test_a_log_that_is_not_read_in_time_is_given_up() -> None:
     """Here it is a text that never comes."""
     limits = Limits(2 << 30, open_seconds=1, cpu_seconds=60, idle_seconds=60, most_logs=1)
@@ -172,6 +174,14 @@ def address(port: int, path: str, token: str = "secret") -> str:
     return f"ws://127.0.0.1:{port}/schedule-workbench/log?{query}"
 
 
+def format_of(port: int, path: str, token: str = "secret") -> str:
+    query = urllib.parse.urlencode({"path": path, "token": token})
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/schedule-workbench/format?{query}", timeout=20) as answer:
+        found = json.loads(answer.read())
+    assert set(found) == {"format"}
+    return str(found["format"])
+
+
 def asked(work: Callable[[], Awaitable[Any]]) -> Any:
     return finished(within_a_minute(work()))
 
@@ -193,6 +203,7 @@ async def closed(socket: Any) -> None:
     await asyncio.sleep(0.2)
 
 
+@pytest.mark.checks
 def test_a_log_is_read_and_its_process_ends_with_the_connection(port: int) -> None:
     async def work() -> None:
         socket = await websocket_connect(address(port, "good.log"))
@@ -244,10 +255,23 @@ def test_only_a_manager_of_files_says_where_a_file_is(tmp_path: Path) -> None:
 
     (tmp_path / "a.log").touch()
     with pytest.raises(LogError) as info:
-        asyncio.run(LogSocket._place(SimpleNamespace(contents_manager=Others()), "etc/passwd"))  # type: ignore[arg-type]
+        asyncio.run(place_of("etc/passwd", Others()))
     assert info.value.code == "log.unreadable"
-    files: Any = SimpleNamespace(contents_manager=AsyncLargeFileManager(root_dir=str(tmp_path)))
-    assert asyncio.run(LogSocket._place(files, "/a.log")) == str(tmp_path / "a.log")
+    files = AsyncLargeFileManager(root_dir=str(tmp_path))
+    assert asyncio.run(place_of("/a.log", files)) == str(tmp_path / "a.log")
+
+
+def test_a_file_is_looked_at_before_it_opens(port: int, root: Path) -> None:
+    (root / "usual.json").write_text('{"name": "x", "version": "1.0.0"}\n')
+    (root / "folder").mkdir()
+    assert format_of(port, "good.log") == "autotvm"
+    assert format_of(port, "/good.log") == "autotvm"
+    for path in ("usual.json", "folder", "nothing.log", ".hidden.log", "../outside.log", "a/../../outside.log"):
+        assert format_of(port, path) == "", path
+    with pytest.raises(HTTPError, match="403"):
+        format_of(port, "good.log", token="")
+    with pytest.raises(HTTPError, match="403"):
+        format_of(port, "nothing.log", token="wrong")
 
 
 def test_without_token_or_from_another_page_there_is_no_connection(port: int) -> None:
@@ -270,6 +294,7 @@ def test_without_token_or_from_another_page_there_is_no_connection(port: int) ->
     assert asked(work) == [403, 403]
 
 
+@pytest.mark.checks
 def test_only_so_many_logs_are_open(port: int) -> None:
     async def work() -> None:
         sockets = [await websocket_connect(address(port, "good.log")) for _ in range(3)]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import textwrap
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from workbench.arguments import is_a
 from workbench.logs.opening import open_sources
-from workbench.logs.source import LogSource
+from workbench.logs.source import GivenBytes
 from workbench.logs.tuning_log import TuningLog
 
 
-class PastedText(LogSource):
+class PastedText(GivenBytes):
     """A text as what an importer reads from.
 
     Parameters
@@ -27,24 +25,8 @@ class PastedText(LogSource):
     """
 
     def __init__(self, text: str, hints: Mapping[str, Any] | None = None) -> None:
-        super().__init__(Path("pasted text"), hints)
         lines = textwrap.dedent("\n".join(text.splitlines())).strip("\n")
-        self._data = f"{lines}\n".encode(errors="backslashreplace")
-
-    @property
-    def is_folder(self) -> bool:
-        """False: a text is no folder, whatever else has its name."""
-        return False
-
-    @property
-    def packed(self) -> bool:
-        """True: like a packed file, it is read from its beginning, in one piece."""
-        return True
-
-    @contextmanager
-    def open(self, name: str = "") -> Iterator[IO[bytes]]:
-        """Open the text for reading as bytes."""
-        yield io.BytesIO(self._data)
+        super().__init__(f"{lines}\n".encode(errors="backslashreplace"), Path("pasted text"), hints)
 
 
 def parse(text: str, format: str | None = None, **hints: Any) -> TuningLog:

@@ -26,6 +26,10 @@ HEAD = 65_536
 LONGEST_LINE = 16 << 20
 """Bytes of a line that is read; a longer one is damage. Chosen: no tuner writes records of this size."""
 
+LONGEST_PRINT = 1 << 14
+"""Bytes of a line in the midst of other text that are searched for what a tuner prints, which is far shorter. Chosen:
+the time that a search takes can grow with their square."""
+
 LARGEST_DOCUMENT = 1 << 30
 """Bytes (unpacked) of a file that has to be read as a whole; a larger one is refused. Chosen."""
 
@@ -89,6 +93,15 @@ def _chunks(file: IO[bytes], most: int, damaged: Callable[[Exception], None]) ->
             yield chunk
     except (OSError, EOFError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
         damaged(error)
+
+
+def unpacked(raw: IO[bytes]) -> IO[bytes]:
+    """Return what a file holds when gzip is unpacked, in UTF-8: UTF-16 is what some shells make of what is printed."""
+    first = raw.read(2)
+    raw.seek(0)
+    if first in _UTF16:
+        return io.BytesIO(raw.read(LARGEST_DOCUMENT).decode("utf-16", "replace").encode())
+    return gzip.GzipFile(fileobj=raw) if first == _GZIP else raw  # type: ignore[return-value]
 
 
 class LogSource:
@@ -160,19 +173,13 @@ class LogSource:
         with ExitStack() as opened:
             try:
                 raw = opened.enter_context(open(path, "rb"))
-                first = raw.read(2)
-                raw.seek(0)
-                # UTF-16 is what some shells make of what a program prints.
-                whole = raw.read(LARGEST_DOCUMENT).decode("utf-16", "replace") if first in _UTF16 else None
+                file = unpacked(raw)
             except FileNotFoundError as error:
                 raise LogError("log.missing", "There is no such log", (str(path),), "check the path") from error
             except (OSError, ValueError) as error:
                 reason = getattr(error, "strerror", None) or str(error)
                 raise LogError("log.unreadable", f"The log cannot be read: {reason}", (str(path),), "") from error
-            if whole is not None:
-                yield io.BytesIO(whole.encode())
-            else:
-                yield gzip.GzipFile(fileobj=raw) if first == _GZIP else raw  # type: ignore[misc]
+            yield file
 
     def lines(self, name: str = "") -> Iterator[TextLine]:
         """Yield the lines; one that is too long is damage, and so is the rest of a damaged gzip file."""
@@ -227,3 +234,36 @@ class LogSource:
         with self.open(name or self.data) as file:
             file.seek(offset)
             return json.loads(sound(file.readline(LONGEST_LINE)))
+
+
+class GivenBytes(LogSource):
+    """Bytes that are at hand, as what an importer reads from.
+
+    Parameters
+    ----------
+    data : bytes
+        The log, or its begin; gzip is unpacked.
+    path : Path
+        What it is called where something is said of it.
+    hints : mapping
+        As for `LogSource`.
+    """
+
+    def __init__(self, data: bytes, path: Path, hints: Mapping[str, Any] | None = None) -> None:
+        super().__init__(path, hints)
+        self._data = data
+
+    @property
+    def is_folder(self) -> bool:
+        """False: bytes are no folder, whatever else has their name."""
+        return False
+
+    @property
+    def packed(self) -> bool:
+        """True: like a packed file, they are read from their beginning, in one piece."""
+        return True
+
+    @contextmanager
+    def open(self, name: str = "") -> Iterator[IO[bytes]]:
+        """Open them for reading."""
+        yield unpacked(io.BytesIO(self._data))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from jupyter_server.extension.application import ExtensionApp
 from traitlets import Integer
 
+from workbench.server.format_handler import FormatHandler, prepare
 from workbench.server.log_socket import LogSocket
 from workbench.server.prompt_messages import prompt
 from workbench.server.reader_process import Limits
@@ -30,9 +31,13 @@ class ScheduleWorkbench(ExtensionApp):  # type: ignore[misc]
     most_logs = Integer(8, min=1, help="Logs that may be open at the same time.").tag(config=True)
 
     def initialize_handlers(self) -> None:
-        """Offer the one address that there is."""
+        """Offer an address for logs that are on show, and one for files that may be logs."""
         limits = Limits(self.memory_mib << 20, self.open_seconds, self.cpu_seconds, self.idle_seconds, self.most_logs)
-        self.handlers.append((r"/schedule-workbench/log", LogSocket, {"limits": limits}))
+        self.handlers += [
+            (r"/schedule-workbench/log", LogSocket, {"limits": limits}),
+            (r"/schedule-workbench/format", FormatHandler),
+        ]
+        prepare()
 
     def initialize_settings(self) -> None:
         """Let the messages of kernels leave at once."""

@@ -8,13 +8,11 @@ from typing import Any, ClassVar
 from jupyter_server.auth.decorator import authorized, ws_authenticated
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.base.websocket import WebSocketMixin
-from jupyter_server.services.contents.filemanager import FileContentsManager
-from jupyter_server.utils import ensure_async
-from tornado.web import HTTPError
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 from workbench.errors import LogError, WorkbenchError
 from workbench.server.frames import frame
+from workbench.server.places import place_of
 from workbench.server.reader_process import Limits, ReaderProcess
 
 
@@ -54,25 +52,13 @@ class LogSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):  # type: igno
             raise LogError("log.many_open", f"{len(self._all)} logs are open already", (), hint)
         self._all.add(self)
         path = self.get_query_argument("path", "", strip=False)
-        self._reader = await ReaderProcess.start(await self._place(path) if path else "", self._limits)
+        place = await place_of(path, self.contents_manager) if path else ""
+        self._reader = await ReaderProcess.start(place, self._limits)
         if self.ws_connection is None:  # it went meanwhile
             await self._reader.end()
             return
         self._seen()
         self._passing = asyncio.create_task(self._pass_on(self._reader))
-
-    async def _place(self, path: str) -> str:
-        """Return where a file is, if the contents manager gives it out: no hidden one, none outside its root."""
-        manager = self.contents_manager
-        try:
-            await ensure_async(manager.get(path, content=False))
-        except (HTTPError, OSError, ValueError) as error:
-            hint = "was it renamed, or is it hidden?"
-            raise LogError("log.missing", "The server gives out no such file", (path,), hint) from error
-        if not isinstance(manager, FileContentsManager):  # others have a `root_dir` too, which is not theirs
-            hint = "open it in a notebook: wb.LogExplorer(path)"
-            raise LogError("log.unreadable", "What this server keeps are no files", (path,), hint)
-        return str(manager._get_os_path(path))
 
     async def _pass_on(self, reader: ReaderProcess) -> None:
         try:

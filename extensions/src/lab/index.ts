@@ -5,7 +5,9 @@ import { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
 import { ILauncher } from '@jupyterlab/launcher';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { addExplorer } from './explore';
+import { openByContents } from './explore/by-contents';
 import { addLogViewer } from './log';
 import { addOpen } from './open';
 import { addSavedViews } from './saved';
@@ -51,15 +53,20 @@ const explorer: JupyterFrontEndPlugin<void> = {
   id: 'schedule-workbench:explorer',
   description: 'Explorer of the logs of any tuner, read by the server',
   autoStart: true,
-  requires: [IRenderMimeRegistry],
-  optional: [ILauncher, ICommandPalette, IDefaultFileBrowser],
+  requires: [IRenderMimeRegistry, IDocumentManager],
+  optional: [ILauncher, ICommandPalette, IDefaultFileBrowser, ISettingRegistry],
   activate: (
     app: JupyterFrontEnd,
     rendermime: IRenderMimeRegistry,
+    documents: IDocumentManager,
     launcher: ILauncher | null,
     palette: ICommandPalette | null,
-    browser: IDefaultFileBrowser | null
-  ) => addExplorer(app, rendermime, launcher, palette, browser)
+    browser: IDefaultFileBrowser | null,
+    settings: ISettingRegistry | null
+  ) => {
+    addExplorer(app, rendermime, launcher, palette, browser);
+    openByContents(app, documents, browser, settings);
+  }
 };
 
 const saved: JupyterFrontEndPlugin<void> = {

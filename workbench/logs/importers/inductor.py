@@ -13,7 +13,7 @@ from workbench.logs.evaluation import Evaluation
 from workbench.logs.importer import UNREADABLE, JsonLinesImporter, LogImporter, log_importer
 from workbench.logs.reading.json_elements import list_elements
 from workbench.logs.reading.literals import keywords, literal
-from workbench.logs.source import LogSource
+from workbench.logs.source import LONGEST_PRINT, LogSource
 
 MOST_LINES = 2_000_000
 """Lines of a text that are searched for a table before it is taken for something else. Chosen: seconds."""
@@ -145,7 +145,7 @@ class InductorTables(LogImporter):
 
 def _text(raw: bytes) -> str:
     """Return a line without its end; of one that a progress bar has overwritten, what stands last."""
-    return raw.decode("utf-8", "backslashreplace").rstrip("\r\n").rpartition("\r")[2]
+    return raw.rstrip(b"\r\n").rpartition(b"\r")[2][:LONGEST_PRINT].decode("utf-8", "backslashreplace")
 
 
 def _close(table: _Table, end: re.Match[str]) -> None:

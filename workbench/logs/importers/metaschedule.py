@@ -20,8 +20,8 @@ from workbench.logs.tvm.metaschedule_trace import choices, design_space, knobs, 
 from workbench.logs.tvm.records import NEVER_S
 
 RECORDS, WORKLOADS = "database_tuning_record.json", "database_workload.json"
-_RECORD = re.compile(rb"^\s*\[\s*\d+\s*,\s*\[\s*\[\s*\[", re.M)
-_WORKLOAD = re.compile(rb'^\s*\[\s*"-?\d+"\s*,\s*"[A-Za-z0-9+/]{8}', re.M)
+_RECORD = re.compile(rb"^[ \t]*\[\s*\d+\s*,\s*\[\s*\[\s*\[", re.M)
+_WORKLOAD = re.compile(rb'^[ \t]*\[\s*"-?\d+"\s*,\s*"[A-Za-z0-9+/]{8}', re.M)
 _MOST_CHOICES = 2000
 _PHASES = {"building": "compile", "running": "run"}
 

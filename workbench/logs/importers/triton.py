@@ -11,7 +11,7 @@ from workbench.logs.evaluation import Evaluation
 from workbench.logs.importer import UNREADABLE, LogImporter, log_importer
 from workbench.logs.reading.json_elements import list_elements, member
 from workbench.logs.reading.literals import literal
-from workbench.logs.source import LogSource
+from workbench.logs.source import LONGEST_PRINT, LogSource
 
 _BEGIN = re.compile(rb'\s*\{\s*"key"\s*:\s*\[[^{}]*\]\s*,\s*"configs_timings"\s*:\s*\[')
 _KEY = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -179,4 +179,4 @@ def _options(text: str) -> dict[str, Any]:
 
 
 def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "backslashreplace").rstrip("\r\n")
+    return raw[:LONGEST_PRINT].decode("utf-8", "backslashreplace").rstrip("\r\n")

@@ -31,7 +31,15 @@ export function addExplorer(
   const registry = app.docRegistry;
   const type = (name: string, displayName: string, extensions: string[], pattern?: string): string => {
     const mimeTypes = ['text/plain']; // JupyterLab's editor asks for one
-    registry.addFileType({ name, displayName, extensions, pattern, mimeTypes, fileFormat: 'text', contentType: 'file' });
+    registry.addFileType({
+      name,
+      displayName,
+      extensions,
+      pattern,
+      mimeTypes,
+      fileFormat: 'text',
+      contentType: 'file'
+    });
     return name;
   };
   const usual = [type('tuner-log', 'Log of a tuner', [], CERTAIN), type('packed-log', 'Packed log of a tuner', PACKED)];
