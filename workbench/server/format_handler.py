@@ -38,7 +38,7 @@ class FormatHandler(APIHandler):  # type: ignore[misc]
     The name is empty for files that are no logs, and for those that the server does not give out.
     """
 
-    @authenticated  # type: ignore[untyped-decorator]
+    @authenticated
     @authorized(action="read", resource="contents")  # type: ignore[untyped-decorator]
     async def get(self) -> None:
         """Look at a file."""
