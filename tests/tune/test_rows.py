@@ -237,6 +237,77 @@ def test_shared_lines_that_cannot_be_used(tmp_path, line, words):
     assert caught.value.where == (f"{log}:{log.read_text().count(chr(10))}",)
 
 
+def logs(tmp_path):
+    """Two logs, each with schedules and spaces of its own."""
+    lines = [[trial(k, space=name, why_not=name) for k in range(3)] for name in "xy"]
+    for name, some in zip("ab", lines, strict=True):
+        write_log(tmp_path / name, HEADER, some)
+    return *((tmp_path / name).read_bytes() for name in "ab"), *lines
+
+
+def test_logs_one_behind_the_other_are_told(tmp_path, monkeypatch):
+    """What the first one shares must not become what the second one's trials say."""
+    first, second, lines, _ = logs(tmp_path)
+    for both in (first + second, first + first, first + second.split(b"\n", 1)[1]):
+        for large in (False, True):
+            monkeypatch.setattr("workbench.logs.table.parts.LARGE", 1 if large else 1 << 30)
+            path = tmp_path / f"{hash(both)}{large}.tunelog.jsonl"
+            path.write_bytes(both)
+            with pytest.raises(LogError, match=r"Another (log|shared line)") as caught:
+                load_log(path)
+            assert caught.value.code == "log.corrupt"
+            assert "merge" in caught.value.hint
+            assert "remove" not in caught.value.hint
+            with pytest.raises(LogError):
+                LogWriter(path, HEADER, resume=True)
+            opened = open_log(path)
+            assert [dict(params) for params in opened.records["params"]] == [dict(line.row) for line in lines]
+            assert len(opened.faults) >= 4
+            assert path.read_bytes() == both
+
+
+def test_a_log_whose_begin_was_cut_off_is_told(tmp_path):
+    *_, row = logs(tmp_path)[0].splitlines(keepends=True)
+    for text in (row, row + row):
+        (tmp_path / "tail").write_bytes(text)
+        with pytest.raises(LogError, match="is not there") as caught:
+            load_log(tmp_path / "tail")
+        assert '"id"' in caught.value.hint
+        opened = open_log(tmp_path / "tail")
+        assert (len(opened.records), len(opened.faults)) == (0, text.count(b"\n"))
+
+
+def test_what_other_tools_do_to_lines(tmp_path):
+    steps = ({"primitive": "p", "args": {"z": 1, "a": {"y": [2, 3], "b": 4}, "k": 5}},)
+    whole = [replace(trial(k), trace=steps, row={"z": 1, "k": 5}) for k in range(3)]
+    write_log(tmp_path / "log", HEADER, whole)
+    log = (tmp_path / "log").read_text()
+    lines = [json.loads(line) for line in log.splitlines()]
+    changed = {
+        "names are sorted": "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines),
+        "spaces": "".join(json.dumps(line, indent=1).replace("\n", " ") + "\n" for line in lines),
+        "ends of lines": log.replace("\n", "\r\n"),
+        "lines twice": "".join(line + line for line in log.splitlines(True)[1:]),
+        "a mark at the begin": "\ufeff" + log,
+    }  # fmt: skip
+    for name, text in changed.items():
+        (tmp_path / name).write_bytes(text.encode())
+        found = load_log(tmp_path / name).records
+        assert list(dict.fromkeys(r.trial for r in found)) == [0, 1, 2], name
+        assert all(r == whole[r.trial] for r in found), name
+        (tmp_path / f"{name}.tunelog.jsonl").write_bytes(text.encode())
+        assert len(open_log(tmp_path / f"{name}.tunelog.jsonl").records) == len(found), name
+
+
+def test_a_log_with_other_ends_of_lines_is_not_a_torn_header(tmp_path):
+    write_log(tmp_path / "log", HEADER, [trial(0)])
+    text = (tmp_path / "log").read_bytes().replace(b"\n", b"\r")
+    (tmp_path / "log").write_bytes(text)
+    with pytest.raises(LogError, match="not a tuning log"):
+        LogWriter(tmp_path / "log", HEADER, resume=True)
+    assert (tmp_path / "log").read_bytes() == text
+
+
 def test_what_a_newer_version_adds_is_kept(tmp_path):
     log = tmp_path / "log"
     write_log(log, HEADER, [trial(0)])

@@ -151,9 +151,11 @@ def _field(declared: dataclasses.Field[Any]) -> Field:
     return Field.of(declared, replace(kind, label=declared.metadata["doc"]))
 
 
-def corrupt(message: str, where: str) -> LogError:
+WITHOUT = "the line was changed by hand or the file is damaged; remove the line to go on without this trial"
+
+
+def corrupt(message: str, where: str, hint: str = WITHOUT) -> LogError:
     """Return the error for a line that cannot be used."""
-    hint = "the line was changed by hand or the file is damaged; remove the line to go on without this trial"
     return LogError("log.corrupt", message, [where] if where else [], hint)
 
 

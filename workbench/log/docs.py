@@ -36,6 +36,9 @@ was begun so goes on so.
 - **A torn last line** (without its newline) is what such a kill leaves behind. Readers pass over it and say so; going
   on with the log removes it. A line that lacks only its newline counts.
 - **One writer.** A lock that ends with the process keeps a second one away (`log.locked`); anybody may read meanwhile.
+- **Rows belong to their log.** A row means nothing without the shared lines above it (`log.corrupt` says so): a cut log
+  keeps every line with an `id`. Numbers mean something within one log only: logs one behind the other in a file are
+  refused, `workbench log merge` puts them together. The names of an object stay in their order, or are sorted.
 - **Unknown fields and kinds are kept.** Newer versions only add. What this version does not know is passed over by
   readers and written back by `workbench log merge` and `distill`.
 - **Nothing in a log is ever executed**: there is no pickle in it and no expression; a schedule is a list of primitives

@@ -10,9 +10,12 @@ HOLE = 0
 
 
 def emptied(value: Any, numbers: list[Any]) -> Any:
-    """Return JSON with `HOLE` in place of every number; the numbers go into a list."""
+    """Return JSON with `HOLE` in place of every number; the numbers go into a list.
+
+    Names are sorted: a tool that sorts them in a log must not give numbers another place.
+    """
     if isinstance(value, Mapping):
-        return {str(name): emptied(inner, numbers) for name, inner in value.items()}
+        return {str(name): emptied(value[name], numbers) for name in sorted(value, key=str)}
     if isinstance(value, list | tuple):
         return [emptied(inner, numbers) for inner in value]
     if not _is_number(value):

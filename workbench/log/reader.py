@@ -169,7 +169,8 @@ def looks_ours(head: bytes) -> bool:
         return False
     if text[:1] == b"[" and b"\n{" not in text:
         return False  # lines of lists; what is in them may have any name
-    return text[:1] not in (b"{", b"[", b"#") or b'"kind"' in text or b'"task' in text or len(text) <= _TORN
+    names = (b'"kind"', b'"task', b'{"of":[')  # the last one of a log whose begin was cut off
+    return text[:1] not in (b"{", b"[", b"#") or any(name in text for name in names) or len(text) <= _TORN
 
 
 def iter_log(path: str | os.PathLike[str], known: Decoder | None = None) -> Iterator[Header | AnyLine | str]:
@@ -192,7 +193,7 @@ def iter_log(path: str | os.PathLike[str], known: Decoder | None = None) -> Iter
         elif is_shared(data):
             rows.declare(data, where)
         else:
-            yield _parse(data, where)
+            yield _parse(data, rows, where)
 
 
 def iter_brief(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | Brief | str]:
@@ -206,7 +207,7 @@ def iter_brief(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | Brie
         elif is_shared(short):
             rows.declare(line_object(raw) or short, where)  # all of it
         else:
-            yield _parse(short, where)
+            yield _parse(short, rows, where)
 
 
 def _lines(
@@ -238,8 +239,12 @@ def _complete(data: Mapping[str, Any] | None) -> bool:
     return data is not None and (isinstance(data.get("kind"), str) or is_row(data) or is_shared(data))
 
 
-def _parse(data: dict[str, Any], where: str) -> Header | AnyLine:
-    return Header.from_json(data, where) if data.get("kind") == "header" else parse_line(data, where)
+def _parse(data: dict[str, Any], rows: Decoder, where: str) -> Header | AnyLine:
+    if data.get("kind") != Header.kind:
+        return parse_line(data, where)
+    header = Header.from_json(data, where)
+    rows.begin(header.schema, where)
+    return header
 
 
 def load_log(path: str | os.PathLike[str], known: Decoder | None = None) -> Log:

@@ -44,6 +44,15 @@ DECIMALS = 22
 MOST_FIELDS = 100
 """Fields of a shared line at most. Chosen: far more than a trial has; lines that build on lines stay small."""
 
+MIXED = "the file holds several logs: split it where each begins, then 'workbench log merge' them"
+"""What to do where a number means two things: without the line, trials below would get what another log shares."""
+
+CUT = (
+    'a trial needs the lines with an "id" that stand above it in the whole log: keep them where you cut a log, or make '
+    "a table of the whole log with 'workbench log convert LOG -o LOG.csv'"
+)
+"""What to do where something shared is missing."""
+
 _BASES_KEPT = 1000
 """Combinations of shared lines that are kept ready. Chosen: some rounds of a few hundred tasks."""
 
@@ -99,13 +108,23 @@ class Decoder:
         What rows may refer to.
     steps : dict of int to mapping
         Primitives with holes.
+    mixed : bool
+        Whether there were lines of several logs: what is shared is that of the first.
     """
 
     def __init__(self) -> None:
+        self.mixed, self._version = False, 0
         self.shared: dict[int, Shared] = {}
         self.steps: dict[int, Mapping[str, Any]] = {}
         self._merged: dict[int, Mapping[str, Any]] = {}
         self._bases: dict[tuple[int, ...], _Base] = {}
+
+    def begin(self, version: int, where: str = "") -> None:
+        """Take the version that a header tells; ``log.corrupt`` where the numbers of another log were taken before."""
+        before, self._version = self._version, max(self._version, version)
+        if before and self._version >= ROWS:
+            self.mixed = True
+            raise corrupt("Another log begins here", where, MIXED)
 
     def declare(self, data: Mapping[str, Any], where: str = "") -> None:
         """Take what rows refer to.
@@ -118,16 +137,18 @@ class Decoder:
         line = Shared.from_json(data, where)
         if line.id in self.shared:
             if self.shared[line.id] != line:
-                raise corrupt(f"Another shared line has the number {line.id}", where)
+                self.mixed = True
+                raise corrupt(f"Another shared line has the number {line.id}", where, MIXED)
             return
         steps = _steps(line, where)
         if any(self.steps.get(number, step) != step for number, step in steps.items()):
-            raise corrupt("A primitive has the number of another one", where)
+            self.mixed = True
+            raise corrupt("A primitive has the number of another one", where, MIXED)
         own: dict[str, Any] = {name: value for name in _MADE if (value := getattr(line, name)) is not None}
         if line.trace is not None:
             known = [steps.get(number, self.steps.get(number)) for number in line.trace]
             if None in known:
-                raise corrupt("The schedule has primitives that are not there", where)
+                raise corrupt("The schedule has primitives that are not there", where, CUT)
             own["trace"] = Sketch([step for step in known if step is not None])
         merged = {**self._together(line.of, where), **own, **_cleaned(line.extra, where)}
         if len(merged) > MOST_FIELDS:
@@ -139,7 +160,7 @@ class Decoder:
         out: dict[str, Any] = {}
         for number in of:
             if number not in self._merged:
-                raise corrupt(f"The shared line {number} is not there", where)
+                raise corrupt(f"The shared line {number} is not there", where, CUT)
             out.update(self._merged[number])
         return out
 

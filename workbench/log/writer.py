@@ -154,9 +154,11 @@ class LogWriter:
 
 
 def _like_header(torn: str) -> bool:
-    """Whether a file's only, unfinished line may be the header of a session killed right at its start."""
+    """Whether a file's only, unfinished line may be the header of a session killed right at its start; with carriage
+    returns it is a whole log whose ends of lines were changed.
+    """
     begin = '{"kind":"header"'
-    return torn.startswith(begin) or begin.startswith(torn)
+    return "\r" not in torn and (torn.startswith(begin) or begin.startswith(torn))
 
 
 def _tail_length(file: int, size: int) -> int:

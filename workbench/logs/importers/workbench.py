@@ -6,12 +6,13 @@ import contextlib
 import dataclasses
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from workbench.errors import LogError
+from workbench.log.columns import corrupt
 from workbench.log.record import USUAL, Record
-from workbench.log.rows import Decoder, is_row, is_shared
+from workbench.log.rows import ROWS, Decoder, is_row, is_shared
 from workbench.logs.evaluation import OF_ALL, SECONDS, STATUSES, Evaluation, Status
 from workbench.logs.importer import UNREADABLE, JsonLinesImporter, log_importer
 from workbench.logs.reading.objectives import is_number, numbers, scaled
@@ -56,19 +57,23 @@ class WorkbenchLog(JsonLinesImporter):
                 continue
             if line.get("kind") == "header" or {"task_key", "trial"} <= line.keys():
                 return True
-            if is_shared(line) and ("task_key" in line or "since" in line):
+            if is_row(line) or (is_shared(line) and ("task_key" in line or "since" in line)):
                 return True
         return False
 
     def __init__(self) -> None:
+        self._known, self._prepared = Decoder(), False
+
+    def check(self, source: LogSource) -> None:
         self._known = Decoder()
 
     def prepare(self, source: LogSource, end: int) -> None:
         """Take from the lines before a byte what rows share."""
+        self._prepared = True
         with source.open() as file:
             while file.tell() < end:
                 block = file.read(min(_BLOCK, end - file.tell())) + file.readline(LONGEST_LINE)
-                for line in _lines_of(b"\n" + block, b'{"id":'):
+                for line in _lines_with(block, (b'"id"', b'"header"')):
                     with contextlib.suppress(LogError, *UNREADABLE):  # told where the line itself is read
                         self._fields(json.loads(line))
 
@@ -80,9 +85,14 @@ class WorkbenchLog(JsonLinesImporter):
         """Return the fields of a trial; None for another line."""
         try:
             if is_row(line):
+                if self._known.mixed and (brief or not self._prepared):  # else a line that was read before
+                    raise corrupt("Another log begins above this line", "")
                 return self._known.fields(line, brief=brief)
             if is_shared(line):
                 self._known.declare(line)
+            elif line.get("kind") == "header":
+                version = line.get("schema", ROWS)
+                self._known.begin(version if isinstance(version, int) else ROWS)
             elif line.get("kind", Record.kind) == Record.kind:
                 return {**USUAL, **Record.checked(line)}
         except LogError as error:
@@ -102,13 +112,13 @@ class WorkbenchLog(JsonLinesImporter):
         return None if told is None else _evaluation(told, {}, {})
 
 
-def _lines_of(block: bytes, begin: bytes) -> Iterator[bytes]:
-    """Yield the lines of a block that begin so; the block begins with the end of a line."""
-    at = block.find(b"\n" + begin)
-    while at >= 0:
-        end = block.find(b"\n", at + 1)
-        yield block[at + 1 : end if end >= 0 else len(block)]
-        at = block.find(b"\n" + begin, end) if end >= 0 else -1
+def _lines_with(block: bytes, names: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a block with one of some names, by name."""
+    for name in names:
+        end = 0
+        while (at := block.find(name, end)) >= 0:
+            end = block.find(b"\n", at) % (len(block) + 1)
+            yield block[block.rfind(b"\n", 0, at) + 1 : end]
 
 
 def _evaluation(told: Mapping[str, Any], params: Mapping[str, Any], extra: Mapping[str, Any]) -> Evaluation:
