@@ -92,6 +92,7 @@ def said(path: str, wanted: str, *messages: dict[str, Any], limits: Limits = LIM
             return {"t": "end"}
         finally:
             await reader.end()
+            assert not Path(reader._folder).exists()
 
     return finished(within_a_minute(run()))
 

@@ -116,6 +116,20 @@ def test_a_packed_log_is_unpacked_beside_and_removed(large, tmp_path, monkeypatc
     assert not list((tmp_path / "beside").iterdir())
 
 
+def test_a_packed_log_that_is_far_larger_unpacked_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "beside"))
+    (tmp_path / "beside").mkdir()
+    monkeypatch.setattr(unpacked, "WORTH_LOOKING", 0)
+    monkeypatch.setattr(unpacked, "LARGEST_DOCUMENT", 1 << 20)
+    packed = tmp_path / "packed.json.gz"
+    packed.write_bytes(gzip.compress(RECORD.encode() + bytes(20 << 20)))
+    with pytest.raises(LogError) as caught:
+        wb.logs.open(packed)
+    assert caught.value.code == "log.too_large"
+    gc.collect()
+    assert not list((tmp_path / "beside").iterdir())
+
+
 def test_of_a_packed_log_that_is_damaged_there_is_what_stands_before(large, tmp_path, monkeypatch):
     monkeypatch.setattr(unpacked, "WORTH_LOOKING", 0)
     packed = tmp_path / "packed.json.gz"

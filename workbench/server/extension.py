@@ -10,7 +10,10 @@ from workbench.server.log_socket import LogSocket
 from workbench.server.prompt_messages import prompt
 from workbench.server.reader_process import Limits
 
-_MEMORY = "Memory of a process that reads a log, in MiB; of those that help it with a large one, each has a quarter."
+_MEMORY = (
+    "Memory of a process that reads a log, and size of a packed one unpacked, in MiB; of the processes that help it "
+    "with a large log each has a quarter."
+)
 
 
 class ScheduleWorkbench(ExtensionApp):  # type: ignore[misc]

@@ -1,7 +1,8 @@
-"""The process that reads a log, ``python -m workbench.server.reader_main MEMORY SECONDS CPU [PATH]``.
+"""The process that reads a log, ``python -m workbench.server.reader_main MEMORY SECONDS CPU FOLDER [PATH]``.
 
 It says what it reads and what an explorer shows of it on what was standard output, each message after its length (4
-bytes, little-endian), and takes messages as lines of JSON from standard input. When that ends, so does the process.
+bytes, little-endian), and takes messages as lines of JSON from standard input. When that ends, so does the process. Its
+temporary files are in FOLDER, which goes with it.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import contextlib
 import json
 import os
 import queue
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -110,14 +113,15 @@ def run(path: str, inbox: queue.SimpleQueue[Any], send: Sender, late: threading.
         exchange.receive(inbox.get())
 
 
-def leave() -> None:
-    """End this process and those that it has started, as the first of its session."""
+def leave(folder: str) -> None:
+    """End this process and those that it has started, as the first of its session, and remove its files."""
+    shutil.rmtree(folder, ignore_errors=True)
     if os.name == "posix" and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
 
 
-def listen(lines: BinaryIO, inbox: queue.SimpleQueue[Any]) -> None:
+def listen(lines: BinaryIO, inbox: queue.SimpleQueue[Any], folder: str) -> None:
     """Take messages; at their end, or when they are too large for the memory, nobody wants an answer."""
     try:
         for line in lines:
@@ -126,7 +130,7 @@ def listen(lines: BinaryIO, inbox: queue.SimpleQueue[Any]) -> None:
                 if isinstance(message, dict):
                     inbox.put(message)
     finally:
-        leave()
+        leave(folder)
 
 
 def limit(memory_bytes: int, cpu_seconds: int) -> None:
@@ -137,17 +141,19 @@ def limit(memory_bytes: int, cpu_seconds: int) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 5))
         resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (memory_bytes, memory_bytes))
 
 
-def main(memory_bytes: int, open_seconds: int, cpu_seconds: int, path: str) -> None:
+def main(memory_bytes: int, open_seconds: int, cpu_seconds: int, folder: str, path: str) -> None:
     """Read a log with limits, until nobody looks."""
     jobs, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)  # nothing that prints disturbs the messages
     limit(memory_bytes, cpu_seconds)
+    os.environ["TMPDIR"] = tempfile.tempdir = folder
     inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
     send = Sender(answers)
-    threading.Thread(target=listen, args=(jobs, inbox), daemon=True).start()
+    threading.Thread(target=listen, args=(jobs, inbox, folder), daemon=True).start()
 
     def fail(error: BaseException) -> None:
         told = error_json(error)
@@ -157,7 +163,7 @@ def main(memory_bytes: int, open_seconds: int, cpu_seconds: int, path: str) -> N
     def too_late() -> None:
         hint = "c.ScheduleWorkbench.open_seconds in the server's configuration; or open it in a notebook"
         fail(LogError("log.too_large", f"The log was not read within {plural(open_seconds, 'second')}", (), hint))
-        leave()
+        leave(folder)
 
     late = threading.Timer(open_seconds, too_late)
     late.daemon = True
@@ -169,5 +175,5 @@ def main(memory_bytes: int, open_seconds: int, cpu_seconds: int, path: str) -> N
 
 
 if __name__ == "__main__":
-    memory, seconds, cpu, *place = sys.argv[1:]
-    main(int(memory), int(seconds), int(cpu), place[0] if place else "")
+    memory, seconds, cpu, own, *place = sys.argv[1:]
+    main(int(memory), int(seconds), int(cpu), own, place[0] if place else "")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -27,10 +29,11 @@ class Limits:
 class ReaderProcess:
     """A process that reads a log; made by `start`."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, folder: str) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         self._process, self._stdin, self._stdout = process, process.stdin, process.stdout
+        self._folder, self._over = folder, False
 
     @classmethod
     async def start(cls, path: str, limits: Limits) -> ReaderProcess:
@@ -45,13 +48,18 @@ class ReaderProcess:
             ``log.reader`` where the system starts no process.
         """
         numbers = (limits.memory_bytes, limits.open_seconds, limits.cpu_seconds)
-        command = [sys.executable, "-P", "-m", "workbench.server.reader_main", *map(str, numbers), path]
-        pipe = asyncio.subprocess.PIPE
+        command = [sys.executable, "-P", "-m", "workbench.server.reader_main", *map(str, numbers)]
+        pipe, folder = asyncio.subprocess.PIPE, ""
         try:
-            return cls(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, start_new_session=True))
+            folder = tempfile.mkdtemp(prefix="workbench-reader-")
+            process = await asyncio.create_subprocess_exec(
+                *command, folder, path, stdin=pipe, stdout=pipe, start_new_session=True
+            )
         except OSError as error:
-            hint = "the machine may have too many processes, or too little memory left"
+            shutil.rmtree(folder, ignore_errors=True)
+            hint = "the machine may have too many processes, or too little memory or disk left"
             raise LogError("log.reader", f"No process can be started ({error.strerror})", (), hint) from error
+        return cls(process, folder)
 
     async def send(self, message: str) -> None:
         """Pass a message on; to a process that has ended nothing is said."""
@@ -67,7 +75,14 @@ class ReaderProcess:
                 yield await self._stdout.readexactly(size)
 
     async def end(self) -> int:
-        """End it, and all that it has started; returns how it ended, as `asyncio.subprocess.Process.returncode`."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        return await self._process.wait()
+        """End it, and all that it has started, and remove their files.
+
+        Returns how it ended, as `asyncio.subprocess.Process.returncode`.
+        """
+        if not self._over:  # later the number may be another process's
+            self._over = True
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        code = await self._process.wait()
+        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+        return code
