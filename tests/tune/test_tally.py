@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 
 import pytest
+from benchmarks.big_own_logs import own
 from tune.random_logs import random_log, write
 
 from workbench.log import Comparison, Ledger, Record, Round, load_log
 from workbench.log.conditions import mixed
+from workbench.log.objects import line_object, line_objects
 from workbench.log.reader import write_log
+from workbench.log.rows import NEEDLESS
 from workbench.log.tally import Tally
 
 
@@ -53,3 +57,36 @@ def test_most_trials_of_a_long_log_are_only_counted(tmp_path):
     found = Tally(path)
     assert found.ledger.to_json() == Ledger.of(load_log(path).lines).to_json()
     assert len(found.ledger.tasks["a"]._candidates) < 50
+
+
+def test_only_what_is_right_as_it_stands_is_left_out(tmp_path):
+    own(tmp_path / "log", 40)
+    left_out = set[str]()
+    for row in filter(lambda line: line.startswith('{"of"'), (tmp_path / "log").read_text().splitlines()):
+        whole, short = json.loads(row), json.loads(NEEDLESS.sub(b"", row.encode()))
+        left_out |= whole.keys() - short.keys()
+        assert short == {name: whole[name] for name in short}
+    assert left_out == {"costs", "v", "p", "sp", "c", "x", "err"}
+    for bad in (
+        '"costs":[4,,1]',
+        '"costs":[23,1]',
+        '"costs":[4,1.5]',
+        '"c":"x"',
+        '"v":[1,2',
+        '"p":1e999',
+        '"x":1.',
+        '"of":0',
+    ):
+        assert NEEDLESS.sub(b"", f'{{"n":1,{bad},"e":2}}'.encode()) == f'{{"n":1,{bad},"e":2}}'.encode()
+
+
+def test_lines_read_together_are_those_read_one_by_one():
+    good, deep = b'{"a":[1,{"b":null}]}\n', b'{"a":' + b"[" * 101 + b"]" * 101 + b"}\n"
+    odd = [
+        b"\n", b'{"a":NaN}\n', b'{"a":1},{"b":2}\n', b'{"a":[1\n', b"2]}\n", b"[1]\n", b"\xff\n", deep, b'{"a":1} \r\n',
+        b'\xef\xbb\xbf{"a":1}\n', b'{"a":"\\ud800"}\n', b"{" * 9999 + b"\n",
+    ]  # fmt: skip
+    for line in odd:
+        for lines in ([good, line, good], [line], [good, line[:-1]], [good, good, line]):
+            assert line_objects(lines) == [line_object(one) for one in lines]
+    assert line_objects([good, *odd]) == [line_object(one) for one in [good, *odd]]

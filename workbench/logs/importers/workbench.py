@@ -16,7 +16,7 @@ from workbench.log.rows import ROWS, Decoder, is_row, is_shared
 from workbench.logs.evaluation import OF_ALL, SECONDS, STATUSES, Evaluation, Status
 from workbench.logs.importer import UNREADABLE, JsonLinesImporter, log_importer
 from workbench.logs.reading.objectives import is_number, numbers, scaled
-from workbench.logs.source import LONGEST_LINE, LogSource, TextLine
+from workbench.logs.source import LONGEST_LINE, LogSource, TextLine, sound
 
 _STATUS: dict[str, Status] = {
     "ok": "ok", "build_error": "compile", "run_error": "run", "wrong_answer": "wrong-answer", "timeout": "run-timeout",
@@ -71,11 +71,11 @@ class WorkbenchLog(JsonLinesImporter):
         """Take from the lines before a byte what rows share."""
         self._prepared = True
         with source.open() as file:
-            while file.tell() < end:
-                block = file.read(min(_BLOCK, end - file.tell())) + file.readline(LONGEST_LINE)
-                for line in _lines_with(block, (b'"id"', b'"header"')):
+            while (left := end - file.tell()) > 0 and (block := file.read(min(_BLOCK, left))):
+                rest = b"" if block.endswith(b"\n") else file.readline(LONGEST_LINE)
+                for line in _lines_with(block + rest, (b'"id"', b'"header"')):
                     with contextlib.suppress(LogError, *UNREADABLE):  # told where the line itself is read
-                        self._fields(json.loads(line))
+                        self._fields(json.loads(sound(line)))
 
     def reason(self, line: TextLine, error: Exception) -> str:
         told = error.__cause__

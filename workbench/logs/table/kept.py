@@ -150,9 +150,9 @@ def _end(entry: Path, begin: str) -> int | None:
 @once
 def _fingerprint() -> str:
     """What, besides a file, decides about its columns: the code that reads logs."""
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
-    rooms = ("", "importers", "reading", "table", "tvm")
+    rooms = ("log", "logs", "logs/importers", "logs/reading", "logs/table", "logs/tvm")
     for path in sorted(path for room in rooms for path in (root / room).glob("*.py")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

@@ -36,10 +36,13 @@ class Lines:
         Reads a line by itself.
     offsets : array of int
         First byte of each record's line.
+    end : int
+        Byte behind the last line.
     """
 
-    def __init__(self, source: LogSource, importer: JsonLinesImporter, offsets: Whole) -> None:
+    def __init__(self, source: LogSource, importer: JsonLinesImporter, offsets: Whole, end: int) -> None:
         self.source, self.path, self.importer, self.offsets = source, source.path, importer, offsets
+        self._end, self._prepared = end, False
         self._size = int(offsets.max(initial=-1)) + 1
 
     def values(self, places: Whole) -> list[Any]:
@@ -74,6 +77,9 @@ class Lines:
         """Return what some records say, all of it; raises as `values` does."""
         try:
             with many_values():
+                if not self._prepared:
+                    self.importer.prepare(self.source, self._end)
+                    self._prepared = True
                 found = [self.importer.evaluation(value) for value in self.values(places)]
         except UNREADABLE as error:
             raise self._changed() from error

@@ -80,14 +80,13 @@ class LogFile:
         assert isinstance(self.importer, JsonLinesImporter)
         self._part, self._seam, self._kept = part, _seam(plain.path, part.end), None
         self._afresh()
-        reader = type(self.importer)()  # knows what records refer to, when it has read the rest
-        rest = PartReader(plain, reader).read(part.end, unfinished=True)
+        rest = PartReader(plain, type(self.importer)()).read(part.end, unfinished=True)
         whole = parts.together([part, rest])
         self.importer.add_tally(whole.tally)
         for number, what in whole.faults:
             self.source.fault(number, what)
         self.source.faults += plain.faults
-        self._lines = Lines(plain, reader, whole.columns.offsets)
+        self._lines = Lines(plain, type(self.importer)(), whole.columns.offsets, whole.end)
         self.frame = records_frame(
             whole.columns, self.source.path.name, _lazy(whole.columns, _in_file(self._lines, whole.columns))
         )

@@ -80,7 +80,6 @@ class PartReader:
         A last line that has no end yet is left for the next time, unless `unfinished` says otherwise.
         """
         at = start
-        self.importer.prepare(self.source, start)
         with self.source.open() as file, many_values():
             file.seek(start)
             while end is None or at < end:
@@ -96,6 +95,8 @@ class PartReader:
                         size = len(block)
                 if not block:
                     break
+                if at == start:
+                    self.importer.prepare(self.source, start)
                 self._block(sound(block), at)
                 at += size
                 if told is not None:

@@ -1,0 +1,76 @@
+"""Large logs of ours, read in parts: what trials share may stand in any part before them, in any form of JSON."""
+
+import json
+import random
+
+import pytest
+from benchmarks.big_own_logs import own
+
+import workbench as wb
+from workbench.errors import LogError
+from workbench.log import load_log
+from workbench.logs.importers.workbench import WorkbenchLog
+from workbench.logs.source import LogSource
+from workbench.logs.table import kept, parts
+from workbench.logs.table.part import PartReader
+
+
+@pytest.fixture
+def lines(tmp_path):
+    own(tmp_path / "own", 90, failed=0.2)
+    return (tmp_path / "own").read_text().splitlines()
+
+
+def in_parts(path, ends):
+    """Read a file in parts that end there, each by a reader of its own."""
+    starts = [0, *ends]
+    found = [PartReader(LogSource(path), WorkbenchLog()).read(a, b) for a, b in zip(starts, [*ends, None], strict=True)]
+    return parts.together(found)
+
+
+def reformatted(line):
+    """Return a line with spaces, and its fields the other way round."""
+    return "  " + json.dumps(dict(reversed(json.loads(line).items())), separators=(" , ", " : "))
+
+
+@pytest.mark.parametrize("form", [str, reformatted])
+def test_where_a_part_begins_changes_nothing(lines, form, tmp_path, monkeypatch):
+    monkeypatch.setattr(kept, "enabled", lambda: False)
+    path = tmp_path / "log"
+    path.write_text("\n".join(map(form, lines)) + "\n")
+    records = load_log(path).records
+    data = path.read_bytes()
+    ends = [k + 1 for k, byte in enumerate(data) if byte == 10][:-1]
+    for seed in range(6):
+        found = in_parts(path, sorted(random.Random(seed).sample(ends, 3)))
+        assert not found.faults
+        assert len(found.columns) == len(records) == 90
+        assert found.columns.text("task").tolist() == [r.task for r in records]
+        assert found.columns.repeats.tolist() == [ms for r in records for ms in r.costs_ms]
+    monkeypatch.setattr(parts, "LARGE", 0)
+    log = wb.logs.open(path)
+    assert [dict(params) for params in log.records["params"]] == [dict(r.row) for r in records]
+
+
+def test_what_stands_behind_a_trial_does_not_hold_for_it(lines, tmp_path, monkeypatch):
+    monkeypatch.setattr(kept, "enabled", lambda: False)
+    row = next(k for k, line in enumerate(lines) if k > 12 and line[:5] == '{"of"' and lines[k - 1][:5] == '{"id"')
+    assert json.loads(lines[row - 1])["id"] in json.loads(lines[row])["of"]
+    lines[row - 1], lines[row] = lines[row], lines[row - 1]
+    path = tmp_path / "log"
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(LogError, match="is not there") as caught:
+        load_log(path)
+    assert caught.value.where == (f"{path}:{row}",)
+    data, told = path.read_bytes(), []
+    for end in [k + 1 for k, byte in enumerate(data) if byte == 10][:-1]:
+        told.append(in_parts(path, [end]).faults)
+    assert all(faults == told[0] for faults in told)
+    assert told[0][0][0] == row
+
+
+def test_halves_of_characters_are_the_same_in_every_part(lines, tmp_path):
+    path = tmp_path / "log"
+    path.write_text("\n".join(lines).replace('"task":"', '"task":"\\ud800') + "\n")
+    names = in_parts(path, [path.read_text().rindex("\n", 0, -1) + 1]).columns.words["task"][1]
+    assert names == in_parts(path, []).columns.words["task"][1]
