@@ -202,10 +202,10 @@ def iter_brief(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | Brie
     for raw, short, where in _lines(path, NEEDLESS):
         if short is None:
             yield raw.decode("utf-8", "replace")
-        elif is_row(short) or short.get("kind") == Record.kind:
-            yield Brief(short, raw, rows, where)
         elif is_shared(short):
             rows.declare(line_object(raw) or short, where)  # all of it
+        elif short.get("kind", Record.kind) == Record.kind:
+            yield Brief(short, raw, rows, where)
         else:
             yield _parse(short, rows, where)
 

@@ -107,7 +107,8 @@ class Tally:
     def _counts(self, told: Mapping[str, Any], ok: bool) -> bool:
         """Whether the ledger may ever name a trial, or has to look whether it was there before."""
         program, under = told["key"], (told["task_key"], told["clean"], told["caches"])
-        if not program or ":" in program or hash(program.encode()) in self._again or told["trial"] in self._named:
+        plain = program.isascii() and program.isalnum()  # others, and none, are not found in the bytes of the log
+        if not plain or hash(program.encode()) in self._again or told["trial"] in self._named:
             return True
         if told["task_key"] not in self.ledger.tasks or told["origin"] == "default":
             return True
