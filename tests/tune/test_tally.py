@@ -51,7 +51,7 @@ def test_keys_that_are_escaped_are_known_again(tmp_path):
     for key in ('a"b', "\\", "é", "\ud800"):
         path = tmp_path / "log"
         one = next(line for line in random_log(1, 16) if isinstance(line, Record) and line.ok)
-        lines = [replace(one, trial=k, key=k and "other" or key, latency_ms=ms) for k, ms in enumerate((0.5, 0.1))]
+        lines = [replace(one, trial=k, key=(k and "other") or key, latency_ms=ms) for k, ms in enumerate((0.5, 0.1))]
         lines += [replace(one, trial=2, key=key, latency_ms=0.9), replace(one, trial=3, key=key, latency_ms=0.505)]
         write_log(path, Header(tasks=()), lines)
         log, found = load_log(path), Tally(path)
