@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import random
@@ -326,6 +327,20 @@ def test_an_older_log_is_converted(tmp_path):
         assert convert(open_log(old), new) == len(load_log(old).records)
         assert load_log(new).lines == load_log(old).lines
         assert not any('"kind":"trial"' in line for line in new.read_text().splitlines())
+
+
+def test_a_packed_log_is_converted_with_all_its_lines(tmp_path):
+    log, packed, new = tmp_path / "log", tmp_path / "log.tunelog.jsonl.gz", tmp_path / "new.tunelog.jsonl"
+    write_log(log, HEADER, random_log(3, 30))
+    whole = gzip.compress(log.read_bytes())
+    packed.write_bytes(whole)
+    convert(open_log(packed), new)
+    assert load_log(new).lines == load_log(log).lines
+    packed.write_bytes(whole[: len(whole) * 3 // 4])
+    convert(open_log(packed), new)
+    there = load_log(new).lines
+    assert 0 < len(there) < len(load_log(log).lines)
+    assert there == load_log(log).lines[: len(there)]
 
 
 def test_repeats_that_are_kept_do_not_contradict_the_time_of_all(tmp_path):

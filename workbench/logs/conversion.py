@@ -27,6 +27,7 @@ from workbench.log.record import COSTS_KEPT
 from workbench.log.rows import ROWS
 from workbench.logs.evaluation import SECONDS
 from workbench.logs.source import LogSource
+from workbench.logs.table.unpacked import unpacked
 from workbench.logs.tuning_log import TuningLog
 
 if TYPE_CHECKING:
@@ -155,9 +156,10 @@ def _write_own(log: TuningLog, target: Path, packed: bool) -> int:
 
 def _own_lines(log: TuningLog) -> tuple[Header | None, Sequence[AnyLine]]:
     """Return the lines of a log as those of our own log; all lines of one of ours, of any version, as they are."""
-    paths = [Path(path) for path in log.paths]
-    if log.format == "workbench" and not any(LogSource(path).packed for path in paths):
-        logs = [load_log(path) for path in paths]
+    if log.format == "workbench":
+        sources = [LogSource(Path(path)) for path in log.paths]
+        plain = [(unpacked(source, 0) if source.packed else None) or source for source in sources]
+        logs = [load_log(source.path) for source in plain]
         whole = logs[0] if len(logs) == 1 else merge(logs)[0]
         return whole.header and dataclasses.replace(whole.header, schema=ROWS), whole.lines
     if not log.records["cost_s"].notna().any():

@@ -34,7 +34,7 @@ def unpacked(source: LogSource, large: int) -> LogSource | None:
         ``log.too_large`` where it does not fit into the folder for temporary files, or is far larger than packed.
     """
     size = source.path.stat().st_size
-    if size < WORTH_LOOKING:
+    if large and size < WORTH_LOOKING:
         return None
     with tempfile.NamedTemporaryFile(prefix="workbench-log-", delete=False) as file:
         found = LogSource(Path(file.name), source.hints)
