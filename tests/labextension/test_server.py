@@ -330,3 +330,5 @@ def test_the_messages_of_kernels_leave_at_once() -> None:
     extension.initialize_settings()
     assert extension.settings["kernel_websocket_connection_class"]().connect() == "done"
     assert told == [True, "connected"]
+    Connection.websocket_handler = None  # type: ignore[assignment]
+    assert extension.settings["kernel_websocket_connection_class"]().connect() == "done"

@@ -6,6 +6,7 @@ before it sends a small one, and the browser's system waits with its answer, eac
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 
@@ -14,7 +15,9 @@ def prompt(connection: type[Any]) -> type[Any]:
 
     class Prompt(connection):  # type: ignore[misc]
         def connect(self) -> Any:
-            self.websocket_handler.set_nodelay(True)
+            # A page that has gone, or a server of another kind, has no such socket; a kernel works without it.
+            with contextlib.suppress(AttributeError, AssertionError):
+                self.websocket_handler.set_nodelay(True)
             return super().connect()
 
     return Prompt
