@@ -103,6 +103,18 @@ def test_by_keyboard_and_command_and_with_another_viewer(lab: Any) -> None:
     lab.keyboard.press("Escape")
 
 
+def test_an_explorer_is_there_again_when_the_page_is_loaded_again(lab: Any, address: str) -> None:
+    item(lab, "cache.json").dblclick()
+    lab.locator(f"{EXPLORER}:visible [data-swx=chosen]").wait_for(timeout=LONG)
+    saved = "async () => JSON.stringify((await window.jupyterapp.serviceManager.workspaces.fetch('default')).data)"
+    for _ in range(100):
+        if "cache.json" in lab.evaluate(saved):
+            break
+        lab.wait_for_timeout(100)
+    lab.goto(f"{address}/lab")
+    lab.locator(f"{EXPLORER}:visible [data-swx=chosen]").wait_for(timeout=LONG)
+
+
 def test_a_server_that_is_slow_is_not_waited_for_and_settings_turn_it_off(page: Any, address: str, files: Path) -> None:
     asked: list[str] = []
     try:

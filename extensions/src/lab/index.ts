@@ -54,7 +54,7 @@ const explorer: JupyterFrontEndPlugin<void> = {
   description: 'Explorer of the logs of any tuner, read by the server',
   autoStart: true,
   requires: [IRenderMimeRegistry, IDocumentManager],
-  optional: [ILauncher, ICommandPalette, IDefaultFileBrowser, ISettingRegistry],
+  optional: [ILauncher, ICommandPalette, IDefaultFileBrowser, ISettingRegistry, ILayoutRestorer],
   activate: (
     app: JupyterFrontEnd,
     rendermime: IRenderMimeRegistry,
@@ -62,9 +62,10 @@ const explorer: JupyterFrontEndPlugin<void> = {
     launcher: ILauncher | null,
     palette: ICommandPalette | null,
     browser: IDefaultFileBrowser | null,
-    settings: ISettingRegistry | null
+    settings: ISettingRegistry | null,
+    restorer: ILayoutRestorer | null
   ) => {
-    addExplorer(app, rendermime, launcher, palette, browser);
+    addExplorer(app, rendermime, launcher, palette, browser, restorer);
     openByContents(app, documents, browser, settings);
   }
 };

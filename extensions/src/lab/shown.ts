@@ -1,7 +1,10 @@
 /** Documents that are only shown: a panel reads the file by itself, and nothing of JupyterLab fetches or writes it. */
+import type { ILayoutRestorer } from '@jupyterlab/application';
+import { WidgetTracker } from '@jupyterlab/apputils';
 import { ABCWidgetFactory, DocumentModel, DocumentRegistry, DocumentWidget } from '@jupyterlab/docregistry';
 import type { Contents } from '@jupyterlab/services';
 import type { Widget } from '@lumino/widgets';
+import { workbenchIcon } from './icon';
 
 /** The document stays empty, so that "Save" can never write to the file. */
 export class ShownModelFactory implements DocumentRegistry.ModelFactory {
@@ -59,4 +62,23 @@ export class ShownFactory<T extends Widget> extends ABCWidgetFactory<DocumentWid
     widget.toolbar.hide(); // nothing is in it
     return widget;
   }
+}
+
+/** Give the tabs of a factory their icon, and open them again when the page is loaded again. */
+export function keepOpen<T extends Widget>(
+  factory: ShownFactory<T>,
+  namespace: string,
+  restorer: ILayoutRestorer | null
+): void {
+  const tracker = new WidgetTracker<DocumentWidget<T>>({ namespace });
+  factory.widgetCreated.connect((_, widget) => {
+    widget.title.icon = workbenchIcon;
+    widget.context.pathChanged.connect(() => void tracker.save(widget));
+    void tracker.add(widget);
+  });
+  void restorer?.restore(tracker, {
+    command: 'docmanager:open',
+    args: widget => ({ path: widget.context.path, factory: factory.name }),
+    name: widget => widget.context.path
+  });
 }

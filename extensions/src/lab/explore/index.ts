@@ -1,12 +1,12 @@
 /** Logs of any tuner: which files they are, their viewer, and the box for a text that was printed. */
-import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
 import { MainAreaWidget, type ICommandPalette } from '@jupyterlab/apputils';
 import { PathExt } from '@jupyterlab/coreutils';
 import type { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
 import type { ILauncher } from '@jupyterlab/launcher';
 import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { workbenchIcon, workbenchIconUrl } from '../icon';
-import { ShownFactory, ShownModelFactory } from '../shown';
+import { keepOpen, ShownFactory, ShownModelFactory } from '../shown';
 import { EXPLORER } from './name';
 import { ExplorePanel } from './panel';
 
@@ -26,7 +26,8 @@ export function addExplorer(
   rendermime: IRenderMimeRegistry,
   launcher: ILauncher | null,
   palette: ICommandPalette | null,
-  browser: IDefaultFileBrowser | null
+  browser: IDefaultFileBrowser | null,
+  restorer: ILayoutRestorer | null
 ): void {
   const registry = app.docRegistry;
   const type = (name: string, displayName: string, extensions: string[], pattern?: string): string => {
@@ -53,10 +54,8 @@ export function addExplorer(
     void context.ready.then(open);
     return panel;
   });
-  factory.widgetCreated.connect((_, widget) => {
-    widget.title.icon = workbenchIcon;
-  });
   registry.addWidgetFactory(factory);
+  keepOpen(factory, 'schedule-workbench-explorer', restorer);
   addPaste(app, rendermime, launcher, palette, browser);
 }
 
