@@ -20,6 +20,7 @@ from workbench.log.encoder import Encoder, as_written
 from workbench.log.merge import merge_logs
 from workbench.log.reader import iter_log, write_log
 from workbench.log.record import outcome
+from workbench.log.replay import measurement_of
 from workbench.log.rows import Decoder, is_row, is_shared
 from workbench.logs import convert
 from workbench.logs import open as open_log
@@ -327,6 +328,17 @@ def test_an_older_log_is_converted(tmp_path):
         assert convert(open_log(old), new) == len(load_log(old).records)
         assert load_log(new).lines == load_log(old).lines
         assert not any('"kind":"trial"' in line for line in new.read_text().splitlines())
+
+
+def test_the_median_of_replayed_repeats_is_exact():
+    rng = random.Random(0)
+    for _ in range(2000):
+        middle = rng.uniform(1e-4, 9)
+        costs = tuple(middle * rng.choice([1.0, 1 + 1e-6, rng.uniform(1, 1.5)]) for _ in range(rng.randrange(1, 30)))
+        record = replace(trial(0), **outcome(Measurement(status="ok", costs_ms=costs)))
+        again = measurement_of(record)
+        assert again.ms == record.latency_ms == statistics.median(costs)
+        assert len(again.costs_ms) == len(record.costs_ms)
 
 
 def test_a_packed_log_is_converted_with_all_its_lines(tmp_path):

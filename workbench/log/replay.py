@@ -140,12 +140,15 @@ _ROUNDED = 1e-5
 
 
 def _exact(costs: Sequence[float], ms: float) -> tuple[float, ...]:
-    """Move the middle of repeats, which were rounded for the log, so that their median is exact."""
-    order = sorted(range(len(costs)), key=costs.__getitem__)
-    low, high = order[(len(order) - 1) // 2], order[len(order) // 2]
-    upper = 2.0 * ms - costs[low]  # rounded; the difference of it and twice the median is exact
-    middle = {low: 2.0 * ms - upper, high: upper} if low != high else {low: ms}
-    return tuple(middle.get(i, cost) for i, cost in enumerate(costs))
+    """Move the middle of repeats, which were rounded for the log, so that their median is exact; others that are alike
+    stay on their side of it.
+    """
+    order, half = sorted(range(len(costs)), key=costs.__getitem__), (len(costs) - 1) // 2
+    upper = ms if len(costs) % 2 else 2.0 * ms - min(costs[order[half]], ms)
+    lower = 2.0 * ms - upper  # exact, as is their sum
+    out = {i: min(costs[i], lower) for i in order[:half]} | {i: max(costs[i], upper) for i in order[half:]}
+    out |= {order[len(costs) // 2]: upper, order[half]: lower}
+    return tuple(out[i] for i in range(len(costs)))
 
 
 def _text(trace: Sequence[Mapping[str, Any]]) -> str:
