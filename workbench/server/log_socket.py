@@ -45,6 +45,9 @@ class LogSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):  # type: igno
             await self._start()
         except WorkbenchError as error:
             await self._tell(error)
+        except BaseException:  # an address that is no text, say: of what fails here nothing else hears
+            self._all.discard(self)
+            raise
 
     async def _start(self) -> None:
         if len(self._all) >= self._limits.most_logs:
