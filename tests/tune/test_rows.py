@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import os
 import random
 import statistics
 from dataclasses import replace
@@ -190,6 +191,27 @@ def test_what_could_not_be_written_is_written_again(tmp_path, monkeypatch):
                 writer.append(replace(trial(1), space="new"))
         writer.append(replace(trial(1), space="new"))
     assert load_log(log).records[1].space == "new"
+
+
+def test_half_a_line_that_could_not_be_removed_is_removed_later(tmp_path, monkeypatch):
+    log, write = tmp_path / "log", os.write
+
+    def fails(*_):
+        raise OSError(28, "full")
+
+    def half(file, data):
+        return write(file, data[: data.index(b"\n") + 9]) if b"new" in data else fails()
+
+    with LogWriter(log, HEADER) as writer:
+        writer.append(trial(0))
+        with monkeypatch.context() as patch:
+            patch.setattr("os.write", half)
+            patch.setattr("os.ftruncate", fails)
+            for _ in range(2):
+                with pytest.raises(LogError):
+                    writer.append(replace(trial(1), space="new"))
+        writer.append(replace(trial(1), space="new"))
+    assert load_log(log).records == (trial(0), replace(trial(1), space="new"))
 
 
 @pytest.mark.parametrize("kind", ["cut", "flip", "swap", "drop"])

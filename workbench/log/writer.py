@@ -54,6 +54,7 @@ class LogWriter:
         self.header = header
         self._rows = False
         self._encoder: Encoder | None = None
+        self._half: int | None = None  # where a line begins of which only a part could be written
         self._file: int | None = _open_locked(self.path)
         _WRITERS.add(self)
         try:
@@ -110,6 +111,8 @@ class LogWriter:
         if not self._rows or not isinstance(line, Record):
             return self._write([line.to_json()])
         if self._encoder is None:
+            if self._half is not None:
+                self._write([])  # before it is read
             self._encoder = self._known()
         encoder, self._encoder = self._encoder, None
         self._write(encoder.lines(line))
@@ -127,13 +130,19 @@ class LogWriter:
         if self._file is None:
             raise LogError("log.closed", "The log has been closed", [str(self.path)])
         line = "".join(map(json_line, lines)).encode(errors="backslashreplace")
-        start = os.fstat(self._file).st_size
+        start = os.fstat(self._file).st_size if self._half is None else self._half
         try:
+            if self._half is not None:
+                os.ftruncate(self._file, start)
+                self._half = None
             written = os.write(self._file, line)  # unbuffered and in append mode: one call, one line
             while written < len(line):
                 written += os.write(self._file, line[written:])
         except OSError as error:
-            _truncate_quietly(self._file, start)  # a full disk must not leave half a line
+            self._half = start  # a full disk must not leave half a line
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, start)
+                self._half = None
             message = f"The log cannot be written: {error.strerror or error}"
             resume = option("resume=True", "--resume")
             hint = f"free some space; what was measured before is safe, go on with {resume}"
@@ -178,11 +187,6 @@ def _tail_length(file: int, size: int) -> int:
 def _read_at(file: int, start: int, end: int) -> bytes:
     os.lseek(file, start, os.SEEK_SET)
     return os.read(file, end - start)
-
-
-def _truncate_quietly(file: int, size: int) -> None:
-    with contextlib.suppress(OSError):
-        os.ftruncate(file, size)
 
 
 def check_writable(path: str | os.PathLike[str], resume: bool = False) -> None:
