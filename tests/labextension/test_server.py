@@ -256,10 +256,10 @@ def test_only_a_manager_of_files_says_where_a_file_is(tmp_path: Path) -> None:
 
     (tmp_path / "a.log").touch()
     with pytest.raises(LogError) as info:
-        asyncio.run(place_of("etc/passwd", Others()))
+        finished(place_of("etc/passwd", Others()))
     assert info.value.code == "log.unreadable"
     files = AsyncLargeFileManager(root_dir=str(tmp_path))
-    assert asyncio.run(place_of("/a.log", files)) == str(tmp_path / "a.log")
+    assert finished(place_of("/a.log", files)) == str(tmp_path / "a.log")
 
 
 def test_a_file_is_looked_at_before_it_opens(port: int, root: Path) -> None:

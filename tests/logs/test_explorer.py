@@ -20,6 +20,7 @@ from workbench.logs.evaluation import Evaluation
 from workbench.logs.explorer import Brush, Explorer
 from workbench.logs.explorer.answers import ANSWERS, record_detail
 from workbench.logs.explorer.panels import table
+from workbench.logs.explorer.scales import of_ordinals
 from workbench.logs.explorer.slices import SLICES, window
 from workbench.logs.opening import open as open_log
 
@@ -257,3 +258,10 @@ def test_a_table_shows_what_is_missing_as_such() -> None:
     shown = table(frame)
     assert [one["most"] for one in shown["columns"]] == [None, None, None]
     assert shown["rows"] == [[["–", 0.0], ["–", 0.0], ""], [["–", 0.0], ["∞", 0.0], "<b>"]]
+
+
+def test_ticks_of_long_names_begin_where_they_differ() -> None:
+    logs = [f"convolution_milo-{device}.json.gz" for device in ("A100", "A4000")]
+    assert [text for _, text in of_ordinals(logs).ticks] == ["…A100.json.gz", "…A4000.json.gz"]
+    for labels in (["a", "ab"], ["dense_nopack.x86", "conv2d_nchw.cuda"], ["one long name"], []):
+        assert [text for _, text in of_ordinals(labels).ticks] == labels

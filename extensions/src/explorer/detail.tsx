@@ -1,6 +1,6 @@
 // One record: what it was, what became of it, what one change would make of it, and how it was written.
 
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button } from '../widget/elements/controls';
 import type { ErrorInfo, Questions } from './protocol';
 import type { View } from './view';
@@ -49,6 +49,12 @@ function Variant({ view, record, replay }: { view: View; record: number; replay:
 export function RecordDetail({ view }: { view: View }) {
   const detail = view.detail.value;
   const trouble = view.trouble.value;
+  const section = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (!view.reveal || !detail) return;
+    view.reveal = false;
+    section.current?.scrollIntoView({ block: 'nearest' });
+  }, [detail]);
   if (trouble) return <p class="swb-blank">{trouble.message}</p>;
   if (!detail)
     return (
@@ -59,7 +65,7 @@ export function RecordDetail({ view }: { view: View }) {
     );
   const { neighbour } = detail;
   return (
-    <section class="swx-detail" aria-label={`Record ${detail.record}`} key={detail.record}>
+    <section class="swx-detail" ref={section} aria-label={`Record ${detail.record}`} key={detail.record}>
       <div class="swx-head">
         <h3 class="swb-h3">Record {detail.record}</h3>
         <button class="swb-link" type="button" onClick={() => void view.open(null)}>

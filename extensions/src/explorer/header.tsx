@@ -150,7 +150,7 @@ function Best({ view, chosen, meta }: { view: View; chosen: Chosen; meta: Meta }
       data-swx="best-record"
       onClick={() => {
         view.panel.value = 'explore';
-        void view.open(best.record);
+        void view.open(best.record, true);
       }}
     >
       {meta.direction === 'max' ? 'largest' : 'best'}

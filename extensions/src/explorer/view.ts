@@ -16,6 +16,8 @@ export class View {
   /** The axis that is to have the focus as soon as it is drawn, and the one that Tab leads to. */
   readonly focusAxis: Signal<string> = signal('');
   readonly stopAxis: Signal<string> = signal('');
+  /** Whether the record on show is to be scrolled into sight: it was asked for far above. */
+  reveal = false;
   /** What is read aloud. */
   readonly said: Signal<string> = signal('');
 
@@ -38,8 +40,9 @@ export class View {
   }
 
   /** Show a record. */
-  async open(record: number | null): Promise<void> {
+  async open(record: number | null, reveal = false): Promise<void> {
     this.record.value = record;
+    this.reveal = reveal;
     this.trouble.value = null;
     if (record === null) {
       this.detail.value = null;

@@ -103,12 +103,16 @@ def wrapped(text: str, letters: int, lines: int = 3) -> str:
 
 
 def names(labels: Sequence[str]) -> list[str]:
-    """Return several names for a legend: without the words that all of them share."""
+    """Return several names for a legend, without the words that all of them share."""
+    return [name(label, 35) for label in apart(labels)]
+
+
+def apart(labels: Sequence[str]) -> Sequence[str]:
+    """Return several names without the words that all of them share; as they are where nothing would be left."""
     words = [re.findall(r"[^\s\[\](),;\"']+", label) for label in labels]
     common = set(words[0]).intersection(*words[1:]) if len(words) > 1 else set()
     left = [" ".join(w for w in one if w not in common) for one in words]
-    plain = labels if len(set(left)) < len(set(labels)) or not all(left) else left
-    return [name(label, 35) for label in plain]
+    return labels if len(set(left)) < len(set(labels)) or not all(left) else left
 
 
 def keys(pairs: Iterable[tuple[str, str]]) -> str:

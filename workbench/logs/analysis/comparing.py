@@ -56,14 +56,14 @@ def compare(
     Returns
     -------
     DataFrame
-        One row per common task: ``task device objective statistic_first statistic_second first second unit
-        ratio winner records_first records_second cost_first cost_second both ratio_of_both disagree first_in_second
+        One row per common task: ``task device objective statistic_first statistic_second first second unit ratio
+        winner records_first records_second cost_first cost_second both ratio_of_both disagree first_in_second
         second_in_first differ``. `first` and `second` are the best values in `unit`, `ratio` second ÷ first; `winner`
-        is "first", "second" or "" (equal, or none has a value); costs are seconds of tuning (missing where the log does
-        not say). `both` counts the configurations that both tried, `ratio_of_both` is the median of second ÷ first over
-        those that are ok in both, `disagree` counts those that failed in one only. ``first_in_second``: how much of the
-        second's best the first's winner reaches there. `differ` says how the winners differ; the statistics are what
-        each best value is of its repeats (mean, median,
+        is "first", "second" or "" (equal, or none has a value); `device` names both where they differ; costs are
+        seconds of tuning (missing where the log does not say). `both` counts the configurations that both tried,
+        `ratio_of_both` is the median of second ÷ first over those that are ok in both, `disagree` counts those that
+        failed in one only. ``first_in_second``: how much of the second's best the first's winner reaches there.
+        `differ` says how the winners differ; the statistics are what each best value is of its repeats (mean, median,
         min). ``attrs["only_first"]`` and ``attrs["only_second"]`` name the tasks of one run alone,
         ``attrs["not_compared"]`` has the reason for each of several common tasks that cannot be compared.
 
@@ -150,8 +150,9 @@ def _row(both: Alignment) -> list[Any]:
         winner = "first" if (values[0] < values[1]) == both.smaller_is_better else "second"
     params = [both.params[b] if b is not None else {} for b in best]
     group, statistics = both.groups[0], [_statistic(both, k) for k in (0, 1)]
+    devices = ", ".join(dict.fromkeys(filter(None, map(_device, both.groups))))
     return [
-        group.key["task"], _device(group), group.key["objective"], *statistics, *values, both.unit,
+        group.key["task"], devices, group.key["objective"], *statistics, *values, both.unit,
         float(quotient(values[1], values[0])), winner, *(len(g.records) for g in both.groups),
         *(_cost(both, k) for k in (0, 1)), int(tried.sum()), float(np.median(ratio)),
         int((ok[:, 0] != ok[:, 1]).sum()), *crossed, difference(*params) if all(params) else "",

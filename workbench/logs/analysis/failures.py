@@ -8,7 +8,7 @@ import numpy as np
 
 from workbench.analysis.figures.style import axis, colours
 from workbench.analysis.figures.subplot import Part, trace
-from workbench.logs.analysis.charts import above, failure_hue, figure, keys, name, nothing, percent
+from workbench.logs.analysis.charts import above, drawn, failure_hue, figure, keys, name, nothing, percent
 from workbench.logs.analysis.parameters import ABSENT, Features, Parameters, said
 from workbench.logs.analysis.selection import Source, noted, records_of, sample
 from workbench.logs.evaluation import STATUSES
@@ -124,8 +124,8 @@ def failures_figure(source: Source, task: str | None = None, theme: str = "auto"
     ends = [-0.5, len(top) - 0.5]
     traces.append(trace("share of all records", [usual, usual], ends, mode="lines", line=dashed))
     y = axis(c, "", tickvals=places, ticktext=labels, showgrid=False)
-    some = f"{BARS} of {len(values)} values, those that surely fail most first"
+    some = drawn(len(top), len(values), "values")
     aside = above(keys((failure_hue(k), STATUSES[kind]) for k, kind in enumerate(kinds)), some)
     part_ = Part(traces, axis(c, "share of the records with the value", tickformat=".0%", rangemode="tozero"), y,
-                 title="Failures by value of a parameter", aside=aside)  # fmt: skip
+                 title="Failures by value", aside=aside)  # fmt: skip
     return figure(part_, frame, theme, 120 + 18 * len(top), left=210, barmode="stack")

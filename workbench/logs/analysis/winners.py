@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from workbench.analysis.figures.style import axis, colours, shade
 from workbench.analysis.figures.subplot import Part
 from workbench.arguments import share as a_share
 from workbench.arguments import whole
-from workbench.logs.analysis.charts import above, drawn, figure, hue, keys, name, names, nothing, percent
+from workbench.logs.analysis.charts import above, apart, drawn, figure, hue, keys, name, names, nothing, percent
 from workbench.logs.analysis.parameters import ABSENT, Parameters, said
 from workbench.logs.analysis.selection import MOST, Group, Source, groups, noted, one_group, sample
 from workbench.logs.cells import shown
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 COLUMNS = ["task", "device", "run", "rank", "record", "evaluation", "value", "unit", "share", "ahead", "params"]
 ROWS, VALUES = 30, 16
 """Tasks and parameters that the figure of winners shows. Chosen by eye."""
+
+NAMED = 4
+"""Groups whose best the sentence names. Chosen: more are read in the table."""
 
 BARS = 24
 """Values that the figure of traits shows. Chosen by eye."""
@@ -54,10 +58,21 @@ def winners(source: Source, task: str | None = None, n: int = 1) -> pandas.DataF
         text = f"The best is {shown(row['value'], row['unit'])}, evaluation {row['evaluation']:,}"
         ahead = f", {percent(row['ahead'] - 1)} ahead of the next configuration" if row["ahead"] == row["ahead"] else ""
         return noted(frame, f"{text}{ahead}: {', '.join(f'{k} {said(v)}' for k, v in row['params'].items())}.")
-    late = float((first["evaluation"] / [len(g.records) for g in found if g.ok.any()]).median())
-    return noted(
-        frame, f"{len(first)} groups have a best record; of their evaluations it came when {percent(late)} were done."
-    )
+    return noted(frame, _several(first, [len(g.records) for g in found if g.ok.any()]))
+
+
+def _several(first: pandas.DataFrame, of: Sequence[int]) -> str:
+    """Return what is said of the best of several groups: each by name where they are few."""
+    late = f"With {percent(float((first['evaluation'] / of).median()))} of its evaluations a group had its best"
+    if len(first) > NAMED:
+        return f"{len(first)} groups have a best record, one in each row. {late}, in the median."
+    each = zip(apart(_titles(first)), first["value"], first["unit"], strict=True)
+    return f"The best: {'; '.join(f'{label} {shown(value, unit)}' for label, value, unit in each)}. {late}."
+
+
+def _titles(frame: pandas.DataFrame) -> list[str]:
+    columns = zip(frame["task"], frame["device"], frame["run"], strict=True)
+    return [" ".join(filter(None, one)) for one in columns]
 
 
 def _rows(group: Group, n: int) -> list[list[Any]]:
@@ -167,16 +182,15 @@ def winners_figure(source: Source, task: str | None = None, n: int = 1, theme: s
     size = np.array([max(len(levels) - 1, 1) for levels in parameters.levels])
     place = np.where(parameters.codes >= 0, parameters.codes / size, np.nan)[np.ix_(rows, columns)]
     text = [[name(said(parameters.at(r).get(parameters.names[k], "")), 12) for k in columns] for r in rows]
-    title = [
-        " ".join(filter(None, (t, d, r))) for t, d, r in zip(frame["task"], frame["device"], frame["run"], strict=True)
-    ]
-    labels = [f"{label} {rank}" if n > 1 else label for label, rank in zip(names(title), frame["rank"], strict=True)]
+    titles = names(_titles(frame))
+    labels = [f"{label} {rank}" if n > 1 else label for label, rank in zip(titles, frame["rank"], strict=True)]
     cells = {
         "type": "heatmap", "z": place, "x": columns, "y": rows, "zmin": 0, "zmax": 1, "showscale": False, "text": text,
         "texttemplate": "%{text}", "colorscale": [[k / 5, shade(c, k / 5)] for k in range(6)], "hoverongaps": False,
         "hoverinfo": "skip",
     }  # fmt: skip
-    x = axis(c, "", tickvals=columns, ticktext=[name(parameters.names[k], 16) for k in columns], showgrid=False)
+    x = axis(c, "", tickvals=columns, ticktext=[name(parameters.names[k], 16) for k in columns], showgrid=False,
+             automargin=True)  # fmt: skip
     y = axis(c, "", tickvals=rows, ticktext=labels[: len(rows)], autorange="reversed", showgrid=False)
     aside = above(drawn(len(rows), len(frame), "records"), drawn(len(columns), len(parameters.names), "parameters"))
     return figure(Part([cells], x, y, title="Winners", aside=aside), frame, theme, 130 + 26 * len(rows), left=252)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +22,8 @@ TICKS = 6
 SHOWN_LABELS = 24
 """Labels of an axis of words that all get a tick."""
 
-LABEL = 28
-"""Letters of a tick."""
+LABEL, ROOM = 28, 12
+"""Letters of a tick; how many of them a narrow axis has room for. Chosen by eye."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,19 @@ def of_ordinals(labels: Sequence[str], most: int = BINS) -> Scale:
     """Return the scale of words in an order."""
     n = max(1, len(labels))
     step = 1 if n <= SHOWN_LABELS else math.ceil(n / 12)
-    ticks = tuple((float(k), shortened(labels[k], LABEL)) for k in range(0, len(labels), step))
+    texts = _ends(labels)
+    ticks = tuple((float(k), shortened(texts[k], LABEL)) for k in range(0, len(labels), step))
     return Scale(-0.5, n - 0.5, min(n, most), False, ticks)
+
+
+def _ends(labels: Sequence[str]) -> Sequence[str]:
+    """Return labels without the words that all begin with, where they are too long to be told apart otherwise."""
+    if len(labels) < 2 or max(map(len, labels)) <= ROOM:
+        return labels
+    low, high = min(labels), max(labels)
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(low, high, strict=False)))
+    words = re.match(r".*[\W_]", low[:same], re.DOTALL)
+    return [f"…{label[words.end() :]}" for label in labels] if words else labels
 
 
 def of_numbers(low: float, high: float, log: bool) -> Scale:
