@@ -144,8 +144,8 @@ def test_a_rule_says_the_number_that_the_log_has(numbers):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("value", [0.003, 1e-9])
-def test_a_distribution_of_one_value_has_one_bar(value):
-    figure = analysis.distribution_figure(records([{"a": 1}], [value]))
+@pytest.mark.parametrize(("value", "unit"), [(0.003, "ms"), (1e-9, "ms"), (-2.0, "loss"), (0.0, "loss")])
+def test_a_distribution_of_one_value_has_one_bar(value, unit):
+    figure = analysis.distribution_figure(records([{"a": 1}], [value], unit=unit))
     assert list(figure.data[0].y) == [1]
     assert np.isfinite(figure.data[0].x).all()

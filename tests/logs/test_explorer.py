@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from logs.explorer_logs import HOSTILE, log_of, oracle, random_log
 
 from workbench.errors import UsageError
-from workbench.logs import TuningLog
+from workbench.logs import TuningLog, analysis
 from workbench.logs.evaluation import Evaluation
 from workbench.logs.explorer import Brush, Explorer
 from workbench.logs.explorer.answers import ANSWERS, record_detail
-from workbench.logs.explorer.panels import table
+from workbench.logs.explorer.panels import drawing, table
 from workbench.logs.explorer.scales import of_ordinals
 from workbench.logs.explorer.slices import SLICES, window
 from workbench.logs.opening import open as open_log
@@ -265,3 +265,12 @@ def test_ticks_of_long_names_begin_where_they_differ() -> None:
     assert [text for _, text in of_ordinals(logs).ticks] == ["…A100.json.gz", "…A4000.json.gz"]
     for labels in (["a", "ab"], ["dense_nopack.x86", "conv2d_nchw.cuda"], ["one long name"], []):
         assert [text for _, text in of_ordinals(labels).ticks] == labels
+
+
+@pytest.mark.parametrize("name", ["failures", "importance", "winners", "distribution"])
+def test_a_figure_has_its_notes_but_for_the_sentence_that_the_panel_has(name: str) -> None:
+    log = open_log(DATA / "kernel-tuner" / "mm96-cpu-v1.5.0.json")
+    whole = getattr(analysis, f"{name}_figure")(log, theme="light").layout.annotations
+    shown = drawing(Explorer(log), {"name": name})().layout.annotations
+    assert [note.to_plotly_json() for note in shown] == [n.to_plotly_json() for n in whole if n.yshift != 30]
+    assert len(shown) == len(whole) - 1

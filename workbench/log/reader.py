@@ -1,10 +1,9 @@
 """The tuning log: append-only JSON Lines with one writer.
 
 The first line is a header that says which model the log belongs to; every other line is a `Record` (a trial) or one of
-the kinds in `workbench.log.lines`. A line is
-acknowledged once its line, newline included, has been handed to the operating system; nothing is shown before that.
-So a kill at any moment loses at most a trial that nobody has seen. A last line without its newline is what such a kill
-leaves behind: readers skip it, and `resume` removes it.
+the kinds in `workbench.log.lines`. It is acknowledged once all of it, newline included, has been handed to the
+operating system; nothing is shown before that. So a kill at any moment loses at most a trial that nobody has seen. A
+last line without its newline is what such a kill leaves behind: readers skip it, and `resume` removes it.
 """
 
 from __future__ import annotations

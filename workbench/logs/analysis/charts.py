@@ -31,6 +31,9 @@ LINE = 104
 LETTERS = 28
 """Characters of a name on an axis. Chosen by eye."""
 
+BESIDE_TITLE = 60
+"""Letters beside the title of a plot. Chosen for the explorer on a page of 1000 pixels."""
+
 GREEN = "#2e9e5b"
 
 HUES = ("#3f7fe8", "#d0453a", GREEN, "#b8860b", "#8e5bd0", "#0fa3b1", "#d0629a", "#7a828e")
@@ -126,5 +129,7 @@ def percent(share: float) -> str:
 
 
 def above(*texts: str) -> str:
-    """Return what stands at the right above a plot."""
-    return " · ".join(filter(None, texts))
+    """Return what stands at the right above a plot: in two lines where one would reach the title of a narrow plot."""
+    told = [text for text in texts if text]
+    letters = sum(len(re.sub("<[^>]*>", "", text)) for text in told)
+    return (" · " if letters <= BESIDE_TITLE else "<br>").join(told)

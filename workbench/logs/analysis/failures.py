@@ -126,6 +126,7 @@ def failures_figure(source: Source, task: str | None = None, theme: str = "auto"
     y = axis(c, "", tickvals=places, ticktext=labels, showgrid=False)
     some = drawn(len(top), len(values), "values")
     aside = above(keys((failure_hue(k), STATUSES[kind]) for k, kind in enumerate(kinds)), some)
-    part_ = Part(traces, axis(c, "share of the records with the value", tickformat=".0%", rangemode="tozero"), y,
+    words = "share of the records with the value; surest at the top"
+    part_ = Part(traces, axis(c, words, tickformat=".0%", rangemode="tozero"), y,
                  title="Failures by value", aside=aside)  # fmt: skip
     return figure(part_, frame, theme, 120 + 18 * len(top), left=210, barmode="stack")

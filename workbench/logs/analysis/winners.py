@@ -63,9 +63,10 @@ def winners(source: Source, task: str | None = None, n: int = 1) -> pandas.DataF
 
 def _several(first: pandas.DataFrame, of: Sequence[int]) -> str:
     """Return what is said of the best of several groups: each by name where they are few."""
-    late = f"With {percent(float((first['evaluation'] / of).median()))} of its evaluations a group had its best"
+    share = percent(float((first["evaluation"] / of).median()))
+    late = f"They came after {share} of the evaluations of their group, in the median"
     if len(first) > NAMED:
-        return f"{len(first)} groups have a best record, one in each row. {late}, in the median."
+        return f"{len(first)} groups have a best record, one in each row. {late}."
     each = zip(apart(_titles(first)), first["value"], first["unit"], strict=True)
     return f"The best: {'; '.join(f'{label} {shown(value, unit)}' for label, value, unit in each)}. {late}."
 

@@ -147,7 +147,8 @@ def _without_finding(figure: Any) -> None:
     kept = [a for a in figure.layout.annotations if a.yshift != _FINDING]
     spare = figure.layout.margin.t - _TOP
     if len(kept) < len(figure.layout.annotations) and spare > 0:
-        figure.update_layout(annotations=kept, height=figure.layout.height - spare, margin_t=_TOP)
+        figure.layout.annotations = kept  # `update_layout` would mix each note with the one before it
+        figure.update_layout(height=figure.layout.height - spare, margin_t=_TOP)
 
 
 def table(frame: pandas.DataFrame) -> Mapping[str, Any]:

@@ -6,8 +6,7 @@ import contextlib
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -206,15 +205,11 @@ class _Lookup:
 
     configurations: Configurations
     budget: int
-
-    @cached_property
-    def measured(self) -> dict[int, None]:
-        """Numbers of the configurations that were measured, in order."""
-        return {}
+    measured: dict[int, None] = field(default_factory=dict)  # numbers of configurations, in order
+    idle: int = 0  # calls in a row that asked for nothing new
 
     def run(self, strategy: Callable[..., Any], seed: int) -> list[int]:
         """Run a strategy until its end, or until the budget is spent."""
-        self._idle = 0
         with contextlib.suppress(_Spent):
             strategy(ParameterSpace(self.configurations), self.measure, np.random.default_rng(seed))
         return list(self.measured)
@@ -223,13 +218,13 @@ class _Lookup:
         """Return the cost of a configuration."""
         number = self.configurations.find(is_a("params", params, Mapping, "name of a parameter -> its value"))
         if number is None or number in self.measured:
-            self._idle += 1
-            if self._idle >= PATIENCE:
+            self.idle += 1
+            if self.idle >= PATIENCE:
                 raise _Spent
             return math.inf if number is None else float(self.configurations.costs[number])
         if len(self.measured) >= self.budget:
             raise _Spent
-        self._idle = 0
+        self.idle = 0
         self.measured[number] = None
         return float(self.configurations.costs[number])
 
