@@ -32,6 +32,26 @@ const panels = {
   }
 };
 
+/** The module `@glossary`: the meanings in `docs/glossary.md` of the words that a `<Term of="…">` explains. */
+const glossary = {
+  name: 'glossary',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^@glossary$/ }, () => ({ path: 'glossary', namespace: 'glossary' }));
+    onLoad({ filter: /^glossary$/, namespace: 'glossary' }, async () => {
+      const page = await readFile(join(here, '../docs/glossary.md'), 'utf8');
+      const known = new Map([...page.matchAll(/^\| \[?([^|\]]+)[^|]* \| ([^|]+?) \|/gm)].map(row => [row[1], row[2]]));
+      const files = (await readdir(join(here, 'src/widget'), { recursive: true })).filter(file =>
+        file.endsWith('.tsx')
+      );
+      const texts = await Promise.all(files.map(file => readFile(join(here, 'src/widget', file), 'utf8')));
+      const words = new Set(texts.flatMap(text => [...text.matchAll(/<Term of="([^"]+)"/g)].map(found => found[1])));
+      const errors = [...words].filter(word => !known.has(word)).map(word => ({ text: `no ${word} in the glossary` }));
+      const meanings = [...words].sort().map(word => [word, known.get(word)]);
+      return { contents: `export const MEANINGS = ${JSON.stringify(Object.fromEntries(meanings))};`, errors };
+    });
+  }
+};
+
 const bundle = (entry, out) =>
   build({
     absWorkingDir: here,
@@ -53,7 +73,7 @@ const bundle = (entry, out) =>
       }
     },
     inject: ['src/widget/jsx.ts'],
-    plugins: [panels],
+    plugins: [panels, glossary],
     define: { __VERSION__: JSON.stringify(version) },
     logLevel: 'info'
   });
@@ -81,5 +101,6 @@ async function withStyles(entry, styles, out, name) {
 await withStyles('src/widget/index.tsx', 'style/widget.css', outfile ?? join(outdir, 'workbench.js'), 'workbench.js');
 if (!outfile) {
   await withStyles('src/explorer/index.tsx', 'style/explorer-widget.css', join(outdir, 'explorer.js'), 'explorer.js');
+  await withStyles('src/cache/index.tsx', 'style/cache-widget.css', join(outdir, 'cache.js'), 'cache.js');
   await bundle('src/widget/panel-entry.ts', join(outdir, 'panel.js'));
 }

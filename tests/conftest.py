@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, settings
 from leftovers import pytest_configure, pytest_sessionfinish
 from tiers import pytest_ignore_collect, pytest_itemcollected
 
+from workbench.exercise_mode import keep_off
+
 __all__ = ["pytest_configure", "pytest_ignore_collect", "pytest_itemcollected", "pytest_sessionfinish"]  # hooks
 
 settings.register_profile(
@@ -91,6 +93,13 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WORKBENCH_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_lab_stays_open():
+    """What a lab keeps off is on again in the next test."""
+    yield
+    keep_off((), "")
 
 
 @pytest.fixture

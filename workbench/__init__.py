@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 #: Public name -> the module that has it; "module:" alone means the module itself.
 _HOME = {
     "BenchmarkResult": "runtime.networks.benchmark:BenchmarkResult",
+    "CacheView": "widgets:CacheView",
     "Executable": "runtime.execution.executable:Executable",
     "Graph": "graph:Graph",
     "Hole": "schedule:Hole",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench import host
+from workbench.queue_settings import measuring_cores
 from workbench.target import Target, cache_dir
 
 #: Distributions that the workbench needs; alternatives are separated by a bar.
@@ -125,6 +126,10 @@ def _problems(target: Target, here: host.Host, versions: dict[str, str | None]) 
     if governor.exists() and (mode := governor.read_text(encoding="utf-8").strip()) == "powersave":
         add("doctor.governor", f"The CPU frequency governor is {mode!r}; times depend on what ran before.",
             "cpupower frequency-set -g performance")  # fmt: skip
+    cores = measuring_cores()
+    if cores and hasattr(os, "sched_getaffinity") and os.sched_getaffinity(0) & cores:
+        add("doctor.queue", "This process may run on the processors that are for measurements.",
+            "start notebooks with `taskset --cpu-list`, or what the page on JupyterHub says")  # fmt: skip
     if not _writable(cache_dir()):
         add("doctor.cache", f"{cache_dir()} cannot be written; the machine's peak is measured again each time.",
             "set WORKBENCH_CACHE_DIR")  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 def replace_file(made: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
@@ -22,3 +24,18 @@ def replace_file(made: str | os.PathLike[str], path: str | os.PathLike[str]) -> 
 def is_json_file(given: str | os.PathLike[str]) -> bool:
     """Whether something that has a name, or a file in JSON, is given by its file."""
     return isinstance(given, os.PathLike) or given.endswith(".json")
+
+
+@contextmanager
+def locked(file: int) -> Iterator[None]:
+    """Keep other writers out; where there are no such locks, appending one line at once has to do."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(file, fcntl.LOCK_UN)

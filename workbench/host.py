@@ -19,6 +19,7 @@ from pathlib import Path
 
 from workbench.architectures import architecture, architecture_name
 from workbench.errors import TargetError
+from workbench.queue_settings import measuring_cores
 
 #: What LLVM's x86-64-v3 and -v4 promise beyond the vector extensions above (Linux names).
 _V3_SCALAR = {"bmi1", "bmi2", "abm", "movbe"}
@@ -77,7 +78,8 @@ def detect() -> Host:
     arch = machine()
     isa, flags, model = _features(arch)
     l1, l2, l3, line = _caches()
-    return Host(_triple(arch), _cpu_name(arch, isa, flags), isa, usable_threads(), l1, l2, l3, line, model)
+    threads = len(measuring_cores()) or usable_threads()
+    return Host(_triple(arch), _cpu_name(arch, isa, flags), isa, threads, l1, l2, l3, line, model)
 
 
 #: Name of the constant by which code that uses AMX tiles is recognised.

@@ -16,6 +16,8 @@ S = TypeVar("S")
 _OBEYED = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff"
 _UNSAFE = re.compile(f"[{_OBEYED}]")
 _UNSAFE_IN_LINE = re.compile(f"[\t\n{_OBEYED}]")
+#: What a spreadsheet would take for the beginning of a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def legible(value: object) -> str:
@@ -43,6 +45,11 @@ def escaped(text: str, signs: str = "") -> str:
     for sign in signs:
         text = text.replace(sign, f"\\{sign}")
     return _UNSAFE_IN_LINE.sub(lambda m: "\\n" if m[0] == "\n" else f"\\u{ord(m[0]):04x}", text)
+
+
+def spreadsheet_text(text: str) -> str:
+    """Text for a cell of a spreadsheet: what begins as a formula gets a quote before it."""
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def python_literal(text: str) -> str:

@@ -260,7 +260,7 @@ def _resolve(given: Mapping[str, object]) -> dict[str, object]:
         known = _known_isa(cpu, arch, explicit="features" in given)
     out["cpu"] = cpu
     out["features"] = _features(given["features"], arch) if "features" in given else _join(known)
-    out["threads"] = _number("threads", given.get("threads", here.threads), 1, _MAX_THREADS)
+    out["threads"] = _threads(given.get("threads", here.threads))
     for level in ("l1", "l2", "l3", "line"):
         default = getattr(here, f"{level}_bytes")
         out[f"{level}_bytes"] = _size(level, given.get(f"{level}_bytes", default))
@@ -303,15 +303,14 @@ def _join(names: Iterable[str]) -> str:
     return ",".join(f"+{n}" for n in sorted(names))
 
 
-def _number(name: str, value: object, low: int, high: int) -> int:
+def _threads(value: object) -> int:
     text = value.strip() if isinstance(value, str) else shown(value)
     number = index(value)
     if number is None:
         number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
-    if number is None or not low <= number <= high or isinstance(value, bool):
-        raise TargetError(
-            f"target.{name}", f"-{name} has to be a whole number from {low} to {high}, not {shown(value)}.", (name,)
-        )
+    if number is None or not 1 <= number <= _MAX_THREADS or isinstance(value, bool):
+        message = f"-threads has to be a whole number from 1 to {_MAX_THREADS}, not {shown(value)}."
+        raise TargetError("target.threads", message, ("threads",))
     return number
 
 

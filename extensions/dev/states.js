@@ -86,7 +86,7 @@ const STEERING = {
     trial: 187,
     ms: 0.438,
     spread: 0.006,
-    origin: 'mutation',
+    origin: 'a fast one with another number',
     quality: 0.87,
     reason: 'few rounds so far',
     resting: false,

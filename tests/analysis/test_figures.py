@@ -222,6 +222,22 @@ def test_schedules_stand_under_the_roofs_that_were_measured(monkeypatch):
     assert by_name["current"].text[0].startswith("≈")
 
 
+@pytest.mark.parametrize("at", [(0.05, 1.0), (0.57, 6.7), (1.1, 6.7), (2.0, 30.0)])
+def test_names_of_roofs_lie_on_no_schedule(monkeypatch, at):
+    monkeypatch.setattr(roofline, "all_threads", lambda target: (240.0, True))
+    roofs = {"L2": Roofs(1, 240.0, 190.0, 1 << 20), "L3": Roofs(1, 240.0, 30.0, 1 << 24)}
+    monkeypatch.setattr(roofline, "stored_roofs", lambda target: roofs)
+    others = [Spot("v0", 0.03, 1.1), Spot("v2", 3.0, 140.0)]
+    figure = roofline_figure([*others, Spot("v1", *at, current=True)], Target.host(threads=1))
+    name = next(n for n in figure.layout.annotations if "GB/s" in n.text)
+    low = np.array([figure.layout[f"{axis}axis"].range[0] for axis in "xy"])
+    size = np.array([figure.layout[f"{axis}axis"].range[1] for axis in "xy"]) - low
+    corner, point = (((np.array(p) - low) / size) * room.PLOT for p in ((name.x, name.y), np.log10(at)))
+    across, down = (point - corner) * [1, -1]
+    wide, high = 16 * room.LETTER, 2 * room.LINE
+    assert not (0 <= across <= wide and 0 <= down <= high)
+
+
 def test_names_of_schedules_side_by_side_stand_apart(monkeypatch):
     monkeypatch.setattr(Target, "stored_peak", lambda self: 100.0)
     close = [Spot("v8", 20.0, 50.0, True), Spot("v9", 20.2, 51.0, True, current=True), Spot("v1", 2.0, 5.0, True)]

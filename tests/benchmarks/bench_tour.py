@@ -1,9 +1,9 @@
-"""Whether the tour's last table, the widget above it and ``workbench run`` say the same of a tuned network.
+"""Whether the last tour's table, the widget above it and ``workbench run`` say the same of a tuned network.
 
 The tour is run in a JupyterLab in a real browser, as a student runs it, three times from the start::
 
     python tests/benchmarks/bench_tour.py --times 3             run all cells
-    python tests/benchmarks/bench_tour.py --times 3 --click     click and take a step in every widget first
+    python tests/benchmarks/bench_tour.py --times 3 --click     click and take a step in the widget first
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from browser.driver import Notebook, chromium, lab, page_of
 from browser.view import View
+from notebooks.tour import TUNE
 
 MODEL, LOG = "light_squeezenet", "tour.tunelog.jsonl"
 CELLS = """() => window.jupyterapp.shell.currentWidget.content.widgets.map(c => [c.model.type, c.model.id])"""
@@ -33,17 +34,13 @@ LONGEST_MS = 900_000
 
 
 def click(notebook: Notebook, cell: str) -> None:
-    """Do in the widget of a cell what somebody does who clicks before reading on."""
-    if cell == "model":
-        View(notebook, 0).wait().find_node("3×3").click()
-    elif cell == "hand-widget":
-        view = View(notebook, 1).wait()
-        view.select("o")
+    """Do in the widget what somebody does who clicks before reading on: open another task and take a step."""
+    if cell == "improve":
+        view = View(notebook, 0)
+        view.find(".swb-task[aria-selected=false]").first.click()
+        view.tab("schedule")
         view.apply("split")
-    elif cell == "slow":
-        view = View(notebook, 2).wait()
-        view.select("o")
-        view.apply("split")
+        view.tab("tuning")
 
 
 def number(pattern: str, text: str) -> float:
@@ -55,10 +52,9 @@ def number(pattern: str, text: str) -> float:
 
 
 def shoot(notebook: Notebook, folder: Path) -> None:
-    """Draw the four widgets and the last table as they are, to be looked at."""
+    """Draw the widget and the last table as they are, to be looked at."""
     folder.mkdir(parents=True, exist_ok=True)
-    for k in range(4):
-        View(notebook, k).root.screenshot(path=str(folder / f"widget{k}.png"))
+    View(notebook, 0).root.screenshot(path=str(folder / "widget.png"))
     notebook.page.locator(".jp-OutputArea-output table").last.scroll_into_view_if_needed()
     notebook.page.screenshot(path=str(folder / "end.png"))
 
@@ -69,7 +65,7 @@ def once(playwright: Any, folder: Path, args: argparse.Namespace) -> dict[str, f
         lab(folder / "notebooks", env={"WORKBENCH_TOUR_SECONDS": str(args.seconds)}) as address,
         page_of(playwright, folder / "profile") as page,
     ):
-        notebook = Notebook(page, address).open("01_tour.ipynb")
+        notebook = Notebook(page, address).open(TUNE.name)
         for k, (kind, cell) in enumerate(page.evaluate(CELLS)):
             if kind == "code":
                 notebook.run(k, wait=False)
@@ -80,7 +76,7 @@ def once(playwright: Any, folder: Path, args: argparse.Namespace) -> dict[str, f
             raise SystemExit(f"cells fail: {errors}")
         table = page.evaluate(OUTPUT, "compare-network")
         print(table)
-        total = View(notebook, 3).find(".swb-total").first.text_content() or ""  # it may be out of sight
+        total = View(notebook, 0).find(".swb-total").first.text_content() or ""  # it may be out of sight
         if args.shots:
             shoot(notebook, args.shots)
         command = [sys.executable, "-m", "workbench", "run", MODEL, "--log", LOG, "--benchmark", "--json"]
@@ -98,7 +94,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=60.0, help="for tuning the network")
-    parser.add_argument("--click", action="store_true", help="click in the widgets before the next cells are run")
+    parser.add_argument("--click", action="store_true", help="click in the widget before the next cells are run")
     parser.add_argument("--shots", type=Path, help="folder for pictures of what was on show")
     args = parser.parse_args()
     if chromium() is None:

@@ -188,6 +188,10 @@ CLEAR = """async () => { const app = window.jupyterapp;
     return !document.querySelector('.jp-Dialog, .swb'); }"""
 
 
+ALL_WORDS = """try { localStorage['schedule-workbench:more'] ??= '1'; } catch { /* a page without an origin */ }"""
+"""The tuning panel begins with all that it knows, not with what a beginner needs."""
+
+
 class Notebook:
     """A notebook that is open in the browser, run through the application itself rather than through its editors."""
 
@@ -289,6 +293,7 @@ def page_of(playwright: Any, profile: Path, size: tuple[int, int] = (1300, 1000)
         viewport={"width": size[0], "height": size[1]},
     )
     page = context.pages[0] if context.pages else context.new_page()
+    page.add_init_script(ALL_WORDS)
     page.outside, page.errors = [], []
     page.on("request", lambda r: None if _local(r.url) else page.outside.append(r.url))
     page.on("pageerror", lambda e: page.errors.append(str(e)))

@@ -43,7 +43,7 @@ def test_a_run_is_steered_from_the_panel(page: Any, address: str, lab_folder: Pa
     view.tab("tuning")
     view.start(240, scope="task")
     view.state("Running")
-    view.see(".swb-facts", re.compile(r"Best\s*trial \d+ "))
+    view.see(".swb-tuning-more .swb-facts", re.compile(r"Best\s*trial \d+ "))
 
     view.find("[data-swb-order=pin]").click()
     form = view.see("form[aria-label=pin]")

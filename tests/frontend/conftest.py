@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 from browser import start
+from browser.driver import ALL_WORDS
 
 _kept, chrome, kept, playwright = start._kept, start.chrome, start.kept, start.playwright
 ROOT = Path(__file__).parents[2]
@@ -100,6 +101,7 @@ def serve(route: Any) -> None:
 
 def dress(page: Any) -> None:
     page.add_init_script(COUNT)
+    page.add_init_script(ALL_WORDS)
     page.route("**/*", serve)
 
 

@@ -241,6 +241,23 @@ def test_an_earlier_step_is_changed_in_its_own_form_with_the_keyboard(bench: Ben
     assert apply.inner_text().startswith("Apply"), "a form that is opened by itself takes a step as ever"
 
 
+def test_a_step_that_was_clicked_is_changed_with_those_ahead_of_it(bench: Bench) -> None:
+    page = bench.open(fixture="matmul").page
+    page.evaluate("""() => {
+        const step = { primitive: 'split', args: { loop: 'j', factors: [null, 32] } };
+        const value = { row: 'j', place: 1, step };
+        kernel.answers.push({ q: 'step', args: { node: 1 }, answer: { ok: true, value } });
+        const first = kernel.slices.history.rows[1];
+        const later = [2, 3].map(id => ({ ...first, id, parent: id - 1, x: id, text: `unroll('j.${id}')` }));
+        const rows = [...kernel.slices.history.rows, ...later];
+        kernel.put('history', { ...kernel.slices.history, rows, at: 1, path: [0, 1] });
+        kernel.patch(model, kernel.changed);
+    }""")
+    bench.click("[data-swb-do=change]")
+    page.wait_for_selector(".swb-form[aria-label=split]")
+    assert page.locator("[data-swb-apply]").inner_text().startswith("Change step 1 of v3")
+
+
 def test_unfold_is_offered_where_several_steps_were_taken_at_once(bench: Bench) -> None:
     page = opened(bench).page
     assert page.locator("[data-swb-do=unfold]").count() == 0

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from browser import start
+from browser.driver import ALL_WORDS
 
 _kept, chrome, kept, playwright = start._kept, start.chrome, start.kept, start.playwright
 HERE = Path(__file__).parent
@@ -53,6 +54,7 @@ class Panels:
 
 
 def dress(page: Any) -> None:
+    page.add_init_script(ALL_WORDS)
     bundle = Path(os.environ.get("WORKBENCH_BUNDLE", BUNDLE))
     page.route(ADDRESS, lambda r: r.fulfill(body=(HERE / "page.html").read_text(), content_type="text/html"))
     styles = bundle.with_suffix(".css")

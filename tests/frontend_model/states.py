@@ -278,7 +278,7 @@ def steering(**more: Any) -> Json:
             "trial": 31,
             "ms": 0.438,
             "spread": 0.006,
-            "origin": "mutation",
+            "origin": "a fast one with another number",
             "run": None,
             "quality": 0.87,
             "reason": "few rounds so far",

@@ -159,7 +159,7 @@ def test_who_asked_for_what_is_listed_also_after_the_end(panels: Panels) -> None
 
 def test_what_the_run_knows_is_said(panels: Panels) -> None:
     page = opened(panels)
-    text = page.locator(".swb-facts").inner_text().replace("\xa0", " ")
+    text = "\n".join(page.locator(".swb-facts").all_inner_texts()).replace("\xa0", " ")
     for words in (
         "conv2d 3x3 256→256 @14x14 + bias + relu: saves most",
         "expects 4.20 µs per round (1.10 by the last rounds, 4.90 if trials go on to pay)",
@@ -184,8 +184,9 @@ def test_what_the_run_knows_is_said(panels: Panels) -> None:
     resting = {**states.steering()["task"], "resting": True}
     panels.patch({"steering": {"=": states.steering(task=resting, next=None)}})
     panels.settle()
-    assert "rests" in page.locator(".swb-facts").inner_text()
-    assert "saves most" not in page.locator(".swb-facts").inner_text()
+    text = "\n".join(page.locator(".swb-facts").all_inner_texts())
+    assert "rests" in text
+    assert "saves most" not in text
 
 
 def test_words_are_explained_to_the_keyboard(panels: Panels) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from frontend_model import states
 from frontend_model.conftest import Json, Panels
 
+GLOSSARY = Path(__file__).parents[2] / "docs" / "glossary.md"
 BUTTONS: dict[str, dict[str, bool]] = {
     "none": {"start": True, "adopt": False},
     "idle": {"start": True, "adopt": False},
@@ -26,7 +29,7 @@ def button(panels: Panels, action: str) -> Any:
 
 
 def buttons(panels: Panels) -> dict[str, bool]:
-    found = panels.page.locator("[data-action]").all()
+    found = panels.page.locator("[data-action]:not([data-action=more])").all()
     return {b.get_attribute("data-action"): b.get_attribute("aria-disabled") != "true" for b in found}
 
 
@@ -49,21 +52,21 @@ def test_buttons_follow_the_state_and_send_their_command(panels: Panels, state: 
 
 def test_progress_rate_and_time_left(panels: Panels) -> None:
     panels.open("tuning", states.state())
-    line = panels.page.locator(".swb-tuning-line").inner_text()
-    for words in ("Running", "1.9 trials/s", "6 min 53 s left", "17 failed"):
-        assert words in line
+    assert panels.page.locator(".swb-tuning-state").inner_text() == "Running"
+    for words in ("1.9 trials/s", "in about 6 min 53 s", "17 failed"):
+        assert words in plain(panels)
     bar = panels.page.get_by_role("progressbar")
     assert bar.get_attribute("aria-valuenow") == "61"
     panels.patch({"tuning": {"=": states.tuning(trials=1800, fraction=0.9, eta_s=61.0)}})
     panels.settle()
     assert bar.get_attribute("aria-valuenow") == "90"
-    assert "1 min 1 s left" in panels.page.locator(".swb-tuning-line").inner_text()
+    assert "in about 1 min 1 s" in plain(panels)
 
 
 def test_the_meaning_of_each_button_is_written_out(panels: Panels) -> None:
     panels.open("tuning", states.state())
-    text = panels.page.locator(f'[id="{button(panels, "pause").get_attribute("aria-describedby")}"]').inner_text()
-    assert "no new trial, the running one finishes" in text
+    text = panels.page.locator(".swb-tuning-message").inner_text()
+    assert "starts no new trial" in text
     assert "kills the running trial now" in text
     assert "keeps everything" in text
 
@@ -111,7 +114,7 @@ def test_a_schedule_with_open_numbers_is_what_is_tuned_first(panels: Panels) -> 
     panels.settle()
     assert panels.page.locator("input[value=schedule]").is_checked()
     panels.page.locator("input[value=task]").check()
-    assert "as a prefix" in panels.page.locator(".swb-start").inner_text()
+    assert "does not go on from your steps" in panels.page.locator(".swb-start").inner_text()
 
 
 def test_a_run_that_was_stopped_says_so_and_how_far_it_came(panels: Panels) -> None:
@@ -161,23 +164,60 @@ def test_the_log_is_named_without_its_folder(panels: Panels) -> None:
     assert log.inner_text() == "log resnet50.tunelog.jsonl"
 
 
-def line(panels: Panels) -> str:
-    return str(panels.page.locator(".swb-tuning-line").inner_text()).replace("\n", " ")
+def plain(panels: Panels) -> str:
+    """What the run says in plain words."""
+    return str(panels.page.locator("[data-swb-plain]").inner_text()).replace("\n", " ")
 
 
-def test_comparisons_are_named_apart_and_the_end_of_a_run_says_what_it_does(panels: Panels) -> None:
+def test_the_end_of_a_run_says_what_it_does(panels: Panels) -> None:
     panels.open("tuning", states.steered())
-    compared = sum(row["compared"] for row in states.expecting()["rows"])
-    assert f"1\u202f216 of 2\u202f000 trials {compared} comparisons" in line(panels)
+    assert "1\u202f216 of 2\u202f000 trials" in plain(panels)
     panels.patch({"tuning": {"=": states.tuning(trials=2000, fraction=1.0, eta_s=0.0)}})
     panels.settle()
-    assert "comparing the fastest of each task" in line(panels)
-    assert "left" not in line(panels)
+    assert "comparing the fastest of each task" in plain(panels)
+    assert "in about" not in plain(panels)
     panels.patch({"tuning": {"=": states.tuning("done", trials=2001)}})
     panels.settle()
-    assert "2\u202f001 trials" in line(panels)
-    assert "of 2" not in line(panels), "never more than there should be"
+    assert "2\u202f001 trials" in plain(panels)
+    assert "of 2" not in plain(panels), "never more than there should be"
     assert "Use the best" in panels.page.locator(".swb-tuning-message").inner_text()
+
+
+def test_a_beginner_sees_four_lines_and_the_rest_behind_more(panels: Panels) -> None:
+    """The words are explained where they are first met, with the glossary's own meaning; what was chosen stays."""
+    page = panels.page
+    panels.open("tuning", states.steered())
+    page.locator("[data-action=more]").click()
+    lines = page.locator("[data-swb-plain] dt").all_inner_texts()
+    assert lines == ["Now", "How far", "Best so far", "Ends"]
+    assert "each is compiled, checked and timed" in plain(panels)
+    assert "as fast as without tuning" in plain(panels)
+    assert "trials/s" not in plain(panels)
+    assert page.locator(".swb-tuning-more, [data-swb-order], [data-action=add]").count() == 0
+    titles = page.locator("[data-swb-plain] abbr").evaluate_all("all => all.map(e => e.title)")
+    words = dict(one.split(": ", 1) for one in titles if ": " in one)
+    rows = re.findall(r"^\| \[?([\w ]+)\S* \| ([^|]+?) \|", GLOSSARY.read_text(encoding="utf-8"), re.M)
+    known = {word: meaning for word, meaning in rows if word in words}
+    assert {"Schedule", "Trial"} <= known.keys()
+    assert all(words[word] == meaning for word, meaning in known.items())
+    assert page.evaluate("localStorage['schedule-workbench:more']") == "0"
+    page.locator("[data-action=more]").focus()
+    page.keyboard.press("Enter")
+    assert page.locator("[data-swb-order]").count() > 0
+    assert page.evaluate("localStorage['schedule-workbench:more']") == "1"
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        ("none", "Nothing. Start lets the tuner try schedules"),
+        ("paused", "Nothing: it is on hold"),
+        ("stopping", "finishes"),
+    ],
+)
+def test_what_it_does_now_is_said_in_every_state(panels: Panels, state: str, says: str) -> None:
+    panels.open("tuning", states.state(tuning=states.tuning(state)))
+    assert says in plain(panels)
 
 
 def test_the_form_says_when_the_trials_do_not_reach_all_tasks(panels: Panels) -> None:
@@ -196,9 +236,4 @@ def test_the_first_round_says_how_far_it_has_come(panels: Panels) -> None:
     rows = states.expecting()["rows"]
     fresh = sum(row["state"] == "waiting" for row in rows)
     assert 0 < fresh < len(rows)
-    assert f"{len(rows) - fresh} of {len(rows)} tasks tried" in panels.page.locator(".swb-facts").inner_text()
-    assert "Tuned now" in panels.page.locator(".swb-facts").inner_text()
-    panels.patch({"tuning": {"=": states.tuning("paused")}})
-    panels.settle()
-    assert "On hold" in panels.page.locator(".swb-facts").inner_text()
-    assert "Tuned now" not in panels.page.locator(".swb-facts").inner_text()
+    assert f"{len(rows) - fresh} of {len(rows)} tasks tried" in panels.page.locator(".swb-tuning-more").inner_text()

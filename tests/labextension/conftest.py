@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from browser import start
 from browser.driver import OPEN_SERVER, clear, free_port, page_of
+from notebooks.tour import TOURS
 
 playwright = start.playwright
 ROOT = Path(__file__).parents[2]
@@ -74,7 +75,8 @@ def installed(share: Path) -> Path:
     """Put the committed extension where a JupyterLab with this folder finds it."""
     place = share / "labextensions" / "schedule-workbench"
     shutil.copytree(ROOT / "extensions" / "labextension", place)
-    shutil.copy(ROOT / "notebooks" / "01_tour.ipynb", place / "static")
+    for tour in TOURS:
+        shutil.copy(tour, place / "static")
     return share
 
 

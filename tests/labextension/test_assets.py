@@ -8,6 +8,8 @@ import re
 import tomllib
 from pathlib import Path
 
+from notebooks.tour import TOURS
+
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "extensions" / "labextension"
 PLACE = "share/jupyter/labextensions/schedule-workbench"
@@ -54,13 +56,13 @@ def test_wheel_ships_it_where_jupyterlab_looks() -> None:
     assert importlib.import_module(module)._jupyter_server_extension_points()[0]["module"] == module
 
 
-def test_launcher_finds_the_tour_where_the_wheel_puts_it() -> None:
+def test_launcher_finds_the_tours_where_the_wheel_puts_it() -> None:
     shared = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"]
-    address = shared["notebooks/01_tour.ipynb"].removeprefix("share/jupyter/labextensions/")
-    assert any(address in script.read_text() for script in (BUILT / "static").glob("*.js"))
-    tour = json.loads((ROOT / "notebooks" / "01_tour.ipynb").read_text())
-    assert tour["nbformat"] == 4
-    assert tour["cells"]
+    script = "".join(script.read_text() for script in (BUILT / "static").glob("*.js"))
+    places = {shared[f"notebooks/{tour.name}"].removeprefix("share/jupyter/labextensions/") for tour in TOURS}
+    assert places == {f"schedule-workbench/static/{tour.name}" for tour in TOURS}
+    assert "schedule-workbench/static" in script
+    assert all(tour.name in script for tour in TOURS)
 
 
 def test_nothing_of_a_machine_is_in_it() -> None:

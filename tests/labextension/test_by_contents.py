@@ -22,6 +22,7 @@ LOGS = {
     "cache.json": DATA / "kernel-tuner" / "mm96-cpu-v1.5.0.json",
     "helion.csv": DATA / "helion" / "synthetic-autotune-v2.csv.gz",
     "bert.log": DATA / "autotvm" / "bert-cpu-excerpt.log.gz",
+    "study.db": DATA / "optuna" / "matmul96.db.gz",
     "printed.txt": DATA / "inductor" / "max-autotune-2023-format.log",
 }
 OTHERS = {

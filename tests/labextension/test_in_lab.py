@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from browser.driver import Notebook
+from notebooks.tour import TOURS
 from tune.random_logs import ranked
 
 from workbench.log import Command, Comparison, Header, Record, Round
 from workbench.log.reader import write_log
 from workbench.markup import milliseconds
 
-from .conftest import ROOT, open_lab
+from .conftest import open_lab
 
 TARGET = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=generic -threads=2"
 MARKUP = '<img src="x" onerror="window.broken = 1">'
@@ -229,27 +230,30 @@ def test_comparisons_rounds_and_commands_are_shown(page: Any, address: str, fold
     assert not page.evaluate("window.broken")
 
 
-def test_tile_opens_the_tour_under_a_new_name(page: Any, address: str, folder: Path) -> None:
-    (folder / "Schedule Workbench tour.ipynb").write_text("mine")
+def test_tile_opens_the_first_tour_in_a_new_folder(page: Any, address: str, folder: Path) -> None:
+    (folder / "Schedule Workbench tour").write_text("mine")
     open_lab(page, address)
     page.locator(".jp-LauncherCard:visible", has_text="Workbench Tour").click()
-    page.wait_for_function("window.jupyterapp.shell.currentWidget?.context?.path === 'Schedule Workbench tour 1.ipynb'")
+    first = f"Schedule Workbench tour 1/{TOURS[0].name}"
+    page.wait_for_function(f"window.jupyterapp.shell.currentWidget?.context?.path === '{first}'")
     Notebook(page, address).wait_kernel()
-    assert (folder / "Schedule Workbench tour.ipynb").read_text() == "mine"
-    made = json.loads((folder / "Schedule Workbench tour 1.ipynb").read_text())
-    tour = json.loads((ROOT / "notebooks" / "01_tour.ipynb").read_text())
-    assert [c["source"] for c in made["cells"]] == [c["source"] for c in tour["cells"]]
+    assert (folder / "Schedule Workbench tour").read_text() == "mine"
+    made = folder / "Schedule Workbench tour 1"
+    assert sorted(file.name for file in made.iterdir() if file.is_file()) == [tour.name for tour in TOURS]
+    for tour in TOURS:
+        cells = [json.loads((place / tour.name).read_text())["cells"] for place in (made, tour.parent)]
+        assert [c["source"] for c in cells[0]] == [c["source"] for c in cells[1]]
     assert not list(folder.glob("Untitled*"))
 
 
 def test_missing_tour_is_explained(page: Any, address: str) -> None:
     open_lab(page, address)
-    page.route("**/01_tour.ipynb*", lambda route: route.fulfill(status=404, body=""))
+    page.route("**/01_tour_1_see_a_network.ipynb*", lambda route: route.fulfill(status=404, body=""))
     page.evaluate("() => { window.jupyterapp.commands.execute('schedule-workbench:tour'); }")
     page.wait_for_selector(".jp-Dialog")
     assert "Install it again" in page.locator(".jp-Dialog").inner_text()
     page.keyboard.press("Escape")
-    page.unroute("**/01_tour.ipynb*")
+    page.unroute("**/01_tour_1_see_a_network.ipynb*")
 
 
 def test_saved_view_until_the_cell_runs_again(page: Any, address: str, folder: Path) -> None:

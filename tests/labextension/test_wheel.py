@@ -1,4 +1,4 @@
-"""The wheel carries the extension and the widget's script; nothing of Node is needed to install it."""
+"""The wheel carries the extension, the widget's script and the site; nothing of Node is needed to install it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from notebooks.tour import TOURS
 
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "extensions" / "labextension"
@@ -33,6 +34,8 @@ def test_wheel_contains_extension_and_script(tmp_path: Path) -> None:
         assert f"{place}/install.json" in names
         config = place.replace("share/jupyter/labextensions/schedule-workbench", "etc/jupyter/jupyter_server_config.d")
         assert "workbench.server" in archive.read(f"{config}/schedule-workbench.json").decode()
-        assert f"{place}/static/01_tour.ipynb" in names
+        assert {f"{place}/static/{tour.name}" for tour in TOURS} <= set(names)
         assert {f"workbench/widgets/static/workbench.{kind}" for kind in ("js", "css")} <= set(names)
+        site = ("index.html", "searchindex.js", "_static/drawing.css")
+        assert {f"workbench/site/{page}" for page in site} <= set(names)
     assert not [n for n in names if "node_modules" in n or n.endswith((".ts", ".tsx"))]

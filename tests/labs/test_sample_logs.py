@@ -10,6 +10,8 @@ COUNTS = [
     ("convolution-A100.json.gz", 4362, 4201),
     ("convolution-A4000.json.gz", 4362, 4201),
     ("bert-excerpt.log.gz", 1296, 1151),
+    ("polygons-RTX3090.json.gz", 4092, 3774),
+    ("coulomb-RTX2080Ti.json.gz", 210, 210),
 ]
 
 

@@ -86,6 +86,25 @@ def test_devices_of_several_tasks_are_asked_for():
 # --------------------------------------------------------------------------------------------------------- comparison
 
 
+def test_equal_winners_and_logs_without_a_common_task_are_told():
+    a, b = records([{"x": 1}, {"x": 2}], [1.0, 2.0]), records([{"x": 1}, {"x": 2}], [3.0, 4.0])
+    assert "the winners are the same configuration;" in analysis.compare(a, b).attrs["finding"]
+    named = [records([{"x": 1}] * 2, [1.0, 2.0], task=[f"{side}0", f"{side}1"]) for side in "ab"]
+    found = analysis.compare(*named).attrs["finding"]
+    assert found == "The logs have no task in common: the first has a0 and 1 more, the second has b0 and 1 more."
+
+
+def test_no_run_wins_by_the_rounding_of_a_unit():
+    a, b = records([{"x": 1}], [7224.192], unit="us"), records([{"x": 1}], [7.224192], unit="ms")
+    assert analysis.compare(a, b)["winner"].tolist() == analysis.compare(b, a)["winner"].tolist() == [""]
+
+
+def test_what_two_runs_disagree_on_comes_first():
+    a = records([{"x": k} for k in range(4)], [1.0, 1.0, 1.0, 1.0])
+    b = records([{"x": k} for k in range(4)], [1.0, 0.25, None, 2.0])
+    assert [p["x"] for p in analysis.both_tried(a, b)["params"]] == [2, 1, 3, 0]
+
+
 def test_two_tuners_on_one_gpu(pnpoly):
     row = analysis.compare(*pnpoly).iloc[0]
     assert (round(row["first"], 2), round(row["second"], 2), row["unit"]) == (8.71, 7.22, "ms")

@@ -21,7 +21,7 @@ from workbench.logs.explorer import Brush, Explorer
 from workbench.logs.explorer.answers import ANSWERS, record_detail
 from workbench.logs.explorer.panels import drawing, table
 from workbench.logs.explorer.scales import of_ordinals
-from workbench.logs.explorer.slices import SLICES, window
+from workbench.logs.explorer.slices import SLICES, levels, window
 from workbench.logs.opening import open as open_log
 
 DATA = Path(__file__).parents[1] / "data" / "logs"
@@ -118,6 +118,36 @@ def test_the_best_so_far_is_the_running_minimum_of_what_is_chosen() -> None:
     (curve,) = SLICES["best"].make(e)["curves"]
     assert curve["chosen"]["x"].tolist() == [k + 1 for k in falls.index]
     assert np.allclose(curve["chosen"]["y"], falls)
+
+
+@pytest.mark.parametrize("direction", ["min", "max"])
+def test_the_best_so_far_of_many_records_with_equal_costs_and_none(direction: str) -> None:
+    rng = np.random.default_rng(1)
+    costs = np.abs(np.linspace(3, 1, 9000) + rng.exponential(1, 9000)).round(2)
+    made = [
+        Evaluation(params={"p": k % 7}, status="ok" if k % 5 else "run", value=float(c) if k % 5 else None, unit="x",
+                   direction=direction)  # type: ignore[arg-type]
+        for k, c in enumerate(costs)
+    ]  # fmt: skip
+    e = Explorer(log_of(made))
+    for low, high in ((0, 6), (2, 4), (6, 6), (7, 9)):
+        e.change(brushes={"p": Brush(low, high)})
+        rows = np.arange(len(made))
+        chosen = pandas.Series(costs).where((rows % 5 > 0) & (rows % 7 >= low) & (rows % 7 <= high)).dropna()
+        so_far = chosen.cummin() if direction == "min" else chosen.cummax()
+        steps = so_far[so_far != so_far.shift()]
+        (curve,) = SLICES["best"].make(e)["curves"]
+        assert curve["chosen"]["x"].tolist() == [k + 1 for k in steps.index]
+        assert np.allclose(curve["chosen"]["y"], steps)
+        best = SLICES["chosen"].make(e)["best"]
+        assert best is None if chosen.empty else costs[best["record"]] == steps.iloc[-1]
+
+
+def test_cells_are_drawn_by_the_logarithm_of_their_counts() -> None:
+    first, second = levels(np.array([0, 1, 10, 1_000_000]), np.array([3, 0]))
+    assert first[0] == 0 < first[1] < first[2] < first[3] == 255
+    assert second.tolist() == [255, 0]
+    assert levels() == []
 
 
 def test_a_task_has_its_own_axes_costs_and_counts() -> None:
@@ -258,6 +288,42 @@ def test_a_table_shows_what_is_missing_as_such() -> None:
     shown = table(frame)
     assert [one["most"] for one in shown["columns"]] == [None, None, None]
     assert shown["rows"] == [[["–", 0.0], ["–", 0.0], ""], [["–", 0.0], ["∞", 0.0], "<b>"]]
+
+
+def test_a_table_has_short_times_in_their_unit_and_no_column_without_a_word() -> None:
+    frame = pandas.DataFrame({"device": ["", ""], "value": [6.1e-6, 0.0003], "records": [3, 4], "unit": ["s", "s"]})
+    shown = table(frame)
+    assert [one["name"] for one in shown["columns"]] == ["value", "records", "unit"]
+    assert [[text for text, _ in row[:2]] + row[2:] for row in shown["rows"]] == [
+        ["6.1", "3", "µs"],
+        ["300", "4", "µs"],
+    ]
+
+
+def test_a_panel_that_needs_one_task_offers_the_tasks() -> None:
+    e = Explorer(random_log(N, tasks=3)).change(statuses=["ok"])
+    asked = ANSWERS["panel"](e, {"name": "importance"})()
+    tasks = e.log.records.query("status == 'ok'")["task"].astype(str).value_counts().to_dict()
+    assert asked["finding"] == "The records differ in their task: choose one."
+    assert (asked["choices"]["column"], asked["choices"]["more"], asked["rows"]) == ("task", 0, [])
+    assert {key: n for _, key, _, n in asked["choices"]["values"]} == tasks
+    e.change(task=asked["choices"]["values"][0][1])
+    told = ANSWERS["panel"](e, {"name": "importance"})()
+    assert told["choices"] is None
+    assert len(told["rows"]) > 1
+    devices = [Evaluation(params={"x": k}, value=1.0 + k, unit="ms", device="ab"[k % 2]) for k in range(9)]
+    e = Explorer(log_of(devices))
+    found = ANSWERS["panel"](e, {"name": "importance"})()["choices"]
+    assert (found["column"], [key for _, key, _, _ in found["values"]]) == ("device", ["a", "b"])
+    place = found["values"][1][0]
+    assert e.change(brushes={"device": Brush(place, place)}).records.tolist() == [1, 3, 5, 7]
+
+
+def test_the_table_of_a_rule_does_not_repeat_the_sentence() -> None:
+    rule = [Evaluation(params={"x": k % 16, "y": k // 16}, status="run" if k % 16 > 11 or k // 16 == 3 else "ok",
+                       value=None if k % 16 > 11 or k // 16 == 3 else 1.0, unit="ms") for k in range(160)]  # fmt: skip
+    told = ANSWERS["panel"](Explorer(log_of(rule)), {"name": "failure_rule"})()
+    assert [(row[0], row[1]) for row in told["rows"]] == [("1", "x ≥ 12"), ("2", "y = 3"), ("all", "one of them")]
 
 
 def test_ticks_of_long_names_begin_where_they_differ() -> None:

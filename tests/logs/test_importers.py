@@ -9,6 +9,7 @@ import workbench as wb
 from workbench.errors import LogError
 from workbench.log import load_log
 from workbench.logs import IMPORTERS, SECONDS, STATUSES, LogSource
+from workbench.logs.conversion import OWN_STATUS
 from workbench.logs.importer import importer_of
 from workbench.registry import summary
 
@@ -31,6 +32,10 @@ def test_its_logs_are_told_from_all_others(importer, log):
     assert type(importer_of(LogSource(log))) is type(importer)
     assert importer.tuner
     assert summary(type(importer)).endswith(".")
+
+
+def test_every_status_has_one_of_our_own():
+    assert set(OWN_STATUS) == set(STATUSES)
 
 
 def test_a_table_in_shared_words(importer, log):

@@ -44,7 +44,7 @@ def test_copies_every_notebook_and_opens_the_tour(tmp_path, no_jupyter, capfd):
         assert cells(folder / name) == cells(NOTEBOOKS / name)
     (line,) = no_jupyter
     assert line[:3] == [sys.executable, "-m", "jupyterlab"]
-    assert "--LabApp.default_url=/lab/tree/01_tour.ipynb" in line
+    assert "--LabApp.default_url=/lab/tree/01_tour_1_see_a_network.ipynb" in line
     assert f"--ServerApp.root_dir={folder}" in line
     assert "--no-browser" in line
     assert not any(word.startswith("--port") for word in line)
@@ -54,13 +54,13 @@ def test_copies_every_notebook_and_opens_the_tour(tmp_path, no_jupyter, capfd):
 def test_the_default_folder_and_arguments_for_jupyter(tmp_path, no_jupyter, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["lab", "--", "--IdentityProvider.token=x", "--json"]) == 0
-    assert (tmp_path / "workbench-notebooks" / "01_tour.ipynb").exists()
+    assert (tmp_path / "workbench-notebooks" / "01_tour_1_see_a_network.ipynb").exists()
     assert no_jupyter[0][-2:] == ["--IdentityProvider.token=x", "--json"]
 
 
 def test_never_overwrites(tmp_path, no_jupyter, capfd):
     main(["lab", str(tmp_path)])
-    tour, other = tmp_path / "01_tour.ipynb", tmp_path / "02_tiling_by_hand.ipynb"
+    tour, other = tmp_path / "01_tour_1_see_a_network.ipynb", tmp_path / "04_search.ipynb"
     worked_on = json.loads(tour.read_text())
     worked_on["cells"][1]["source"] = "my own work"
     tour.write_text(json.dumps(worked_on))
@@ -79,15 +79,15 @@ def test_a_newer_version_is_told_but_not_written(tmp_path, no_jupyter, monkeypat
     folder, newer = tmp_path / "mine", tmp_path / "newer"
     main(["lab", str(folder)])
     newer.mkdir()
-    changed = json.loads((NOTEBOOKS / "01_tour.ipynb").read_text(encoding="utf-8"))
+    changed = json.loads((NOTEBOOKS / "01_tour_1_see_a_network.ipynb").read_text(encoding="utf-8"))
     changed["cells"][0]["source"] = ["# A better tour"]
-    (newer / "01_tour.ipynb").write_text(json.dumps(changed))
+    (newer / "01_tour_1_see_a_network.ipynb").write_text(json.dumps(changed))
     monkeypatch.setattr(command, "shipped_notebooks", lambda: newer)
-    before = (folder / "01_tour.ipynb").read_bytes()
+    before = (folder / "01_tour_1_see_a_network.ipynb").read_bytes()
     capfd.readouterr()
     main(["lab", str(folder)])
-    assert (folder / "01_tour.ipynb").read_bytes() == before
-    assert f"has a newer one: {newer / '01_tour.ipynb'}" in capfd.readouterr().err
+    assert (folder / "01_tour_1_see_a_network.ipynb").read_bytes() == before
+    assert f"has a newer one: {newer / '01_tour_1_see_a_network.ipynb'}" in capfd.readouterr().err
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there is no root user here")
@@ -168,7 +168,7 @@ def test_jupyterlab_answers_and_ends_cleanly(tmp_path, number):
         try:
             specs = json.loads(ask(port, "/api/kernelspecs", process, tmp_path / "log"))
             assert specs["kernelspecs"]["python3"]["spec"]["argv"][0] == sys.executable
-            tour = json.loads(ask(port, "/api/contents/01_tour.ipynb?content=0", process, tmp_path / "log"))
+            tour = json.loads(ask(port, "/api/contents/01_tour_1_see_a_network.ipynb?content=0", process, tmp_path / "log"))
             assert tour["type"] == "notebook"
             process.send_signal(number)
             code = process.wait(30)
@@ -176,7 +176,7 @@ def test_jupyterlab_answers_and_ends_cleanly(tmp_path, number):
             process.kill()
     said = (tmp_path / "log").read_text()
     assert code == 0, said
-    assert f":{port}/lab/tree/01_tour.ipynb" in said  # the address to open by hand
+    assert f":{port}/lab/tree/01_tour_1_see_a_network.ipynb" in said  # the address to open by hand
     assert "Traceback" not in said
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(f"http://127.0.0.1:{port}/api", timeout=2)

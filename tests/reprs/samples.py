@@ -12,6 +12,7 @@ from graph.nets import residual_net
 from tune.fakes import FakeContext, FakeMeasurer, FakeTask
 
 import workbench as wb
+from workbench.analysis import Cache, cache_view
 from workbench.graph import Graph, Node, TensorType, explain, extract_tasks
 from workbench.ir.text.parser import parse
 from workbench.log import Record
@@ -170,6 +171,9 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "schedule, holes": with_holes,
     "schedule, 3000 rows": many_loops,
     "schedule, hostile": hostile_schedule,
+    "cache view": lambda: cache_view(tiled(), levels=[Cache("L1", 4096)]),
+    "cache view, hostile": lambda: cache_view(hostile_schedule(), levels=[Cache(HOSTILE, 4096)]),
+    "cache view, 60 stages": lambda: cache_view(many_loops(60)),
     "moves": lambda: tiled().moves(),
     "moves, none": lambda: type(tiled().moves())(),
     "knobs": knobs,

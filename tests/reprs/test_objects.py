@@ -66,7 +66,7 @@ def test_a_hostile_name_is_shown_as_it_is(cleaned, name):
 
 PROMISED = {
     "graph": ["residual", "20 nodes", "1 410 parameters", "data 1×3×16×16", "prob 1×10", "Conv ×6", "Softmax"],
-    "graph, fused": ["13 kernels", "conv2d 3x3 8→8 @8x8 + bias + add + relu", "Conv + Sum + Relu", "4 passes ran"],
+    "graph, fused": ["12 kernels", "conv2d 3x3 8→8 @8x8 + bias + add + relu", "Conv + Sum + Relu", "4 passes ran"],
     "graph, 100 nodes": ["100 nodes", "chain29", "… 70 more nodes", "no parameters"],
     "graph, no nodes": ["nothing", "0 nodes", "x"],
     "task": ["transpose 1x3x16x16", "X 1×3×16×16", "block"],

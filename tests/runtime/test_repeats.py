@@ -55,9 +55,13 @@ class Watch:
 
     def __init__(self, says, present=0.5):
         self.says, self.present = iter(says), present
+        self.clock = lambda: 0.0
 
     def begin(self):
         pass
+
+    def share(self):
+        return False
 
     def absent(self):
         return next(self.says)
@@ -81,8 +85,10 @@ def timer_of(monkeypatch, costs, watch=None, best_ms=math.inf, clock="cpu", **op
     timer.number, timer.disturbed, timer.clock = 1, 0, clock
     timer.why_not, timer.at_least_ms = "", 0.0
     measure = timer.measure
-    timer.measure = lambda first_ms: measure(first_ms, watch or quiet())
     stream, clock = iter(costs), SimpleNamespace(now=0.0, runs=0)
+    watch = watch or quiet()
+    watch.clock = lambda: clock.now
+    timer.measure = lambda first_ms: measure(first_ms, watch)
 
     def run(repeat, number):
         found = [next(stream) for _ in range(repeat)]
@@ -91,7 +97,6 @@ def timer_of(monkeypatch, costs, watch=None, best_ms=math.inf, clock="cpu", **op
         return found
 
     monkeypatch.setattr(timer, "run", run, raising=False)
-    monkeypatch.setattr(repeats.time, "perf_counter", lambda: clock.now)
     return timer, clock
 
 
@@ -373,3 +378,15 @@ def test_a_slow_kernel_is_timed_three_times_as_long_as_that_takes_three_seconds(
 def test_a_slow_kernel_beside_others_is_timed_three_times_too(patched):
     timer, _ = patched(itertools.repeat(900.0), busy(), at_least=3)
     assert len(timer.measure(900.0)) == 3
+
+
+def test_after_a_turn_was_given_away_the_caches_fill_first(monkeypatch):
+    """Between two repetitions others measure: what comes next finds their data, until a millisecond has passed."""
+    watch = quiet()
+    given = iter([False, True])
+    watch.share = lambda: next(given, False)
+    timer, clock = timer_of(monkeypatch, itertools.repeat(0.5), watch, early_stop=0.0, least_ms=10.0)
+    costs = timer.measure(0.5)
+    assert timer.disturbed == 2
+    assert clock.runs == len(costs) + 2 + 2  # two to see how long one takes
+    assert not timer.why_not

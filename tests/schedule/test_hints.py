@@ -57,6 +57,12 @@ def test_that_a_loop_adds_up_is_said_before_where_it_lies() -> None:
     assert (e.code, e.hint) == ("parallel.reduction", "parallel('j.0', 'i', 'j.1') is possible")
 
 
+def test_loops_of_two_nests_are_joined_by_no_order() -> None:
+    s = Schedule(workloads.softmax(4, 8))
+    assert "compute_at" in str(refusal(s, "fuse", "i", "exps_i").hint)
+    assert "reorder" in str(refusal(Schedule(workloads.matmul(4, 4, 4)), "fuse", "i", "k").hint)
+
+
 def test_loops_around_that_must_be_parallel_too_are_all_named() -> None:
     e = refusal(matmul(), "parallel", "j.1")
     assert (e.code, e.hint) == ("parallel.outermost", "parallel('j.0', 'i', 'j.1') marks them all")

@@ -28,6 +28,13 @@ def value(s, q, **args):
     return answer["value"]
 
 
+def kernels(graph):
+    """Groups that compute or copy something: what only gives a tensor another shape is no kernel."""
+    ops = {n.name: n.op for n in graph.nodes}
+    views = {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout"}
+    return sum(not {ops[name] for name in g.nodes} <= views for g in graph.groups)
+
+
 @pytest.fixture(scope="module")
 def squeezenet():
     s = wb.Session(light_path("squeezenet"), auto_measure=False)
@@ -38,7 +45,7 @@ def squeezenet():
 def test_the_slice_says_that_there_is_a_model(squeezenet, session):
     about = squeezenet.snapshot().slices["graph"]
     graph = squeezenet.state.opened.graph
-    assert about == {"key": about["key"], "nodes": len(graph.nodes), "kernels": len(graph.groups), "source": True}
+    assert about == {"key": about["key"], "nodes": len(graph.nodes), "kernels": kernels(graph), "source": True}
     assert len(json.dumps(about)) < 120
     assert session().snapshot().slices["graph"] is None
 
@@ -86,7 +93,7 @@ def test_passes_and_both_sides_of_each(squeezenet):
         (p.name, p.nodes_before, p.nodes_after) for p in report.passes
     ]
     fuse = [p["name"] for p in found["passes"]].index("fuse")
-    assert found["passes"][fuse]["kernels"] == len(report.graph.groups) > 0
+    assert found["passes"][fuse]["kernels"] == kernels(report.graph) > 0
     changed = next(k for k, p in enumerate(found["passes"]) if p["removed"])
     before = value(squeezenet, "graph", **{"pass": changed, "side": "before"})
     assert sum(m["mark"] == "removed" for m in before["marks"]) == found["passes"][changed]["removed"]

@@ -10,6 +10,8 @@ from waiting import until
 
 from workbench import Hole, Schedule, Target, Task, workloads
 from workbench.errors import RunError, ScheduleError, TargetError
+from workbench.runtime.machine import turns
+from workbench.runtime.machine.queue_line import Waiting
 from workbench.session.state import results as measuring
 from workbench.session.state.results import Result
 from workbench.space.default_schedule import default_schedule
@@ -194,3 +196,15 @@ def test_selecting_is_one_small_message(session):
 def test_opening_a_second_session_of_a_task_needs_no_thread(session):
     session(matmul())
     assert not own_threads()
+
+
+def test_a_line_of_measurements_is_told_in_the_status(session):
+    s = session()
+
+    def busy():
+        return s.snapshot().slices["status"]["busy"]
+
+    s.later("say", lambda: turns.announce(Waiting(3, 4.0, 0.1)))
+    until(lambda: busy() == "waiting for 3 others, about 4 s")
+    s.later("say", lambda: turns.announce(Waiting(0, 0.0, 4.2)))
+    until(lambda: busy() == "")

@@ -5,18 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from pathlib import Path
 
 from workbench.log import Header, load_log
 from workbench.log.docs import documentation
 from workbench.log.lines import KINDS
 from workbench.log.rows import SHORT, SPECIAL, Shared
-
-FILE = Path(__file__).parents[2] / "docs" / "log-format.md"
-
-
-def test_the_file_is_current():
-    assert FILE.read_text(encoding="utf-8") == documentation(), "run python -m workbench.log.docs > docs/log-format.md"
 
 
 def test_every_field_of_every_kind_is_described():

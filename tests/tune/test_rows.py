@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from tune.random_logs import random_log
 
 from workbench.errors import LogError
-from workbench.log import Header, LogWriter, Record, load_log
+from workbench.log import Comparison, Header, LogWriter, Record, load_log
 from workbench.log.encoder import Encoder, as_written
+from workbench.log.lines import parse_line
 from workbench.log.merge import merge_logs
 from workbench.log.reader import iter_log, write_log
 from workbench.log.record import outcome
@@ -359,7 +360,7 @@ def test_the_median_of_replayed_repeats_is_exact():
         costs = tuple(middle * rng.choice([1.0, 1 + 1e-6, rng.uniform(1, 1.5)]) for _ in range(rng.randrange(1, 30)))
         record = replace(trial(0), **outcome(Measurement(status="ok", costs_ms=costs)))
         again = measurement_of(record)
-        assert again.ms == record.latency_ms == statistics.median(costs)
+        assert again.ms == record.latency_ms == float(f"{statistics.median(costs):.9g}")
         assert len(again.costs_ms) == len(record.costs_ms)
 
 
@@ -377,6 +378,16 @@ def test_a_packed_log_is_converted_with_all_its_lines(tmp_path):
     assert there == load_log(log).lines[: len(there)]
 
 
+def test_of_a_packed_log_the_damage_is_told_by_its_own_name(tmp_path):
+    packed = tmp_path / "log.tunelog.jsonl.gz"
+    write_log(tmp_path / "log", HEADER, random_log(3, 30))
+    lines = (tmp_path / "log").read_bytes().splitlines(keepends=True)
+    packed.write_bytes(gzip.compress(b"".join([*lines[:9], b"damage\n", *lines[10:]])))
+    with pytest.raises(LogError) as caught:
+        convert(open_log(packed), tmp_path / "new.tunelog.jsonl")
+    assert (caught.value.code, caught.value.where) == ("log.corrupt", (f"{packed}:10",))
+
+
 def test_repeats_that_are_kept_do_not_contradict_the_time_of_all(tmp_path):
     log, rng = tmp_path / "a.tunelog.jsonl", random.Random(0)
     costs = [[rng.lognormvariate(0, 0.3) for _ in range(60)] for _ in range(9)]
@@ -384,7 +395,7 @@ def test_repeats_that_are_kept_do_not_contradict_the_time_of_all(tmp_path):
     told.append(outcome(Measurement(status="ok", costs_ms=(0.5, 1.0, 2.0), why_not="another program", at_least_ms=0.4)))
     write_log(log, HEADER, [replace(trial(number), **more) for number, more in enumerate(told)])
     opened = open_log(log)
-    assert opened.records["value"].tolist() == [*map(statistics.median, costs), 0.5]
+    assert opened.records["value"].tolist() == [*(float(f"{statistics.median(each):.9g}") for each in costs), 0.5]
     assert opened.records["statistic"].tolist() == ["median of all"] * 9 + ["min of all"]
     assert "contradict" not in noise(opened).attrs["finding"]
 
@@ -397,3 +408,10 @@ def test_a_measured_trial_is_short():
     record = replace(trial(1), predicted=6.19119, **outcome(measured))
     *_, row = Encoder().lines(record)
     assert len(json.dumps(row, separators=(",", ":"))) < 250
+
+
+def test_lines_of_other_kinds_leave_out_what_is_as_usual():
+    line = Comparison(task_key="k", task="t", trials=(1, 2), latency_ms=(1.0, 2.0), winner=1)
+    (told,) = Encoder().lines(line)
+    assert told.keys() == {"kind", "task_key", "task", "trials", "latency_ms", "winner"}
+    assert parse_line(told) == line

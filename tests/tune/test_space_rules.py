@@ -340,7 +340,7 @@ def test_a_rule_that_fails_is_told_in_a_warning_and_by_a_session():
     ("function", "applies", "reason"),
     [
         (refuse, None, "There is no loop 'no such loop'."),
-        (lambda d, m: d, None, "it gave no reason"),
+        (lambda d, m: d, None, "it gave the draft back as it was, without a reason"),
         (lambda d, m: d, lambda d, m: False, "its condition does not hold here"),
         (lambda d, m: d, lambda d, m: "it is Sunday", "it is Sunday"),
         (lambda d, m: d.skip("mine", "not today"), None, "not today"),

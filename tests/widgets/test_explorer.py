@@ -52,6 +52,24 @@ def page(sent: Any) -> Any:
     widget.close()
 
 
+def test_without_a_log_a_pasted_text_is_read(sent: Any) -> None:
+    widget = wb.LogExplorer()
+    for message in ({"t": "hello"}, {"t": "set", "id": "1", "args": {"sort": "x"}}, {"t": "text", "text": "<b>none"}):
+        widget.comm.receive(message)
+    asked, again, wrong = sent(widget)
+    assert asked == again == {"t": "asking", "text": "", "error": None}
+    assert (wrong["text"], wrong["error"]["code"]) == ("<b>none", "log.unknown_format")
+    with pytest.raises(UsageError, match="no log yet"):
+        widget.change(sort="x")
+    assert repr(widget) == "LogExplorer()"
+    widget.comm.receive(
+        {"t": "text", "text": "AUTOTUNE mm(64x64, 64x64)\n  triton_mm_1 0.02 ms 100.0%\n  mm 0.03 ms 66.7%"}
+    )
+    waiting.until(lambda: any("meta" in m.get("slices", {}) for m in sent(widget)))
+    assert (widget.log.format, len(widget.records)) == ("inductor", 2)
+    widget.close()
+
+
 def test_a_view_gets_every_slice_and_then_only_what_has_changed(page: Page) -> None:
     (first,) = page.sent(page.widget)
     assert {"meta", "chosen", "axes", "lines", "scatter", "points", "histogram", "bars", "best", "table"} <= set(

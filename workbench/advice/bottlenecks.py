@@ -18,6 +18,7 @@ from workbench.advice.estimated_speedup import SpeedupTrial
 from workbench.advice.offer import Offer
 from workbench.analysis.loop_nest.memory_accesses import AccessRow, accesses
 from workbench.analysis.loop_nest.schedule_estimate import evaluated, whole_cycles
+from workbench.exercise_mode import need
 from workbench.ir import blocks
 from workbench.machine_model.block_counts import STRAIGHT, BlockFacts
 from workbench.machine_model.cache_traffic import LEVELS
@@ -146,6 +147,11 @@ def why(schedule: Schedule, target: Target | None = None, *, cures: bool = True)
     Why or None
         None while numbers are open: the answer depends on them.
 
+    Raises
+    ------
+    UsageError
+        "lab.mode" where an open lab keeps advice off.
+
     Examples
     --------
     >>> import workbench as wb
@@ -154,6 +160,7 @@ def why(schedule: Schedule, target: Target | None = None, *, cures: bool = True)
     >>> [one.code for one in why(s).reasons]
     ['scalar', 'latency', 'stride']
     """
+    need("advice")
     if not schedule.is_concrete:
         return None
     target = target or schedule.target or Target.host()

@@ -5,9 +5,13 @@ Nothing here schedules or measures anything.
 
 from __future__ import annotations
 
+import workbench.analysis.cache.table  # noqa: F401 (it says how a cache view is shown)
+from workbench.analysis.cache.levels import Cache, levels_of
+from workbench.analysis.cache.view import CacheCounts, cache_view
 from workbench.analysis.figures import (
     Spot,
     best_so_far_figure,
+    cache_view_figure,
     prediction_figure,
     roofline_figure,
     timeline_figure,
@@ -30,6 +34,8 @@ from workbench.former_modules import former_attribute
 __all__ = [
     "AccessRow",
     "Box",
+    "Cache",
+    "CacheCounts",
     "Curve",
     "DiffRow",
     "Difference",
@@ -46,11 +52,14 @@ __all__ = [
     "accesses",
     "best_so_far",
     "best_so_far_figure",
+    "cache_view",
+    "cache_view_figure",
     "difference",
     "estimate",
     "failures",
     "lay_out_tree",
     "layout",
+    "levels_of",
     "listing",
     "nest_rows",
     "network",

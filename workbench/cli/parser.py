@@ -10,7 +10,7 @@ from workbench.cli import commands as commands_folder
 from workbench.cli.arguments import Parser, json_option
 from workbench.errors import UsageError, did_you_mean
 
-OWN_JSON = ("lab", "log")
+OWN_JSON = ("lab", "labs", "log")
 """Commands that have no ``--json``, or have it for each of their actions."""
 
 
@@ -22,7 +22,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     UsageError
         ``usage.*`` with a proposal where a word was misspelt.
     """
-    parser, commands = _build(argv)
+    parser, commands = parsers(argv)
     if argv and not argv[0].startswith("-") and argv[0] not in commands:
         raise UsageError(
             "usage.command", f"There is no command '{argv[0]}'", (), did_you_mean(argv[0], commands, "commands")
@@ -36,7 +36,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     options, unknown = parser.parse_known_args(argv)
     if unknown:
         known = [name for action in commands[argv[0]]._actions for name in action.option_strings] if argv else []
-        hint = did_you_mean(unknown[0].split("=")[0], known, "options") if unknown[0].startswith("-") else ""
+        option = unknown[0].startswith("-")
+        hint = did_you_mean(unknown[0].split("=")[0], known, "options") if option else "let options stand behind words"
         raise UsageError("usage.option", f"Unknown argument: {' '.join(unknown)}", (), hint)
     if not hasattr(options, "module"):
         parser.error(f"a command is needed: {', '.join(commands)}")
@@ -45,7 +46,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _build(argv: Sequence[str]) -> tuple[Parser, dict[str, Parser]]:
+def parsers(argv: Sequence[str]) -> tuple[Parser, dict[str, Parser]]:
+    """Return the whole parser and those of its commands; the ones that `argv` names have their arguments."""
     parser = Parser(prog="workbench", description="From an ONNX file to measured, tuned, correct machine code.")
     parser.add_argument("--version", action="version", version=_version())
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")

@@ -1,9 +1,8 @@
-"""The description of features and cost models, made from declarations (``python -m workbench.cost_model.docs``)."""
+"""The description of features and cost models, made from declarations: ``docs/features.md``."""
 
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Iterable
 
 from workbench.cost_model import MODELS
@@ -13,7 +12,7 @@ from workbench.registry import summary
 
 _HEAD = f"""# Features and cost models
 
-<!-- Made by `python -m workbench.cost_model.docs`; change the declarations, not this text. -->
+<!-- Made by `python -m workbench.documentation`; change the declarations, not this text. -->
 
 A cost model sees a candidate as one row of {len(COLUMNS)} numbers (float32), the same for every computation. This is
 version {VERSION} of the columns. The file of a model says for which version it was trained.
@@ -102,7 +101,3 @@ def documentation() -> str:
 def _table(columns: Iterable[Column]) -> str:
     rows = [f"| `{c.name}` | {'log2(1 + x)' if c.log else 'as it is'} | {c.doc} |" for c in columns]
     return "| column | stored | what it says |\n|---|---|---|\n" + "\n".join(rows) + "\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(documentation())

@@ -9,7 +9,7 @@ from workbench import markup as m
 from workbench.graph.graph import Graph, TensorType
 from workbench.graph.kernel_description import describe
 from workbench.graph.passes.explain import PassReport, Report
-from workbench.graph.passes.fuse import is_view
+from workbench.graph.passes.fuse import is_view, kernel_count
 from workbench.graph.passes.layout.record import LayoutReport
 from workbench.graph.tasks import Task
 from workbench.ir.text.printer import to_text
@@ -30,7 +30,7 @@ def graph_html(graph: Graph) -> str:
     parameters = sum(a.size for a in held if a.dtype.kind == "f")
     memory = sum(a.nbytes for a in held)
     weights = f"{m.compact(parameters)} parameters ({m.size(memory)})" if graph.constants else "no parameters"
-    kernels = m.plural(len(graph.groups), "kernel") if graph.groups else ""
+    kernels = m.plural(kernel_count(graph), "kernel") if graph.groups else ""
     parts: list[object] = [
         m.heading("Network", graph.name, m.plural(len(graph.nodes), "node"), kernels, weights),
         m.label("inputs", _tensors(graph, graph.inputs)),
@@ -119,7 +119,7 @@ def task_html(task: Task) -> str:
 def report_html(report: Report) -> str:
     """Return what a notebook shows of what the passes did."""
     before, after = len(report.before.nodes), len(report.graph.nodes)
-    kernels = m.plural(len(report.graph.groups), "kernel") if report.graph.groups else ""
+    kernels = m.plural(kernel_count(report.graph), "kernel") if report.graph.groups else ""
     name = m.heading("Passes on", report.graph.name, f"{before} → {after} nodes", kernels)
     columns = [m.Column("Pass"), *(m.Column(head, number=True) for head in ("Nodes", "−", "+", "~", "Time"))]
     rows = [

@@ -14,8 +14,8 @@ def sample_log(name: str) -> Path:
     Parameters
     ----------
     name : str
-        Name of the file: ``convolution-A100.json.gz``, ``convolution-A4000.json.gz``, ``bert-excerpt.log.gz``. Where
-        they are from: the README beside them.
+        Name of the file: ``convolution-A100.json.gz``, ``convolution-A4000.json.gz``, ``polygons-RTX3090.json.gz``,
+        ``coulomb-RTX2080Ti.json.gz``, ``bert-excerpt.log.gz``. Where they are from: the README beside them.
 
     Raises
     ------

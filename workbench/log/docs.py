@@ -1,13 +1,9 @@
-"""The text of ``docs/log-format.md``, made from the dataclasses that are the format.
-
-``python -m workbench.log.docs > docs/log-format.md`` writes it anew; a test compares.
-"""
+"""The text of ``docs/log-format.md``, made from the dataclasses that are the format."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +17,7 @@ from workbench.log.rows import ROWS, SHORT, SPECIAL, Shared
 _INTRODUCTION = f"""\
 # The tuning log
 
-<!-- Made by `python -m workbench.log.docs`; change the dataclasses, not this text. -->
+<!-- Made by `python -m workbench.documentation`; change the dataclasses, not this text. -->
 
 A log is a text file in UTF-8 with one JSON object per line (JSON Lines); `.tunelog.jsonl` is the ending that JupyterLab
 opens. The first line is the header, every other line is of one of the kinds below; the key `kind` says which. A line
@@ -129,7 +125,8 @@ What trials have in common, written once, before the first row that needs it. Be
 
 _ROW = """\
 A trial in short. It has no `kind`. All fields of a `trial` may stand in it by their own names, too; what neither it nor
-its shared lines say is as usual: `status` is `ok`, all else as in the table of `trial`, empty or null."""
+its shared lines say is as usual: `status` is `ok`, all else as in the table of `trial`, empty or null. The lines of
+other kinds leave out what is as usual, too."""
 
 
 def documentation() -> str:
@@ -167,7 +164,3 @@ def _row_table() -> str:
     rows = [f"| `{name}` | {words} |" for name, words in SPECIAL.items()]
     rows += [f"| `{short}` | `{name}`: {whole[name].kind.label} |" for short, name in SHORT.items()]
     return "\n".join(["| Field | Meaning |", "|---|---|", *rows])
-
-
-if __name__ == "__main__":
-    sys.stdout.write(documentation())

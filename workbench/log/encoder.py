@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from workbench.log.columns import PLAIN
+from workbench.forms import plain
+from workbench.log.columns import PLAIN, columns
 from workbench.log.filled_trace import emptied
-from workbench.log.lines import AnyLine
+from workbench.log.lines import AnyLine, Command, Comparison, NetworkTime, Round, Unknown
 from workbench.log.record import USUAL, Record
 from workbench.log.rows import ROWS, SHORT, SPECIAL, TICKS, Decoder
 
@@ -53,11 +54,15 @@ class Encoder:
             self._ids[_key(line.of, said)] = line.id
             self._places[line.id] = line.places or ()
 
-    def lines(self, record: Record) -> list[dict[str, Any]]:
-        """Return the lines that say a trial: what it refers to and is not there yet, then its row.
+    def lines(self, line: AnyLine) -> list[dict[str, Any]]:
+        """Return what says a line. A trial becomes what it refers to and is not there yet, then its row; other lines
+        leave out what is as usual.
 
         They have to be written. A trial whose unknown fields are called as those of a row is a line of version 1.
         """
+        return self._trial(line) if isinstance(line, Record) else [_brief(line)]
+
+    def _trial(self, record: Record) -> list[dict[str, Any]]:
         if not _RESERVED.isdisjoint(record.extra):
             return [record.to_json()]
         data, new = record.to_json(), list[dict[str, Any]]()
@@ -125,6 +130,14 @@ class Encoder:
         return {_SHORTER.get(name, name): value for name, value in out.items()}
 
 
+def _brief(line: Comparison | Round | NetworkTime | Command | Unknown) -> dict[str, Any]:
+    data = line.to_json()
+    if isinstance(line, Unknown):
+        return data
+    usual = {f.name: plain(f.default) for f in columns(type(line)) if not f.required}
+    return {name: value for name, value in data.items() if name not in usual or value != usual[name]}
+
+
 _MADE = ("kind", "id", "of", "places", "first", "steps")
 
 
@@ -187,4 +200,4 @@ def as_written(lines: Iterable[AnyLine], version: int) -> Iterator[list[dict[str
     """Yield for each line of a log of a version the lines that say it."""
     encoder = Encoder()
     for line in lines:
-        yield encoder.lines(line) if version >= ROWS and isinstance(line, Record) else [line.to_json()]
+        yield encoder.lines(line) if version >= ROWS else [line.to_json()]

@@ -133,7 +133,7 @@ def speed(flops: int, latency_ms: float | None) -> float | None:
     return flops / (latency_ms * 1e6)
 
 
-def digits(number: float, count: int) -> float:
+def digits(number: float, count: int = 9) -> float:
     """Return a number with as many significant digits: further ones say nothing of a time, and take room."""
     return float(f"{number:.{count}g}")
 
@@ -149,12 +149,12 @@ def outcome(measurement: Measurement) -> dict[str, Any]:
         "status": measurement.status,
         "error": measurement.error or "",
         "costs_ms": tuple(digits(c, 4) for c in costs[:: -(-len(costs) // TRIAL_COSTS) or 1]),
-        "latency_ms": None if latency is None else max(float(latency), 1e-9),
+        "latency_ms": None if latency is None else max(digits(latency), 1e-9),
         "spread": None if measurement.spread is None else digits(measurement.spread, 3),
         "compile_s": digits(measurement.compile_s, 3),
         "run_s": digits(measurement.run_s, 3),
         "max_rel_error": None if measurement.max_rel_error is None else digits(measurement.max_rel_error, 3),
         "clean": measurement.clean,
         "why_not": measurement.why_not,
-        "at_least_ms": float(measurement.at_least_ms) if measurement.why_not else 0.0,
+        "at_least_ms": digits(measurement.at_least_ms) if measurement.why_not else 0.0,
     }

@@ -108,7 +108,7 @@ class LogWriter:
 
         Trials become rows, but for those of a log that was begun without them.
         """
-        if not self._rows or not isinstance(line, Record):
+        if not self._rows:
             return self._write([line.to_json()])
         if self._encoder is None:
             if self._half is not None:

@@ -22,7 +22,7 @@ from workbench.forms import plain
 from workbench.log import Record
 from workbench.log.lines import AnyLine
 from workbench.log.merge import merge
-from workbench.log.reader import Header, is_there, load_log, reason_of, write_log
+from workbench.log.reader import Header, Log, is_there, load_log, reason_of, write_log
 from workbench.log.record import COSTS_KEPT
 from workbench.log.rows import ROWS
 from workbench.logs.evaluation import SECONDS
@@ -157,9 +157,7 @@ def _write_own(log: TuningLog, target: Path, packed: bool) -> int:
 def _own_lines(log: TuningLog) -> tuple[Header | None, Sequence[AnyLine]]:
     """Return the lines of a log as those of our own log; all lines of one of ours, of any version, as they are."""
     if log.format == "workbench":
-        sources = [LogSource(Path(path)) for path in log.paths]
-        plain = [(unpacked(source, 0) if source.packed else None) or source for source in sources]
-        logs = [load_log(source.path) for source in plain]
+        logs = [_own(LogSource(Path(path))) for path in log.paths]
         whole = logs[0] if len(logs) == 1 else merge(logs)[0]
         return whole.header and dataclasses.replace(whole.header, schema=ROWS), whole.lines
     if not log.records["cost_s"].notna().any():
@@ -168,6 +166,18 @@ def _own_lines(log: TuningLog) -> tuple[Header | None, Sequence[AnyLine]]:
     records = list(own_records(log))
     tasks = tuple({record.task_key: record.task for record in records}.items())
     return Header(tasks=tasks, model=f"converted from {log.format}", target=records[0].target), records
+
+
+def _own(source: LogSource) -> Log:
+    """Return a log of ours; whatever is said of a packed one names the packed file."""
+    plain = unpacked(source, 0) if source.packed else None
+    if plain is None:
+        return load_log(source.path)
+    try:
+        return dataclasses.replace(load_log(plain.path), path=source.path)
+    except LogError as error:
+        where = [place.replace(str(plain.path), str(source.path)) for place in error.where]
+        raise LogError(error.code, error.message, where, error.hint) from error
 
 
 def _write_parquet(frame: pandas.DataFrame, target: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from workbench.logs.conversion import target_of, write_whole
 from workbench.logs.evaluation import STATUSES
 from workbench.logs.tuning_log import TuningLog
 from workbench.markup import text
+from workbench.pages import page, table
 
 if TYPE_CHECKING:
     import pandas
@@ -39,29 +40,6 @@ MOST_TASKS = 4
 
 MOST_ROWS = 200
 """Rows of a table of the page. Chosen."""
-
-_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:"
-)
-"""The page loads nothing and sends nothing, whatever is in the log."""
-
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1f2328; --faint: #656d76; --line: #d0d7de; --page: #ffffff; --warn: #8a5a00; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6edf3; --faint: #9198a1; --line: #3d444d; --page: #15181d; --warn: #e3b341; }
-}
-body { margin: 0 auto; padding: 24px 16px 64px; max-width: 1040px; color: var(--ink); background: var(--page);
-  font: 14px/1.5 system-ui, sans-serif; }
-h1 { font-size: 22px; margin: 0 0 4px; overflow-wrap: anywhere; }
-h2 { font-size: 18px; margin: 40px 0 8px; padding-top: 12px; border-top: 1px solid var(--line);
-  overflow-wrap: anywhere; }
-section { margin: 20px 0 0; }
-p { margin: 4px 0; } .faint { color: var(--faint); } .warn { color: var(--warn); }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: 3px 14px 3px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-th { font-weight: 600; } td.number, th.number { text-align: right; white-space: nowrap; }
-td.code { font: 12px/1.5 ui-monospace, monospace; max-width: 560px; overflow-wrap: break-word; }
-"""
 
 
 def report(log: TuningLog, path: str | os.PathLike[str]) -> list[str]:
@@ -91,17 +69,13 @@ def report(log: TuningLog, path: str | os.PathLike[str]) -> list[str]:
         hint = "let it end in .html"
         raise UsageError("usage.log_form", f"The name {target.name!r} tells no page", (str(target),), hint)
     made: list[str] = []
-    page = "".join(_page(log, made))
-    write_whole(target, page.encode("utf-8", "replace"))
+    files = ", ".join(Path(name).name for name in log.paths)
+    whole = "".join(page(files, _body(log, made)))
+    write_whole(target, whole.encode("utf-8", "replace"))
     return made
 
 
-def _page(log: TuningLog, made: list[str]) -> Iterator[str]:
-    files = ", ".join(Path(name).name for name in log.paths)
-    yield f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{text(files)}</title>\n'
-    yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-    yield f"<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{text(files)}</h1>\n"
+def _body(log: TuningLog, made: list[str]) -> Iterator[str]:
     tasks = log.tasks
     counts = f"{_counted(len(log), 'record')} of {_counted(len(tasks), 'task')}"
     yield f'<p class="faint">{counts}, read as {text(log.format)}</p>\n'
@@ -113,7 +87,6 @@ def _page(log: TuningLog, made: list[str]) -> Iterator[str]:
         yield from _task(log, task, made)
     if len(chosen) > MOST_TASKS:
         yield f'<p class="faint">Figures of the {len(chosen) - MOST_TASKS:,} other tasks are left out.</p>\n'
-    yield "</body>\n</html>\n"
 
 
 def _counted(number: int, noun: str) -> str:
@@ -129,7 +102,7 @@ def _tasks(tasks: pandas.DataFrame) -> Iterator[str]:
         values = (shown(row[name], row["unit"]) for name in ("best", "median"))
         rows.append([row["task"] or "(none)", *words, f"{row['records']:,}", f"{row['failed']:,}", *values])
     heads = ("Task", *map(str.capitalize, told), "Records", "Failed", "Best", "Median")
-    yield from _table(heads, rows, set(range(1 + len(told), len(heads))), len(tasks))
+    yield from table(heads, rows, set(range(1 + len(told), len(heads))), len(tasks))
 
 
 def _failures(log: TuningLog) -> Iterator[str]:
@@ -175,19 +148,4 @@ def _best(log: TuningLog, task: str) -> Iterator[str]:
         for row, params in zip(rows, cells, strict=True)
     ]
     last = range(len(heads) - len(names), len(heads))
-    yield from _table(heads, lines, {0, 1 + devices}, len(best), code=set(last))
-
-
-def _table(
-    heads: Sequence[str], rows: Sequence[Sequence[object]], right: set[int], of: int, code: Container[int] = ()
-) -> Iterator[str]:
-    kinds = ["number" if k in right else "code" if k in code else "" for k in range(len(heads))]
-    yield '<div class="wide"><table><tr>'
-    yield from (f'<th class="{kind}">{text(head)}</th>' for kind, head in zip(kinds, heads, strict=True))
-    yield "</tr>\n"
-    for row in rows:
-        cells = (f'<td class="{kind}">{text(cell, 400)}</td>' for kind, cell in zip(kinds, row, strict=True))
-        yield f"<tr>{''.join(cells)}</tr>\n"
-    yield "</table></div>\n"
-    if of > len(rows):
-        yield f'<p class="faint">{of - len(rows):,} more rows are left out.</p>\n'
+    yield from table(heads, lines, {0, 1 + devices}, len(best), code=set(last))

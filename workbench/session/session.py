@@ -13,6 +13,7 @@ from typing import Any
 from workbench.arguments import is_a, path
 from workbench.errors import UsageError
 from workbench.graph.tasks import Task
+from workbench.runtime.machine import turns
 from workbench.schedule import Schedule
 from workbench.session import registry
 from workbench.session.compute_slices import Slices
@@ -83,7 +84,8 @@ class Session:
         runs_here = not opened.target.missing_here()
         self._lock = threading.Lock()
         self._noticed = False
-        self._worker = Worker("workbench-session", self._between)
+        hear = partial(turns.hear_while_alive, self, lambda session, waiting: session._measurements.in_line(waiting))
+        self._worker = Worker("workbench-session", self._between, hear)
         self._barriers: list[threading.Event] = []
         self._flushes: list[threading.Event] = []
         self._calls: list[Call] = []
@@ -94,7 +96,7 @@ class Session:
         self.state.note = first_note(self.state)
         slices = Slices(self.state)
         self._publisher = Publisher(slices.first(), slices.next)
-        self._lanes = Lanes(self._worker.idle)
+        self._lanes = Lanes(self._worker.idle, hear)
         self._measurements = Measurements(self.state, self._worker, self._lanes.lane("measure"), self._publisher)
         self._questions = Questions(partial(registry.answer, self), self._worker, self._lanes, self._publisher)
         self._load_watch = LoadMonitor(

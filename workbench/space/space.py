@@ -13,6 +13,7 @@ from workbench.arguments import is_a
 from workbench.errors import ScheduleError, TuneError, UsageError
 from workbench.ir import Func
 from workbench.machine_model.machine_parameters import Machine
+from workbench.markup import plural
 from workbench.safe_text import legible, legible_line
 from workbench.schedule import Schedule
 from workbench.space.html import space_html
@@ -56,7 +57,7 @@ class Space:
         return filled
 
     def __repr__(self) -> str:
-        return f"<space {legible_line(self.id[:80])}: {len(self.variants)} variants, {self.size:,} rows>"
+        return f"<space {legible_line(self.id[:80])}: {plural(len(self.variants), 'variant')}, {self.size:,} rows>"
 
     def rules(self) -> list[RuleRecord]:
         """What every rule did to every block, and why or why not, as data (``pandas.DataFrame(space.rules())``)."""
@@ -77,7 +78,7 @@ class Space:
 
     def explain(self) -> str:
         """Which rules made each variant, and for each block which ones applied (+), which did not (-), and why."""
-        lines = [f"space {self.id}: {len(self.variants)} variants, {self.size:,} rows"]
+        lines = [f"space {self.id}: {plural(len(self.variants), 'variant')}, {self.size:,} rows"]
         for v in self.variants:
             lines.append(f"  variant {v.index}: {v.label} ({v.sampler.size:,} rows)")
             lines += [f"    {n.rule:<10} {n.reason}" for n in v.notes]

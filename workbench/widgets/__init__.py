@@ -2,12 +2,14 @@
 
 `Workbench` is the one root widget; `Panel` shows a part of it elsewhere; `LiveFigure` is its plotly figure; what it
 shows and does comes from `workbench.session`. `LogExplorer` shows the log of any tuner; what it shows comes from
-`workbench.logs.explorer`. So everything is also reachable without a browser.
+`workbench.logs.explorer`. `CacheView` plays a nest on simulated caches (`workbench.analysis.cache`). So everything is
+also reachable without a browser.
 """
 
 from __future__ import annotations
 
+from workbench.widgets.cache import CacheView
 from workbench.widgets.explorer import LogExplorer
 from workbench.widgets.root import Panel, Workbench
 
-__all__ = ["LogExplorer", "Panel", "Workbench"]
+__all__ = ["CacheView", "LogExplorer", "Panel", "Workbench"]

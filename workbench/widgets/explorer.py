@@ -17,7 +17,9 @@ from workbench.errors import UsageError
 from workbench.logs.explorer import Selection
 from workbench.logs.explorer.subject import Subject, opened
 from workbench.logs.html import log_html
+from workbench.logs.pasting import parse
 from workbench.logs.tuning_log import TuningLog
+from workbench.session.core.protocol import error_json
 from workbench.session.explorer_exchange import ExplorerExchange
 from workbench.widgets.log_figure import LogFigure
 
@@ -25,6 +27,16 @@ _STATIC = resources.files("workbench.widgets") / "static"
 _ESM = (_STATIC / "explorer.js").read_text(encoding="utf-8")
 _CSS = (_STATIC / "explorer.css").read_text(encoding="utf-8")
 VIEW_TYPE = "application/vnd.schedule-workbench.view+json"
+
+
+class _Pasted:
+    """Stands for a log that is still to be pasted."""
+
+    def __repr__(self) -> str:
+        return "<pasted text>"
+
+
+PASTED = _Pasted()
 
 
 class LogExplorer(anywidget.AnyWidget):
@@ -35,9 +47,10 @@ class LogExplorer(anywidget.AnyWidget):
 
     Parameters
     ----------
-    log : TuningLog, path, TuningSession, or a list of them
+    log : TuningLog, path, TuningSession, or a list of them, optional
         What to explore; several are compared as runs. A path is opened by `workbench.logs.open`. Files that grow and
-        sessions that run are followed.
+        sessions that run are followed. Without it there is a box for a printed table, which `workbench.logs.parse`
+        reads.
     **options
         What every widget has, such as `layout`.
 
@@ -53,34 +66,66 @@ class LogExplorer(anywidget.AnyWidget):
     _css = _CSS
     key = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(self, log: Any, **options: Any) -> None:
+    def __init__(self, log: Any = PASTED, **options: Any) -> None:
         known_options(options, self.class_trait_names(), "An explorer")
-        subject = opened(log)
+        subject = None if log is PASTED else opened(log)
         key = uuid.uuid4().hex
         super().__init__(key=key, model_id=key, **{"layout": {"flex": "1 1 auto"}, **options})
         if hasattr(self.comm, "_reply_subshell_for"):  # as for the workbench, see `root`
             self.comm._reply_subshell_for = lambda _data, sent_to: sent_to
         self._owns_layout = "layout" not in options
         self._figure = LogFigure()
+        self._exchange: ExplorerExchange | None = None
+        self._asking: dict[str, Any] = {"t": "asking", "text": "", "error": None}
+        if subject is not None:
+            self._explore(subject)
+        self.on_msg(lambda _widget, content, _buffers: self._receive(content))
+
+    def _explore(self, subject: Subject) -> ExplorerExchange:
         self._exchange = ExplorerExchange(subject, self._say, self._figure.question)
-        self.on_msg(lambda _widget, content, _buffers: self._exchange.receive(content))
+        return self._exchange
+
+    def _receive(self, content: Any) -> None:
+        if self._exchange is not None:
+            self._exchange.receive(content)
+        elif isinstance(content, Mapping) and content.get("t") == "text":
+            self._read(str(content.get("text", "")))
+        else:
+            self._say(self._asking, [])
+
+    def _read(self, text: str) -> None:
+        """Explore a text that was pasted, or say what is wrong with it."""
+        try:
+            exchange = self._explore(Subject(parse(text), "Pasted text"))
+        except Exception as error:  # also of a fault of ours: the page waits for an answer
+            self._asking = {"t": "asking", "text": text, "error": error_json(error)}
+            self._say(self._asking, [])
+        else:
+            exchange.receive({"t": "hello"})
+
+    @property
+    def _opened(self) -> ExplorerExchange:
+        if self._exchange is None:
+            hint = "paste one into the box, or give `LogExplorer` a log"
+            raise UsageError("explorer.subject", "The explorer has no log yet", (), hint)
+        return self._exchange
 
     # ----- what Python sees
 
     @property
     def log(self) -> TuningLog:
         """What is explored."""
-        return self._exchange.explorer.log
+        return self._opened.explorer.log
 
     @property
     def selection(self) -> Selection:
         """What is chosen."""
-        return self._exchange.explorer.selection
+        return self._opened.explorer.selection
 
     @property
     def records(self) -> Any:
         """The records that are chosen, as rows of ``log.records``."""
-        return self._exchange.explorer.log.records.loc[self._exchange.explorer.records]
+        return self._opened.explorer.log.records.loc[self._opened.explorer.records]
 
     def change(self, **settings: Any) -> LogExplorer:
         """Choose, or change what the views show: the fields of `Selection` and `Views` by their names.
@@ -92,18 +137,20 @@ class LogExplorer(anywidget.AnyWidget):
         """
         if self.comm is None:
             raise UsageError("session.closed", "The explorer was closed", (), "open a new one")
-        self._exchange.explorer.change(**settings)
-        self._exchange.show()
+        self._opened.explorer.change(**settings)
+        self._opened.show()
         return self
 
     def close(self) -> None:
         """Remove the widget from the page."""
-        if getattr(self, "_exchange", None) is not None:
-            self._exchange.close()
+        exchange = getattr(self, "_exchange", None)
+        if exchange is not None:
+            exchange.close()
+        if hasattr(self, "_figure"):
             self._figure.close()
-            if self._owns_layout:
-                self._owns_layout = False
-                self.layout.close()
+        if getattr(self, "_owns_layout", False):
+            self._owns_layout = False
+            self.layout.close()
         super().close()
 
     def _say(self, message: Mapping[str, Any], buffers: list[bytes]) -> None:
@@ -115,14 +162,16 @@ class LogExplorer(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        if not data:
+        if not data or self._exchange is None:
             return bundle
         html = log_html(self.log)
         saved = {"model_id": self.model_id, "html": html, "version": 1}
         return {**data, "text/plain": repr(self), "text/html": html, VIEW_TYPE: saved}, metadata
 
     def __repr__(self) -> str:
-        chosen = len(self._exchange.explorer.records)
+        if self._exchange is None:
+            return "LogExplorer()"
+        chosen = len(self._opened.explorer.records)
         return f"LogExplorer({self.log!r}, {chosen} of {len(self.log)} records chosen)"
 
 

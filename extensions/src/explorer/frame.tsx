@@ -6,6 +6,7 @@ import { RecordDetail } from './detail';
 import { Header } from './header';
 import { Histogram } from './histogram';
 import { Panel } from './panels';
+import { Paste } from './paste';
 import { Parallel } from './parallel';
 import { Records } from './records';
 import { Scatter } from './scatter';
@@ -64,7 +65,13 @@ function Body({ view }: { view: View }) {
   );
 }
 
-export function Frame({ store }: { store: ExplorerStore }) {
+interface FrameProps {
+  readonly store: ExplorerStore;
+  /** Whether it has a page of its own: in a notebook the keys would be those of cells. */
+  readonly alone?: boolean;
+}
+
+export function Frame({ store, alone }: FrameProps) {
   const root = useRef<HTMLDivElement>(null);
   const view = useMemo(() => store.left.pop() ?? new View(store), []);
   useEffect(() => () => void store.left.push(view), []);
@@ -82,6 +89,7 @@ export function Frame({ store }: { store: ExplorerStore }) {
     if (!box.contains((box.getRootNode() as Document | ShadowRoot).activeElement)) box.focus({ preventScroll: true });
   };
   const life = store.life.value;
+  const asking = store.asking.value;
   return (
     <div
       ref={root}
@@ -90,7 +98,7 @@ export function Frame({ store }: { store: ExplorerStore }) {
       role="region"
       aria-label="Log Explorer"
       tabIndex={-1}
-      data-lm-suppress-shortcuts="true"
+      data-lm-suppress-shortcuts={alone ? undefined : 'true'}
       onKeyDown={keys}
       onPointerDown={focus}
     >
@@ -106,6 +114,8 @@ export function Frame({ store }: { store: ExplorerStore }) {
       )}
       {store.ready.value ? (
         <Body view={view} />
+      ) : asking ? (
+        <Paste {...asking} read={text => store.give(text)} />
       ) : (
         <p class="swb-waiting" role="status">
           Waiting for the kernel…

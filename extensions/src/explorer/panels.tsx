@@ -1,14 +1,20 @@
 // Panels that answer one question each: a sentence, a figure and the table behind both.
 
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { count } from '../shared/format';
 import { mountView } from '../widget/kernel/hosted-view';
-import type { ErrorInfo, Meta, PanelAnswer } from './protocol';
+import type { Choices, ErrorInfo, Meta, PanelAnswer } from './protocol';
 import type { View } from './view';
 
 type State = { readonly answer?: PanelAnswer; readonly error?: ErrorInfo };
 
 function Cell({ cell, most }: { cell: string | readonly [string, number]; most: number | null }) {
-  if (typeof cell === 'string') return <td class="is-left">{cell}</td>;
+  if (typeof cell === 'string')
+    return (
+      <td class="is-left" title={cell}>
+        {cell}
+      </td>
+    );
   const [text, value] = cell;
   const share = most && most > 0 ? Math.max(0, Math.min(1, value / most)) : 0;
   return (
@@ -76,6 +82,30 @@ function Figure({ view, name, stamp }: { view: View; name: string; stamp: unknow
   );
 }
 
+/** What has to be chosen first, where it is asked for. */
+function Choose({ view, choices: { column, values, more } }: { view: View; choices: Choices }) {
+  return (
+    <div class="swx-chips swx-choose" role="group" aria-label={`Choose a ${column}`}>
+      {values.map(([place, key, label, n]) => (
+        <button
+          key={key}
+          type="button"
+          class="swx-chip"
+          data-swx-choice={key}
+          onClick={() => {
+            void view.open(null);
+            if (column === 'task') view.store.set({ task: key });
+            else view.store.brush({ [column]: { low: place, high: place } });
+          }}
+        >
+          <b>{label}</b> {count(n)}
+        </button>
+      ))}
+      {more > 0 && <span class="swb-faint">and {count(more)} more</span>}
+    </div>
+  );
+}
+
 interface PanelProps {
   readonly view: View;
   readonly panel: Meta['panels'][number];
@@ -130,6 +160,7 @@ export function Panel({ view, panel: [name, tab, title], of }: PanelProps) {
         <>
           <p class="swx-finding">{answer.finding}</p>
           <p class="swb-faint">{answer.scope}</p>
+          {answer.choices && <Choose view={view} choices={answer.choices} />}
           {answer.figure && <Figure view={view} name={name} stamp={answer} />}
           <Answer answer={answer} />
         </>

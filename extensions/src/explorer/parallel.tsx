@@ -1,7 +1,7 @@
 // Parallel coordinates: an axis for each column, a line between two axes for each pair of bins that some record has.
-// All records are grey, on a canvas of their own that a range leaves as it is; what is chosen is coloured by how many
-// there are, the best of it and the record on show stand out. A range is drawn along an axis; names are dragged to
-// another place.
+// All records are grey; they and the axes have canvases of their own, which a range leaves as they are. What is chosen
+// is coloured by how many there are, the best of it and the record on show stand out. A range is drawn along an axis;
+// names are dragged to another place.
 
 import { useState } from 'preact/hooks';
 import type { JSX } from 'preact';
@@ -51,6 +51,8 @@ function gap(
   [faint, strong]: readonly [number, number]
 ): void {
   const n = right.bins + 1;
+  const from = Array.from({ length: left.bins + 1 }, (_, bin) => yOf(left, bin));
+  const to = Array.from({ length: n }, (_, bin) => yOf(right, bin));
   const paths = Array.from({ length: LEVELS }, () => new Path2D());
   const used = new Uint8Array(LEVELS);
   for (let at = 0; at < cells.length; at++) {
@@ -59,8 +61,8 @@ function gap(
     const which = Math.min(LEVELS - 1, (level * LEVELS) >> 8);
     const path = paths[which]!;
     used[which] = 1;
-    path.moveTo(x0, yOf(left, Math.floor(at / n)));
-    path.lineTo(x1, yOf(right, at % n));
+    path.moveTo(x0, from[Math.floor(at / n)]!);
+    path.lineTo(x1, to[at % n]!);
   }
   context.strokeStyle = colour;
   for (let k = 0; k < LEVELS; k++) {
@@ -91,12 +93,19 @@ function ticks(context: CanvasRenderingContext2D, axis: Axis, x: number, room: n
     last = y;
     context.fillStyle = c.faint;
     context.fillRect(x - 2, y - 0.5, 4, 1);
-    const text = fitted(context, whole, room);
-    context.lineWidth = 3;
-    context.strokeStyle = c.under;
-    context.strokeText(text, x + 5, y);
-    context.fillText(text, x + 5, y);
+    label(context, whole, x, y, room, c);
   }
+}
+
+/** A text beside an axis, to be read on any lines. */
+function label(context: CanvasRenderingContext2D, whole: string, x: number, y: number, room: number, c: Colours): void {
+  const text = fitted(context, whole, room);
+  context.lineWidth = 4;
+  context.lineJoin = 'round';
+  context.strokeStyle = c.under;
+  context.strokeText(text, x + 5, y);
+  context.fillStyle = c.ink;
+  context.fillText(text, x + 5, y);
 }
 
 interface Shown {
@@ -122,15 +131,28 @@ const ground =
   (context, { width }, c) =>
     gaps(context, axes, all, across(axes.length, width), c.rest, [0.12, 0.35]);
 
+const roomOf = (i: number, n: number, width: number): number =>
+  i + 1 < n ? Math.max(gapOf(n, width) - 12, 32) : SIDE + END - 6;
+
+function texts(context: CanvasRenderingContext2D): void {
+  context.font = font;
+  context.textBaseline = 'middle';
+}
+
+/** The axes with their ticks; above everything, so that they can be read. */
+const marks =
+  ({ axes }: Axes): Draw =>
+  (context, { width }, c) => {
+    const x = across(axes.length, width);
+    texts(context);
+    axes.forEach((axis, i) => ticks(context, axis, x(i), roomOf(i, axes.length, width), c));
+  };
+
 const picture =
   ({ axes: { axes, all }, lines, record }: Shown): Draw =>
   (context, { width }, c) => {
     const x = across(axes.length, width);
     if (lines?.chosen.length === all.length) gaps(context, axes, lines.chosen, x, c.accent, [0.12, 0.85]);
-    context.font = font;
-    context.textBaseline = 'middle';
-    const room = Math.max(gapOf(axes.length, width) - 12, 32);
-    axes.forEach((axis, i) => ticks(context, axis, x(i), i + 1 < axes.length ? room : SIDE + END - 6, c));
     if (lines) counts(context, axes, lines, x, c);
     context.lineWidth = 2.5;
     context.strokeStyle = c.best;
@@ -138,6 +160,11 @@ const picture =
     context.strokeStyle = c.ink;
     context.lineWidth = 1.5;
     if (record?.length === axes.length) trail(context, record, x);
+    texts(context);
+    axes.forEach((axis, i) => {
+      const room = roomOf(i, axes.length, width);
+      if (lines?.counts[i]?.[axis.bins]) label(context, 'no value', x(i), MISSING, room, c);
+    });
   };
 
 /** How many of the chosen records are in each bin, as bars at the axis. */
@@ -288,6 +315,7 @@ export function Parallel({ view }: { view: View }) {
                 draw={picture({ axes, lines, record })}
                 on={[axes, lines, record, store.theme.value]}
               />
+              <Canvas size={size} draw={marks(axes)} on={[axes, store.theme.value]} />
               {axes.axes.map((axis, at) => (
                 <AxisRange key={axis.name} axis={axis} x={x(at)} width={rail} store={store} />
               ))}

@@ -150,6 +150,13 @@ export interface PanelAnswer {
   readonly more: number;
   readonly scope: string;
   readonly figure: boolean;
+  /** Values of a column, one of which is to be chosen: without that there is no answer. */
+  readonly choices: Choices | null;
+}
+export interface Choices {
+  readonly column: string;
+  readonly values: readonly (readonly [place: number, key: string, label: string, records: number])[];
+  readonly more: number;
 }
 export interface Questions {
   detail: Detail;

@@ -117,7 +117,7 @@ function Rows({ table, view, height, topOf }: RowsProps) {
           const record = table.records[i]!;
           return (
             <tr
-              key={record}
+              key={i}
               data-swx-record={record}
               aria-rowindex={table.first + i + 1}
               aria-selected={record === view.record.value}

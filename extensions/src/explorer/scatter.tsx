@@ -114,6 +114,12 @@ const ground =
     const f = frameOf(size, GUTTER);
     grid(context, size, f, s.x, s.y, c);
     cells(context, f, s, s.all, c.rest);
+    if (!s.all.some((level, at) => level > 0 && at % (s.up + 1) === s.up)) return;
+    context.fillStyle = c.faint;
+    context.textAlign = 'right';
+    context.textBaseline = 'middle';
+    context.fillText('no value', LEFT - 5, f.y(0) + GUTTER);
+    context.textAlign = 'left';
   };
 
 const picture =

@@ -19,10 +19,11 @@ interface Incoming {
   readonly done?: readonly string[];
   readonly failed?: readonly { readonly id: string; readonly error: ErrorInfo }[];
   readonly slices?: Readonly<Record<string, unknown>>;
+  readonly text?: string;
   readonly id?: string;
   readonly ok?: boolean;
   readonly value?: unknown;
-  readonly error?: ErrorInfo;
+  readonly error?: ErrorInfo | null;
 }
 interface Waiting {
   readonly question: string;
@@ -51,6 +52,8 @@ export class ExplorerStore {
   readonly busy: Signal<boolean> = signal(false);
   readonly life: Signal<Life> = signal('alive');
   readonly problem: Signal<ErrorInfo | null> = signal(null);
+  /** A text is asked for: the last one, and what was wrong with it. */
+  readonly asking: Signal<{ readonly text: string; readonly error: ErrorInfo | null } | null> = signal(null);
   /** The ranges that are chosen, as they are drawn: at once, and then as the kernel has them. */
   readonly brushes: Signal<Brushes> = signal({});
 
@@ -105,6 +108,11 @@ export class ExplorerStore {
     this.set({ brushes: {}, statuses: [], text: '' });
   }
 
+  /** Give the text that is asked for. */
+  give(text: string): void {
+    this.model.send({ t: 'text', text });
+  }
+
   ask<Q extends keyof Questions>(q: Q, args: object): Promise<Questions[Q]> {
     for (const [id, one] of this.#waiting)
       if (one.question === q) this.#settle(id, { code: 'superseded' } as ErrorInfo);
@@ -142,10 +150,16 @@ export class ExplorerStore {
     if (!message || typeof message !== 'object') return;
     batch(() => {
       if (message.t === 'slices') this.#take(message, buffers);
+      else if (message.t === 'asking') this.#ask(message);
       else if (message.t === 'ret') this.#settle(message.id ?? '', message.ok ? null : message.error!, message.value);
     });
     this.#send();
   };
+
+  #ask({ text = '', error = null }: Incoming): void {
+    this.#greeted = true;
+    this.asking.value = { text, error };
+  }
 
   #take(message: Incoming, buffers: readonly DataView[]): void {
     const ours = (message.done ?? []).includes(this.#sent);
@@ -156,12 +170,13 @@ export class ExplorerStore {
       this.problem.value = failed?.error ?? null;
     }
     for (const [name, value] of Object.entries(message.slices ?? {}))
-      this.slice(name as keyof Slices).value = decoded(value, buffers) as never;
+      this.slice(name as keyof Slices).value = decoded(value, buffers[0]) as never;
     const chosen = message.slices?.chosen as Slices['chosen'] | undefined;
     if (chosen && !this.#sent && !this.#next)
       this.brushes.value = Object.fromEntries(chosen.brushes.map(one => [one.column, one]));
     if (!this.ready.peek() && message.slices?.meta) {
       this.#greeted = true;
+      this.asking.value = null;
       this.ready.value = true;
     }
   }
@@ -175,14 +190,14 @@ export class ExplorerStore {
   }
 }
 
-/** The value with its arrays: where one is, the kernel has put its number among the buffers and its type. */
-function decoded(value: unknown, buffers: readonly DataView[]): unknown {
-  if (Array.isArray(value)) return value.map(one => decoded(one, buffers));
+/** The value with its arrays: where one is, the kernel has put where it begins in the buffer, its length and type. */
+function decoded(value: unknown, bytes: DataView | undefined): unknown {
   if (value === null || typeof value !== 'object') return value;
-  const { $: at, d: type } = value as { $?: number; d?: keyof typeof ARRAYS };
-  if (at === undefined || type === undefined)
-    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, decoded(one, buffers)]));
-  const { buffer, byteOffset, byteLength } = buffers[at]!;
-  const bytes = buffer.slice(byteOffset, byteOffset + byteLength);
-  return new ARRAYS[type](bytes as ArrayBuffer);
+  if (Array.isArray(value)) return typeof value[0] === 'object' ? value.map(one => decoded(one, bytes)) : value;
+  const { $: at, n, d: type } = value as { $?: number; n?: number; d?: keyof typeof ARRAYS };
+  if (at === undefined || n === undefined || type === undefined)
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, decoded(one, bytes)]));
+  const kind = ARRAYS[type];
+  const from = (bytes?.byteOffset ?? 0) + at;
+  return new kind((bytes?.buffer.slice(from, from + n * kind.BYTES_PER_ELEMENT) ?? new ArrayBuffer(0)) as ArrayBuffer);
 }

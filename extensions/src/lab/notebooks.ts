@@ -33,41 +33,64 @@ export function chooseKernel(specs: KernelSpec.ISpecModels | null, wanted?: stri
   return name;
 }
 
-/** Write under a new name, then rename: renaming refuses to replace a file, saving would not. */
-export async function writeNotebook(
+/** Give a file or folder the first free name of `title`, `title 1`, ...: renaming refuses to replace what is there. */
+async function rename(contents: Contents.IManager, from: string, title: string, ending = ''): Promise<string> {
+  for (let i = 0; i < MOST_NAMES; i++) {
+    const path = PathExt.join(PathExt.dirname(from), `${title}${i ? ` ${i}` : ''}${ending}`);
+    try {
+      return (await contents.rename(from, path)).path;
+    } catch (error) {
+      if (!(error instanceof ServerConnection.ResponseError && error.response.status === 409)) {
+        throw error;
+      }
+    }
+  }
+  throw new Error(`${MOST_NAMES} of that name are there already`);
+}
+
+/** Make something in a folder, fill it, and name it; what cannot be filled is removed. Gives its path. */
+async function make(
+  contents: Contents.IManager,
+  cwd: string,
+  type: 'notebook' | 'directory',
+  title: string,
+  fill: (path: string) => Promise<unknown>
+): Promise<string> {
+  const what = type === 'notebook' ? 'notebook' : 'folder';
+  let made: Contents.IModel;
+  try {
+    made = await contents.newUntitled({ path: cwd, type });
+  } catch (error) {
+    const hint = 'Is the folder still there, and may you write in it? Choose another folder in the file browser.';
+    throw new Told(`No ${what} can be made in the folder "${cwd || '/'}": ${reason(error)}.`, hint);
+  }
+  try {
+    await fill(made.path);
+    return await rename(contents, made.path, title, type === 'notebook' ? '.ipynb' : '');
+  } catch (error) {
+    await contents.delete(made.path).catch(() => undefined); // the first error is the one to tell
+    const hint = 'Is the disk full, or the folder read-only?';
+    throw new Told(`The ${what} could not be written: ${reason(error)}.`, hint);
+  }
+}
+
+const save = (contents: Contents.IManager, path: string, content: Notebook) =>
+  contents.save(path, { type: 'notebook', format: 'json', content });
+
+/** Write a notebook under a new name. */
+export const writeNotebook = (contents: Contents.IManager, cwd: string, title: string, notebook: Notebook) =>
+  make(contents, cwd, 'notebook', title, path => save(contents, path, notebook));
+
+/** Write notebooks, by their file names, into a new folder. */
+export const writeFolder = (
   contents: Contents.IManager,
   cwd: string,
   title: string,
-  notebook: Notebook
-): Promise<string> {
-  let made: Contents.IModel;
-  try {
-    made = await contents.newUntitled({ path: cwd, type: 'notebook' });
-  } catch (error) {
-    const hint = 'Is the folder still there, and may you write in it? Choose another folder in the file browser.';
-    throw new Told(`No notebook can be made in the folder "${cwd || '/'}": ${reason(error)}.`, hint);
-  }
-  try {
-    await contents.save(made.path, { type: 'notebook', format: 'json', content: notebook });
-    for (let i = 0; i < MOST_NAMES; i++) {
-      const path = PathExt.join(PathExt.dirname(made.path), `${title}${i ? ` ${i}` : ''}.ipynb`);
-      try {
-        return (await contents.rename(made.path, path)).path;
-      } catch (error) {
-        if (!(error instanceof ServerConnection.ResponseError && error.response.status === 409)) {
-          throw error;
-        }
-      }
-    }
-    throw new Error(`there are ${MOST_NAMES} notebooks of that name already`);
-  } catch (error) {
-    await contents.delete(made.path).catch(() => undefined); // the first error is the one to tell
-    throw new Told(
-      `The notebook could not be written: ${reason(error)}.`,
-      'Is the disk full, or the folder read-only?'
-    );
-  }
-}
+  notebooks: ReadonlyMap<string, Notebook>
+) =>
+  make(contents, cwd, 'directory', title, async path => {
+    for (const [name, notebook] of notebooks) await save(contents, PathExt.join(path, name), notebook);
+  });
 
 /** What an error says, without its full stop. */
 export function reason(error: unknown): string {

@@ -1,17 +1,22 @@
-/** A tile of the launcher: a fresh copy of the tour in the current folder. */
+/** A tile of the launcher: a fresh copy of the tours in a new folder. */
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { Dialog, ICommandPalette, showDialog } from '@jupyterlab/apputils';
-import { PageConfig, URLExt } from '@jupyterlab/coreutils';
+import { PageConfig, PathExt, URLExt } from '@jupyterlab/coreutils';
 import type { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
 import type { ILauncher } from '@jupyterlab/launcher';
 import { ServerConnection } from '@jupyterlab/services';
 import { workbenchIcon, workbenchIconUrl } from './icon';
-import { chooseKernel, reason, Told, writeNotebook, type Notebook } from './notebooks';
+import { chooseKernel, reason, Told, writeFolder, type Notebook } from './notebooks';
 
 const COMMAND = 'schedule-workbench:tour';
 const NAME = 'Schedule Workbench tour';
-/** Shipped with the Python package beside this script. */
-const SOURCE = 'schedule-workbench/static/01_tour.ipynb';
+/** Shipped with the Python package beside this script; they link to each other by these names. */
+const PLACE = 'schedule-workbench/static';
+const TOURS = [
+  '01_tour_1_see_a_network.ipynb',
+  '01_tour_2_shape_a_nest.ipynb',
+  '01_tour_3_tune_and_take_away.ipynb'
+] as const;
 
 export function addTour(
   app: JupyterFrontEnd,
@@ -21,7 +26,7 @@ export function addTour(
 ): void {
   app.commands.addCommand(COMMAND, {
     label: args => (args.isPalette ? 'Open the Schedule Workbench Tour' : 'Workbench Tour'),
-    caption: 'A first look in five minutes: opens a new notebook in the current folder',
+    caption: 'Three notebooks of ten minutes each: see a network, shape a nest, tune it; in a new folder',
     icon: args => (args.isPalette ? undefined : workbenchIcon),
     execute: async args => {
       const cwd = typeof args.cwd === 'string' ? args.cwd : (browser?.model.path ?? '');
@@ -32,7 +37,7 @@ export function addTour(
       }
     },
     describedBy: {
-      args: { type: 'object', properties: { cwd: { type: 'string', description: 'Folder of the new notebook' } } }
+      args: { type: 'object', properties: { cwd: { type: 'string', description: 'Where the new folder is made' } } }
     }
   });
   launcher?.add({ command: COMMAND, category: 'Notebook', rank: 20, kernelIconUrl: workbenchIconUrl });
@@ -40,17 +45,19 @@ export function addTour(
 }
 
 async function openTour(app: JupyterFrontEnd, cwd: string): Promise<unknown> {
-  const { contents, kernelspecs } = app.serviceManager;
-  const notebook = await fetchTour(app.serviceManager.serverSettings);
+  const { contents, kernelspecs, serverSettings } = app.serviceManager;
+  const all = new Map<string, Notebook>();
+  for (const file of TOURS) all.set(file, await fetchTour(serverSettings, file));
   await kernelspecs.ready;
-  const name = chooseKernel(kernelspecs.specs, notebook.metadata.kernelspec?.name);
-  notebook.metadata.kernelspec = { name, display_name: kernelspecs.specs?.kernelspecs[name]?.display_name ?? name };
-  const path = await writeNotebook(contents, cwd, NAME, notebook);
+  const name = chooseKernel(kernelspecs.specs, all.get(TOURS[0])?.metadata.kernelspec?.name);
+  const display = kernelspecs.specs?.kernelspecs[name]?.display_name ?? name;
+  for (const { metadata } of all.values()) metadata.kernelspec = { name, display_name: display };
+  const path = PathExt.join(await writeFolder(contents, cwd, NAME, all), TOURS[0]);
   return app.commands.execute('docmanager:open', { path, factory: 'Notebook', kernel: { name } });
 }
 
-async function fetchTour(settings: ServerConnection.ISettings): Promise<Notebook> {
-  const url = URLExt.join(PageConfig.getOption('fullLabextensionsUrl'), SOURCE);
+async function fetchTour(settings: ServerConnection.ISettings, file: string): Promise<Notebook> {
+  const url = URLExt.join(PageConfig.getOption('fullLabextensionsUrl'), PLACE, file);
   const hint =
     'Is the Python package schedule-workbench still installed where JupyterLab runs? Install it again, and reload this page.';
   let notebook: Notebook;

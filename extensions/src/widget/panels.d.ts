@@ -2,3 +2,8 @@
 declare module '@panels' {
   export const PANELS: readonly import('./panel').Panel[];
 }
+
+/** Made by the build from docs/glossary.md: what a word of the field means. */
+declare module '@glossary' {
+  export const MEANINGS: Readonly<Record<string, string>>;
+}

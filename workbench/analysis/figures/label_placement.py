@@ -50,6 +50,14 @@ class Room:
         middle = at + np.array(side) * (half + REACH)
         return np.concatenate([middle - half, middle + half])
 
+    def _inside(self, box: Array) -> bool:
+        return bool((box[:2] >= 0.0).all() and (box[2:] <= PLOT).all())
+
+    def free(self, at: tuple[float, float], text: str, place: str, lines: int = 1) -> bool:
+        """Whether a text at a place of its own lies in the plot and on no point."""
+        box = self._box(self._pixels([at])[0], text, PLACES[place], lines)
+        return self._inside(box) and not _meets(box, self._points)
+
     def keep(self, at: tuple[float, float], text: str, place: str, lines: int = 1) -> None:
         """Keep a text clear that stands at a place of its own."""
         self._names = np.vstack([self._names, self._box(self._pixels([at])[0], text, PLACES[place], lines)])
@@ -61,8 +69,7 @@ class Room:
         others = others[np.abs(others - self._points[point]).max(axis=1) > 0.5]
         for name, side in PLACES.items():
             box = self._box(self._at[point], text, side)
-            inside = (box[:2] >= 0.0).all() and (box[2:] <= PLOT).all()
-            if inside and not _meets(box, others) and not _meets(box, self._names):
+            if self._inside(box) and not _meets(box, others) and not _meets(box, self._names):
                 self._names = np.vstack([self._names, box])
                 return name
         return ""

@@ -131,7 +131,7 @@ def roofline_part(spots: Sequence[Spot], c: Colours, target: Target) -> Part:
     named, trials = [s for s in spots if s.by != "trial"], [s for s in spots if s.by == "trial"]
     rest = [s for s in named if not s.current]
     why = {id(s): _above(s, top, roofs) for s in spots}
-    levels = _levels(roofs, low, top, c)
+    levels = _levels(roofs, low, top, c, Room((across, up), _logs(spots)))
     places = _places(spots, (across, up), levels)
     traces = [
         _compute(top, low, high, roofs, c, measured),
@@ -189,15 +189,21 @@ def _end(roof: Roofs | None, low: float, top: float | None) -> float:
     return top / roof.gbytes if top and roof is not None else 10.0 * low
 
 
-def _levels(roofs: Mapping[str, Roofs], low: float, top: float | None, c: Colours) -> list[dict[str, Any]]:
-    """The names of the roofs of memory, below all of these lines: they may be close to each other."""
+def _logs(spots: Iterable[Spot]) -> list[tuple[float, float]]:
+    return [(math.log10(s.intensity), math.log10(s.gflops)) for s in spots]
+
+
+def _levels(roofs: Mapping[str, Roofs], low: float, top: float | None, c: Colours, room: Room) -> list[dict[str, Any]]:
+    """The names of the roofs of memory, below all of these lines, which may be close to each other, and on no point."""
     if not roofs:
         return []
     slowest = min(roofs.values(), key=lambda roof: roof.gbytes)
-    x = (low * _end(slowest, low, top)) ** 0.5
     named = [f"{sign} {level} {roofs[level].gbytes:.3g} GB/s" for level, sign in zip(LEVELS, SIGNS, strict=True)
              if level in roofs]  # fmt: skip
-    at = math.log10(x), math.log10(slowest.gbytes * x)
+    widest, end = max(named, key=len), _end(slowest, low, top)
+    along = [low ** (1 - share) * end**share for share in (0.5, 0.75, 0.25, 0.6, 0.4, 0.9)]
+    places = [(math.log10(x), math.log10(slowest.gbytes * x)) for x in along]
+    at = next((at for at in places if room.free(at, widest, "bottom right", len(named))), places[0])
     return [note(*at, "<br>".join(named), "top left", c.faint, align="left", xshift=4, yshift=-4)]
 
 
@@ -225,7 +231,7 @@ def _places(
     best = max((s for s in named if s.measured), key=lambda s: s.gflops, default=None)
     first = sorted(named, key=lambda s: (not s.current, s is not best, s.name == f"v{s.node}", not s.path))
     others = [s for s in spots if s.by == "trial"]
-    room = Room(ranges, [(math.log10(s.intensity), math.log10(s.gflops)) for s in [*first, *others]])
+    room = Room(ranges, _logs([*first, *others]))
     for level in levels:
         lines = level["text"].split("<br>")
         room.keep((level["x"], level["y"]), max(lines, key=len), "bottom right", len(lines))

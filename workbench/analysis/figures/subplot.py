@@ -28,8 +28,9 @@ EDGE = 16
 #: A part that begins left of this share of the width is the first of its row: its heading begins at the edge.
 FIRST = 0.3
 
-#: Pixels for the axis below a plot that stands alone. Chosen by eye.
-FOOT = 44
+#: Pixels for the axis below a plot that stands alone, and for the line above it; letters of a title and of what stands
+#: beside it that a narrow notebook has room for. Chosen by eye.
+FOOT, LINE, BESIDE = 44, 16, 76
 
 WHOLE: Domain = ((0.0, 1.0), (0.0, 1.0))
 
@@ -50,7 +51,8 @@ class Part:
     notes : list of dict
         Annotations; where they stand is told with the names of the part's own axes.
     title, aside : str
-        What the plot shows; what is to be known of it, at the right end of that line, in two lines at most.
+        What the plot shows; what is to be known of it, at the right end of that line, in two lines at most. Where a
+        plot stands alone, what is long has a line of its own above the title.
     """
 
     traces: list[Trace]
@@ -81,9 +83,15 @@ def in_middle(text: str, c: Colours, **more: Any) -> dict[str, Any]:
 
 
 def compose(
-    parts: Sequence[Part], domains: Sequence[Domain], c: Colours, height: int, margin: dict[str, int], **layout: Any
+    parts: Sequence[Part],
+    domains: Sequence[Domain],
+    c: Colours,
+    height: int,
+    margin: dict[str, int],
+    lifted: int = 0,
+    **layout: Any,
 ) -> go.Figure:
-    """Put parts together; the order of the traces is that of the parts."""
+    """Put parts together, in the order of their traces; what stands beside titles is `lifted` by so many pixels."""
     import plotly.graph_objects as go
 
     axes: dict[str, Any] = {}
@@ -102,7 +110,7 @@ def compose(
             axes[_key("x", number + 1)] = {"visible": False, "domain": across}  # so that numbers stay in step
             number += 1
         traces += [{**one, "xaxis": names["x"], "yaxis": names[one.get("yaxis", "y")]} for one in part.traces]
-        heading = _heading(part, c, EDGE - margin["l"], "paper" if across[0] < FIRST else "x domain")
+        heading = _heading(part, c, EDGE - margin["l"], "paper" if across[0] < FIRST else "x domain", lifted)
         notes += [_placed(note, names) for note in (*part.notes, *heading)]
     return go.Figure(
         data=traces,
@@ -121,8 +129,9 @@ def escaped(text: str) -> str:
 
 def alone(part: Part, c: Colours, height: int = 320, left: int = 64, below: int = 0, **layout: Any) -> go.Figure:
     """Return a figure of one part, with so many pixels `below` its axis for notes."""
-    margin = {"l": left, "r": 20, "t": 36, "b": FOOT + below}
-    return compose([part], [WHOLE], c, height, margin, **layout)
+    over = LINE if len(part.title) + len(part.aside) > BESIDE and "<" not in part.aside else 0
+    margin = {"l": left, "r": 20, "t": 36 + over, "b": FOOT + below}
+    return compose([part], [WHOLE], c, height + over, margin, over, **layout)
 
 
 def _key(letter: str, number: int) -> str:
@@ -141,10 +150,10 @@ def _placed(note: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     return out
 
 
-def _heading(part: Part, c: Colours, shift: int, ref: str) -> list[dict[str, Any]]:
+def _heading(part: Part, c: Colours, shift: int, ref: str, lifted: int) -> list[dict[str, Any]]:
     """The line above a plot: always the same notes, so that they are updated in place; `shift` is where it begins."""
     left = {**IN_PLOT, "xref": ref, "xshift": shift, "yshift": 10}
-    right = {**IN_PLOT, "align": "left", "yshift": 3 if "<br>" in part.aside else 10}
+    right = {**IN_PLOT, "align": "left", "yshift": lifted + (3 if "<br>" in part.aside else 10)}
     return [
         note(0.0, 1.0, f"<b>{escaped(part.title)}</b>", "bottom left", c.ink, TITLE, **left),
         note(1.0, 1.0, part.aside, "bottom right", c.faint, **right),

@@ -43,10 +43,16 @@ class TextStyle(TypedDict, total=False):
 
 
 class Canvas:
-    """An SVG picture that is being drawn; later pieces lie over earlier ones."""
+    """An SVG picture that is being drawn; later pieces lie over earlier ones.
 
-    def __init__(self, theme: str) -> None:
-        self.colour = THEMES[theme]
+    Parameters
+    ----------
+    theme : str or mapping
+        The name of a theme, or the colours by token.
+    """
+
+    def __init__(self, theme: str | Mapping[str, str]) -> None:
+        self.colour = THEMES[theme] if isinstance(theme, str) else theme
         self._parts: list[str] = []
 
     def rect(self, x: float, y: float, w: float, h: float, *, fill: str = "none", r: float = 0, **more: Any) -> None:

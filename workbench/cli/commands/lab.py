@@ -1,4 +1,4 @@
-"""Copy the notebooks to a folder and open JupyterLab on the tour."""
+"""Copy the notebooks to a folder and open JupyterLab on the first tour."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from workbench.cli.arguments import Parser
 from workbench.cli.output import Output
 from workbench.errors import InputError, RunFailure
 
-TOUR = "01_tour.ipynb"
+TOUR = "01_tour_1_see_a_network.ipynb"
 _META = "workbench"
 
 

@@ -59,6 +59,30 @@ def begun(ex: ExprEmitter, loops: Iterable[str]) -> Value:
     return functools.reduce(ex.fb.add, values, index(0))
 
 
+def fits_registers(lp: For, b: Block, vectors: Callable[[For], int]) -> bool:
+    """Whether all elements that a block accumulates onto while a loop runs can live in registers; `vectors` says how
+    many vectors a vector loop becomes.
+    """
+    reduce = reducing_loops(b)
+    count = 1
+    for other, path in blocks((lp,)):
+        if other.name != b.name:
+            if b.buffer in touched(other):
+                return False
+            continue
+        for inner in path:
+            if inner.name in reduce:
+                if inner.kind == "vectorize":
+                    return False
+            elif inner.kind == "unroll":
+                count *= concrete(inner.extent)
+            elif inner.kind == "vectorize":
+                count *= vectors(inner)
+            else:
+                return False
+    return count <= Registers.ACCUMULATORS
+
+
 class Accumulators:
     """Decides which reductions are promoted, and emits their registers."""
 
@@ -68,26 +92,7 @@ class Accumulators:
 
     def may_promote(self, lp: For, b: Block) -> bool:
         """Whether the block's elements can live in registers while the loop runs."""
-        if b.buffer in self.open:
-            return False
-        reduce = reducing_loops(b)
-        count = 1
-        for other, path in blocks((lp,)):
-            if other.name != b.name:
-                if b.buffer in touched(other):
-                    return False
-                continue
-            for inner in path:
-                if inner.name in reduce:
-                    if inner.kind == "vectorize":
-                        return False
-                elif inner.kind == "unroll":
-                    count *= concrete(inner.extent)
-                elif inner.kind == "vectorize":
-                    count *= self._vectors(inner)
-                else:
-                    return False
-        return count <= Registers.ACCUMULATORS
+        return b.buffer not in self.open and fits_registers(lp, b, self._vectors)
 
     def promotes_inside(self, path: Sequence[For], b: Block) -> bool:
         """Whether the block is promoted at one of the loops."""

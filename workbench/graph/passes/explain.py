@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from workbench.graph.graph import Graph, Node, Origin, pass_explainer
 from workbench.graph.passes.base import Journal, find_pass, journal, run_pass, select_passes
+from workbench.graph.passes.fuse import kernel_count
 from workbench.graph.passes.pipeline import DEFAULT, ORDER, finished
 from workbench.markup import Drawn
 from workbench.safe_text import shown_legibly
@@ -147,7 +148,7 @@ class Report(Drawn):
             "graph": self.graph.name,
             "nodes_before": len(self.before.nodes),
             "nodes_after": len(self.graph.nodes),
-            "kernels": len(self.graph.groups),
+            "kernels": kernel_count(self.graph),
             "seconds": self.seconds,
             "left_out": list(self.left_out),
             "passes": [p.to_json() for p in self.passes],
@@ -156,7 +157,7 @@ class Report(Drawn):
     @shown_legibly
     def __str__(self) -> str:
         head = f"{self.graph.name}: {len(self.before.nodes)} -> {len(self.graph.nodes)} nodes"
-        head += f" in {len(self.graph.groups)} kernels" if self.graph.groups else ""
+        head += f" in {kernel_count(self.graph)} kernels" if self.graph.groups else ""
         off = f"left out: {', '.join(self.left_out)}" if self.left_out else ""
         return "\n".join(filter(None, [head, off, *map(str, self.passes)]))
 
@@ -203,7 +204,9 @@ def _report(name: str, before: Graph, after: Graph, said: Journal, seconds: floa
     notes = after.history[len(before.history) :]
     rules = () if after.groups == before.groups else tuple(r for g in after.groups for r in g.rules)
     sizes = len(before.nodes), len(after.nodes)
-    return PassReport(name, find_pass(name).doc, seconds, *sizes, changes, notes, len(after.groups), rules, said.detail)
+    return PassReport(
+        name, find_pass(name).doc, seconds, *sizes, changes, notes, kernel_count(after), rules, said.detail
+    )
 
 
 def _changes(before: Graph, after: Graph, said: dict[str, str]) -> Iterable[Change]:

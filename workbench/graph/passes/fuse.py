@@ -65,19 +65,27 @@ def fuse(graph: Graph) -> Graph:
             g.rules.append(alone(graph, g.nodes[0]))
         groups.append(FusedNodes(tuple(n.name for n in g.nodes), tuple(g.rules)))
     groups.sort(key=lambda g: order[g.nodes[-1]])
-    note = f"fuse: {len(graph.nodes)} nodes in {len(groups)} kernels"
-    return graph.replace(groups=tuple(groups), history=(*graph.history, note))
+    fused = graph.replace(groups=tuple(groups))
+    note = f"fuse: {len(graph.nodes)} nodes in {kernel_count(fused)} kernels"
+    return fused.replace(history=(*graph.history, note))
 
 
 def unfused(graph: Graph) -> Graph:
     """Every node as a kernel of its own."""
     groups = [FusedNodes((n.name,), (f"{n.op} {n.name}: alone, fusion is switched off",)) for n in graph.nodes]
-    return graph.replace(groups=tuple(groups), history=(*graph.history, f"no fusion: {len(groups)} kernels"))
+    single = graph.replace(groups=tuple(groups))
+    return single.replace(history=(*graph.history, f"no fusion: {kernel_count(single)} kernels"))
 
 
 def is_view(graph: Graph, node: Node) -> bool:
     """Whether the node only gives its input another shape, so that no kernel is needed."""
     return opdef(node).view and node.inputs[0] not in graph.constants and not any(node.outputs[1:])
+
+
+def kernel_count(graph: Graph) -> int:
+    """How many kernels the groups of a graph are: a group of views is none, a Concat is one until it is compiled."""
+    nodes = {n.name: n for n in graph.nodes}
+    return sum(not all(is_view(graph, nodes[name]) for name in g.nodes) for g in graph.groups)
 
 
 def why_not_compiled(graph: Graph, node: Node) -> str:

@@ -28,6 +28,9 @@ COLUMNS = [
 PAIRS = ["task", "params", "record_first", "record_second", "first", "second", "unit", "ratio", "status_first",
          "status_second", "disagree"]  # fmt: skip
 
+SAME = 1e-9
+"""Relative difference of values that are the same. Chosen: more than what a change of the unit loses."""
+
 BARS = 30
 """Tasks that the figure shows. Chosen by eye."""
 
@@ -78,7 +81,9 @@ def compare(
     aligned, refused = _aligned(pairs, rename)
     frame = pandas.DataFrame([_row(one) for one in aligned], columns=COLUMNS)
     alone = {f"only_{side}": _names(found) for side, found in zip(("first", "second"), pairs.alone, strict=True)}
-    return noted(frame, _finding(frame, refused), only=[one.only for one in aligned], not_compared=refused, **alone)
+    return noted(
+        frame, _finding(frame, refused, alone), only=[one.only for one in aligned], not_compared=refused, **alone
+    )
 
 
 def _aligned(pairs: Pairs, rename: Renames) -> tuple[list[Alignment], dict[str, str]]:
@@ -111,9 +116,9 @@ def both_tried(
     Returns
     -------
     DataFrame
-        One row per configuration: ``task params record_first record_second first second unit ratio status_first
-        status_second disagree``; of a configuration that a run tried more than once, its best record. `disagree` is
-        whether it failed in one only.
+        One row per configuration, those that failed in one only first, then by how far the values are apart: ``task
+        params record_first record_second first second unit ratio status_first status_second disagree``; of a
+        configuration that a run tried more than once, its best record. `disagree` is whether it failed in one only.
 
     Raises
     ------
@@ -125,6 +130,10 @@ def both_tried(
     aligned, _ = _aligned(paired(first, second, task, tasks), rename)
     parts = [_pairs(one.groups[0].key["task"], one) for one in aligned]
     frame = pandas.concat(parts, ignore_index=True) if parts else pandas.DataFrame(columns=PAIRS)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = np.abs(np.log(frame["ratio"].to_numpy(np.float64)))
+    order = np.lexsort([-np.nan_to_num(apart, nan=-1.0), ~frame["disagree"].to_numpy(bool)])
+    frame = frame.iloc[order].reset_index(drop=True)
     return noted(frame, _agreement(frame))
 
 
@@ -146,7 +155,7 @@ def _row(both: Alignment) -> list[Any]:
     winner = ""
     if best[0] is None or best[1] is None:
         winner = "second" if best[1] is not None else "first" if best[0] is not None else ""
-    elif values[0] != values[1]:
+    elif not np.isclose(values[0], values[1], rtol=SAME, atol=0.0):
         winner = "first" if (values[0] < values[1]) == both.smaller_is_better else "second"
     params = [both.params[b] if b is not None else {} for b in best]
     group, statistics = both.groups[0], [_statistic(both, k) for k in (0, 1)]
@@ -188,8 +197,12 @@ def _pairs(task: str, both: Alignment) -> pandas.DataFrame:
     )[PAIRS]  # fmt: skip
 
 
-def _finding(frame: pandas.DataFrame, refused: Mapping[str, str]) -> str:
-    said = [_compared(frame)] if len(frame) or not refused else []
+def _finding(frame: pandas.DataFrame, refused: Mapping[str, str], alone: Mapping[str, Sequence[str]]) -> str:
+    said = [_compared(frame)] if len(frame) else []
+    if frame.empty and not refused:
+        of = zip(("first", "second"), alone.values(), strict=True)
+        names = [f"the {side} has {n[0]}{f' and {len(n) - 1} more' if n[1:] else ''}" for side, n in of if n]
+        said = [f"The logs have no task in common{': ' * bool(names)}{', '.join(names)}."]
     if refused:
         said.append(f"Tasks in common that cannot be compared: {len(refused)}.")
     statistics = [frame["statistic_first"], frame["statistic_second"]]
@@ -202,13 +215,14 @@ def _finding(frame: pandas.DataFrame, refused: Mapping[str, str]) -> str:
 
 
 def _compared(frame: pandas.DataFrame) -> str:
-    if frame.empty:
-        return "The logs have no task in common."
     if len(frame) == 1:
         row = frame.iloc[0]
         values = f"{shown(row['first'], row['unit'])} against {shown(row['second'], row['unit'])}"
         text = f"The {row['winner']} run wins, {values}" if row["winner"] else f"No run wins, {values}"
-        text += f"; the winners differ in {differ}" if (differ := row["differ"].replace("; ", ", ")) else ""
+        if differ := row["differ"].replace("; ", ", "):
+            text += f"; the winners differ in {differ}"
+        elif np.isfinite([row["first"], row["second"]]).all():
+            text += "; the winners are the same configuration"
         if not row["both"]:
             return f"{text}; no configuration was tried by both."
         text += f"; of {row['both']:,} configurations that both tried {row['disagree']:,} failed in one only"

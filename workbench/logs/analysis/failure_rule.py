@@ -33,6 +33,10 @@ FIRST = 8
 FEWEST = 8
 """Failures and successes that a rule is made from, at least. Chosen."""
 
+OFTEN = ((0.9, "fails"), (0.5, "often fails"), (0.0, "fails more often"))
+"""What is said of a rule, by its precision at least. Chosen: half of those that a rule names may be fine, and a reader
+takes "fails" for all of them."""
+
 COLUMNS = ["term", "rule", "conditions", "records", "failed", "precision", "recall", "f1"]
 
 
@@ -227,12 +231,16 @@ def _judged(features: Features, terms: tuple[Term, ...], test: Mask, fails: Mask
 def _finding(frame: pandas.DataFrame, failed: int, of: int) -> str:
     whole = frame.iloc[-1]
     calls, hits = int(whole["records"]), int(whole["failed"])
-    text = f"of {of:,} held-out records it calls {calls:,} failures, of which {hits:,} are"
     if not hits:
+        text = f"of {of:,} held-out records it calls {calls:,} failures, of which 0 are"
         return f"No rule holds: the best found, {whole['rule']}, is wrong beyond the records it was made from; {text}."
-    text += f" (precision {percent(whole['precision'])}, recall {percent(whole['recall'])} of {failed:,})"
+    often = next(words for least, words in OFTEN if whole["precision"] >= least)
+    text = (
+        f"A configuration {often} if {whole['rule']}: of {of:,} held-out records, {hits:,} of the {calls:,} where it "
+    )
+    text += f"holds failed (precision {percent(whole['precision'])}) and {failed - hits:,} of the other {of - calls:,}"
     doubt = f"; {failed:,} failures are too few to trust this" if failed < FEWEST else ""
-    return f"A configuration fails if {whole['rule']}: {text}{doubt}."
+    return f"{text}; it finds {hits:,} of all {failed:,} failures (recall {percent(whole['recall'])}){doubt}."
 
 
 def failure_rule_figure(

@@ -11,7 +11,7 @@ from workbench.analysis.figures.style import axis, colours, shade
 from workbench.analysis.figures.subplot import Part
 from workbench.logs.analysis.charts import figure, name, nothing
 from workbench.logs.analysis.model import FEWEST, Model, model_of
-from workbench.logs.analysis.selection import Source, noted, one_group
+from workbench.logs.analysis.selection import Group, Source, noted, one_group
 
 if TYPE_CHECKING:
     import pandas
@@ -50,9 +50,10 @@ def importance(source: Source, task: str | None = None) -> pandas.DataFrame:
     import pandas
 
     columns = ["parameter", "importance", "spread", "r2", "records"]
-    model = model_of(one_group(source, task))
+    group = one_group(source, task)
+    model = model_of(group)
     if model is None:
-        return noted(pandas.DataFrame(columns=columns), _TOO_FEW)
+        return noted(pandas.DataFrame(columns=columns), _no_model(group))
     drops = _drops(model)
     rows = [[n, d.mean(), d.std(ddof=1), model.r2, model.rows] for n, d in zip(model.names, drops, strict=True)]
     frame = pandas.DataFrame(rows, columns=columns)
@@ -80,9 +81,10 @@ def interactions(source: Source, task: str | None = None) -> pandas.DataFrame:
     import pandas
 
     columns = ["first", "second", "interaction", "joint", "r2"]
-    model = model_of(one_group(source, task))
+    group = one_group(source, task)
+    model = model_of(group)
     if model is None:
-        return noted(pandas.DataFrame(columns=columns), _TOO_FEW)
+        return noted(pandas.DataFrame(columns=columns), _no_model(group))
     alone = [float(drop.mean()) for drop in _drops(model)]
     top = sorted(sorted(range(len(alone)), key=lambda k: -alone[k])[:PAIRED])
     rows = []
@@ -100,7 +102,14 @@ def interactions(source: Source, task: str | None = None) -> pandas.DataFrame:
     return noted(frame, f"{text}; {_trust(model)}.", r2=model.r2)
 
 
-_TOO_FEW = f"There are fewer than {FEWEST} configurations with a value, or nothing varies: no model."
+def _no_model(group: Group) -> str:
+    known = int(group.ok.sum())
+    if known >= FEWEST:
+        return f"There is no model: nothing varies, or fewer than {FEWEST} different configurations have a value."
+    return (
+        f"There is no model: it takes {FEWEST} configurations with a value, and {known} have one. Which values the "
+        "best have more often is told all the same."
+    )
 
 
 def _drops(model: Model) -> list[np.ndarray]:

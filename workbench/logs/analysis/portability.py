@@ -62,7 +62,8 @@ def portability(
     top = int(np.nanargmax(means)) if np.isfinite(means).any() else None
     portable = both.params[top] if top is not None else {}
     mean = float(means[top]) if top is not None else None
-    return noted(frame, _finding(frame, portable, mean, len(labels)), portable=portable, mean=mean)
+    what = "devices" if len({group.key["device"] for group in both.groups}) == len(labels) else "runs"
+    return noted(frame, _finding(frame, portable, mean, f"{len(labels)} {what}"), portable=portable, mean=mean)
 
 
 def most_portable(
@@ -155,7 +156,7 @@ def _written(params: Any) -> str:
     return ", ".join(f"{key} {said(value)}" for key, value in params.items())
 
 
-def _finding(frame: pandas.DataFrame, portable: Any, mean: float | None, count: int) -> str:
+def _finding(frame: pandas.DataFrame, portable: Any, mean: float | None, of: str) -> str:
     others = frame[(frame["best_of"] != frame["on"]) & frame["share"].notna()]
     if others.empty:
         return "There is no second device on which a best configuration was tried."
@@ -168,9 +169,7 @@ def _finding(frame: pandas.DataFrame, portable: Any, mean: float | None, count: 
         text += f", the other way round {percent(other['share'])}"
     if mean is None:
         return f"{text}."
-    return (
-        f"{text}; the most portable one has a harmonic mean of {mean:.3f} over {count} devices: {_written(portable)}."
-    )
+    return f"{text}; the most portable one has a harmonic mean of {mean:.3f} over {of}: {_written(portable)}."
 
 
 def portability_figure(

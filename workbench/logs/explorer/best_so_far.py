@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from workbench.logs.explorer.explorer import NO_RANK
 from workbench.logs.explorer.scales import Scale, of_numbers
 
 if TYPE_CHECKING:
@@ -18,21 +19,22 @@ MOST_CURVES = 8
 """Curves that are drawn: those of the runs and tasks with the most records."""
 
 BLOCK = 4096
-"""Records that are looked at together. Chosen: the smallest cost of a block is found several times as fast as the steps
-in it, and of many blocks few have any."""
+"""Records that are looked at together. Chosen: the best of a block is found several times as fast as the steps in it,
+and of many blocks few have any."""
 
 Steps = Mapping[str, npt.NDArray[np.float32]]
 Floats = npt.NDArray[np.float64]
+Ranks = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """The records of one run and task in their order: their rows, when they were, their costs (small is good)."""
+    """The records of one run and task in their order: their rows, when they were, their ranks by cost."""
 
     name: str
     rows: npt.NDArray[np.int64]
     when: Floats
-    cost: Floats
+    rank: Ranks
     steps: Steps
     end: float
 
@@ -55,8 +57,8 @@ def series(e: Explorer) -> Mapping[str, Any]:
 
 
 def _shown(scope: Scope, curve: Curve) -> Mapping[str, Any]:
-    mask = scope.chosen.mask[curve.rows]
-    chosen = _steps(curve.when, np.where(mask, curve.cost, np.inf), scope.columns.direction)
+    mask = scope.chosen.mask.take(curve.rows)
+    chosen = _steps(scope, curve.rows, curve.when, np.where(mask, curve.rank, NO_RANK))
     return {"name": curve.name, "end": curve.end, "all": curve.steps, "chosen": chosen}
 
 
@@ -80,10 +82,10 @@ def _curve(scope: Scope, name: str, rows: npt.NDArray[np.int64], by_time: bool) 
         rows, when = rows[order], when[order]
     else:
         when = np.arange(1, len(rows) + 1, dtype=np.float64)
-    cost = scope.signed_cost[rows]
+    rank = scope.rank[rows]
     finite = when[np.isfinite(when)]
     end = float(finite.max()) if len(finite) else 0.0
-    return Curve(name, rows, when, cost, _steps(when, cost, scope.columns.direction), end)
+    return Curve(name, rows, when, rank, _steps(scope, rows, when, rank), end)
 
 
 def _groups(scope: Scope) -> list[tuple[str, npt.NDArray[np.int64]]]:
@@ -101,18 +103,18 @@ def _groups(scope: Scope) -> list[tuple[str, npt.NDArray[np.int64]]]:
     return [(" · ".join(c.text(int(rows[0])) for c in split), rows) for rows in parts]
 
 
-def _better(cost: Floats) -> npt.NDArray[np.int64]:
-    """Return which costs are smaller than all before."""
-    if not len(cost):
-        return np.zeros(0, np.int64)
-    so_far = np.minimum.accumulate(cost)
-    return np.flatnonzero(so_far < np.concatenate(([np.inf], so_far[:-1])))
+def _better(rank: Ranks) -> npt.NDArray[np.int64]:
+    """Return which ranks are smaller than all before."""
+    so_far = np.minimum.accumulate(rank)
+    return np.flatnonzero(so_far < np.concatenate(([NO_RANK], so_far[:-1])))
 
 
-def _steps(when: Floats, cost: Floats, direction: str) -> Steps:
-    blocks = _better(np.minimum.reduceat(cost, np.arange(0, len(cost), BLOCK))) if len(cost) else np.zeros(0, np.int64)
-    rows = (blocks[:, None] * BLOCK + np.arange(BLOCK)).ravel()
-    rows = rows[rows < len(cost)]
-    better = rows[_better(cost[rows])]
-    y = -cost[better] if direction == "max" else cost[better]
+def _steps(scope: Scope, rows: npt.NDArray[np.int64], when: Floats, rank: Ranks) -> Steps:
+    whole = len(rank) // BLOCK * BLOCK
+    firsts = rank[:whole].reshape(-1, BLOCK).min(axis=1)
+    blocks = _better(np.append(firsts, rank[whole:].min(initial=NO_RANK)))
+    at = (blocks[:, None] * BLOCK + np.arange(BLOCK)).ravel()
+    at = at[at < len(rank)]
+    better = at[_better(rank[at])]
+    y = scope.columns[scope.columns.cost].values[rows[better]]
     return {"x": when[better].astype(np.float32), "y": y.astype(np.float32)}

@@ -45,5 +45,5 @@ class Count:
         return self.all - self._of(chosen.rest)
 
     def _of(self, rows: npt.NDArray[np.int64] | None) -> Counts:
-        cells = self._cells if rows is None else self._cells[rows]
+        cells = self._cells if rows is None else self._cells.take(rows)
         return np.bincount(cells, minlength=self._n)

@@ -30,6 +30,9 @@ FIRST_AXES = 10
 KEPT_COUNTS = 64
 """Counts that are kept up to date; at a million records each takes 2 MB."""
 
+NO_RANK = np.iinfo(np.int32).max
+"""Rank of a row that has no cost."""
+
 
 class Scope:
     """The rows that the views are about (those of one task, or all), which of them are chosen, and counts of them."""
@@ -40,6 +43,7 @@ class Scope:
         self.chosen = Chosen(np.ones(columns.n, bool))
         self._counts: dict[Any, Count] = {}
         self._kept: dict[Any, Any] = {}
+        self._best: tuple[Chosen | None, int | None] = None, None
 
     def bins(self, name: str, logs: tuple[str, ...]) -> npt.NDArray[np.uint16]:
         """Return the bin of each row on an axis."""
@@ -71,8 +75,21 @@ class Scope:
         """All rows, the best first."""
         return self.columns[self.columns.cost].order(self.columns.direction == "max")
 
+    @cached_property
+    def rank(self) -> npt.NDArray[np.int32]:
+        """The place of each row's cost among the different ones, from 0, the best; `NO_RANK` where there is none."""
+        cost = self.signed_cost[self.order_by_cost]
+        rank, worse = np.empty(len(cost), np.int32), cost[1:] > cost[:-1]
+        rank[self.order_by_cost] = np.where(np.isinf(cost), NO_RANK, np.cumsum(np.append(False, worse))[: len(cost)])
+        return rank
+
     def best(self) -> int | None:
         """Return the best row that is chosen; None where no chosen one has a cost."""
+        if self._best[0] is not self.chosen:
+            self._best = self.chosen, self._find_best()
+        return self._best[1]
+
+    def _find_best(self) -> int | None:
         for at in range(0, self.columns.n, 1 << 16):
             part = self.order_by_cost[at : at + (1 << 16)]
             hits = np.flatnonzero(self.chosen.mask[part])

@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from workbench import markup as m
 from workbench.errors import UsageError, did_you_mean
 from workbench.logs import analysis
+from workbench.logs.cells import readable
+from workbench.logs.explorer.columns import Columns
 from workbench.logs.explorer.explorer import Explorer
+from workbench.logs.explorer.rows import Mask
 from workbench.logs.explorer.scales import number
 
 if TYPE_CHECKING:
@@ -28,6 +33,12 @@ _FINDING, _TOP = 30, 42
 
 _ONE_TASK = {"usage.task", "usage.one_task", "usage.units"}
 """What an analysis says where records cannot be compared; its hints name arguments of Python, ours what to press."""
+
+_APART, MOST_CHOICES = ("task", "device", "objective", "run"), 40
+"""Columns whose values are offered there, the first that varies, and how many of them."""
+
+_IN_UNIT = {"value", "first", "second", "best", "p25", "median", "p75", "worst", "mean", "min", "low", "high"}
+"""Columns that are in the unit of the column `unit`, where there is one."""
 
 _BARS = {"importance", "share", "lift", "records", "gain", "strength", "spread", "seconds"}
 """Columns whose numbers have bars."""
@@ -101,7 +112,8 @@ def prepared(e: Explorer, name: str, twin: str = "") -> tuple[Callable[..., Any]
     counts = records["run"].astype(str).value_counts(sort=False)
     runs = [run for run, n in counts.items() if n]
     if len(runs) < 2:
-        hint = "open several: wb.LogExplorer([one, other])"
+        hint = "open several: wb.LogExplorer([one, other]), or mark their files in JupyterLab, press the right button, "
+        hint += "and choose Explore Logs Together"
         raise UsageError("explorer.runs", "One run alone cannot be compared", (), hint)
     pair = [records[records["run"].astype(str) == run] for run in runs[:2]]
     more = f" The log has {len(runs)} runs, these are the first two." if len(runs) > 2 else ""
@@ -111,21 +123,47 @@ def prepared(e: Explorer, name: str, twin: str = "") -> tuple[Callable[..., Any]
 def answer(e: Explorer, name: str) -> Callable[[], Mapping[str, Any]]:
     """Prepare what a panel says of what is chosen; the work is done when the result is called."""
     function, words = prepared(e, name)
+    columns, mask = e.scope.columns, e.scope.chosen.mask
 
     def work() -> Mapping[str, Any]:
         try:
             frame = function()
         except UsageError as error:
-            if error.code not in _ONE_TASK:
+            found = _choices(columns, mask) if error.code in _ONE_TASK else None
+            if found is None:
                 raise
-            hint = "choose a task at the top, or the device or run on its axis"
-            raise UsageError(error.code, str(error.message), error.where, hint) from error
+            nothing = {"columns": [], "rows": [], "more": 0, "figure": False}
+            return {"finding": f"{error.message}: choose one.", "scope": words, **nothing, "choices": found}
         return {
-            "finding": m.clean(frame.attrs.get("finding", "")), "scope": words, **table(frame),
-            "figure": hasattr(analysis, f"{name}_figure") and len(frame) > 0,
+            "finding": m.clean(frame.attrs.get("finding", "")), "scope": words,
+            **table(_short_rule(frame) if name == "failure_rule" else frame),
+            "figure": hasattr(analysis, f"{name}_figure") and len(frame) > 0, "choices": None,
         }  # fmt: skip
 
     return work
+
+
+def _short_rule(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """Return the terms of a rule, and the whole without its text: this is the sentence above the table."""
+    if len(frame) <= 2:
+        return frame.iloc[:1]
+    terms = frame.iloc[:-1]
+    return frame.assign(term=[*terms["term"].astype(str), "all"], rule=[*terms["rule"], "one of them"])
+
+
+def _choices(columns: Columns, mask: Mask) -> Mapping[str, Any] | None:
+    """Return the column that tells chosen records apart, with its values, the most frequent first; None without one."""
+    for name in _APART:
+        if name not in columns:
+            continue
+        column = columns[name]
+        values = column.values[mask]
+        counts = np.bincount(values[values >= 0], minlength=len(column.labels))
+        order = [int(k) for k in np.argsort(-counts, kind="stable") if counts[k]]
+        if len(order) > 1:
+            shown = [[k, column.keys[k], column.labels[k], int(counts[k])] for k in order[:MOST_CHOICES]]
+            return {"column": name, "values": shown, "more": len(order) - len(shown)}
+    return None
 
 
 def drawing(e: Explorer, args: Mapping[str, Any]) -> Callable[[], Any]:
@@ -153,22 +191,42 @@ def _without_finding(figure: Any) -> None:
 
 def table(frame: pandas.DataFrame) -> Mapping[str, Any]:
     """Return a table as a front end shows it: texts, and numbers with what their bars show."""
-    shown = frame.head(MOST_ROWS)
+    shown = _in_readable_units(frame.head(MOST_ROWS))
     columns, cells = [], []
     for name in shown.columns:
         values = shown[name]
         numbers = values.dtype.kind in "iuf"
+        texts = [_cell(value, numbers) for value in values.astype(object).where(values.notna(), None)]
+        if len(shown) and not any(texts):
+            continue  # no row says anything here
         title = m.clean(str(name)).replace("_", " ")
         bars = numbers and name in _BARS
         told = values.dropna()
         most = float(told.max()) if bars and len(told) and told.min() < told.max() else None
         columns.append({"name": title, "numbers": numbers, "most": most})
-        cells.append([_cell(value, numbers) for value in values.astype(object).where(values.notna(), None)])
+        cells.append(texts)
     return {
         "columns": columns,
         "rows": [list(row) for row in zip(*cells, strict=True)],
         "more": len(frame) - len(shown),
     }
+
+
+def _in_readable_units(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """Return a table whose short and long times are in a unit of their size, the same one in all rows."""
+    names = [name for name in frame.columns if name in _IN_UNIT and frame[name].dtype.kind in "iuf"]
+    if "unit" not in frame or not names:
+        return frame
+    frame = frame.astype(dict.fromkeys(names, float) | {"unit": object})
+    for unit in frame["unit"].unique():
+        rows = frame["unit"] == unit
+        sizes = np.abs(frame.loc[rows, names].to_numpy())
+        sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
+        factor, better = readable(float(sizes.min()), str(unit)) if len(sizes) else (1.0, unit)
+        if better != unit:
+            frame.loc[rows, names] *= factor
+            frame.loc[rows, "unit"] = better
+    return frame
 
 
 def _words(value: Any) -> str:

@@ -45,9 +45,9 @@ class Chosen:
         """Numbers of the rows that came and that went since the choice before; None where there is none."""
         if self._before is None:
             return None
-        came, went = np.flatnonzero(self.mask & ~self._before), np.flatnonzero(self._before & ~self.mask)
-        self._before = None
-        return came, went
+        rows = np.flatnonzero(self.mask ^ self._before)
+        self._before, came = None, self.mask[rows]
+        return rows[came], rows[~came]
 
 
 class Masks:

@@ -93,7 +93,7 @@ class Views:
     sort: str = ""
     descending: bool = False
     first: int = 0
-    count: int = 60
+    count: int = 32
 
 
 _V = TypeVar("_V", Selection, Views)

@@ -161,13 +161,17 @@ def _axis(e: Explorer, name: str) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def levels(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-    """Return how strong each cell is drawn, by the logarithm of its count: 0 where it is empty, else 1 to 255."""
-    most = counts.max(initial=0)
-    if most == 0:
-        return np.zeros(len(counts), np.uint8)
-    found = 1 + np.floor(254 * np.log1p(counts) / np.log1p(most))
-    return np.where(counts > 0, found, 0).astype(np.uint8)
+def levels(*counts: npt.NDArray[np.int64]) -> list[npt.NDArray[np.uint8]]:
+    """Return how strong each cell of some views is drawn, by the logarithm of its count: 0 where it is empty, else 1 to
+    255, as much as the largest of its view.
+    """
+    if not counts:
+        return []
+    sizes = [len(one) for one in counts]
+    most = np.array([max(1, one.max(initial=0)) for one in counts], np.float32)
+    every = np.concatenate(counts)
+    strong = np.log(every.astype(np.float32) + 1) * np.repeat(254 / np.log(most + 1), sizes)
+    return np.split(np.where(every > 0, 1 + np.rint(strong), 0).astype(np.uint8), np.cumsum(sizes)[:-1])
 
 
 # ----- parallel coordinates
@@ -194,7 +198,7 @@ def _axes_key(e: Explorer) -> Hashable:
 def axes(e: Explorer) -> Mapping[str, Any]:
     """Return the axes, and the lines of all records between them."""
     names = e.views.axes
-    lines = [levels(_gap(e, a, b)[0].all) for a, b in itertools.pairwise(names)]
+    lines = levels(*(_gap(e, a, b)[0].all for a, b in itertools.pairwise(names)))
     return {"names": list(names), "axes": [_axis(e, name) for name in names], "all": lines}
 
 
@@ -205,7 +209,7 @@ def lines(e: Explorer) -> Mapping[str, Any]:
     for left, right in itertools.pairwise(names):
         count, a, b = _gap(e, left, right)
         here = count.chosen(e.scope.chosen)
-        found.append(levels(here))
+        found.append(here)
         counts.append(here.reshape(a, b).sum(1))
         if right == names[-1]:
             counts.append(here.reshape(a, b).sum(0))
@@ -213,7 +217,7 @@ def lines(e: Explorer) -> Mapping[str, Any]:
         counts = [_single(e, names[0]).chosen(e.scope.chosen)]
     row = e.scope.best()
     best = None if row is None else places(e, names, row)
-    return {"chosen": found, "counts": [c.astype(np.uint32) for c in counts], "best": best}
+    return {"chosen": levels(*found), "counts": [c.astype(np.uint32) for c in counts], "best": best}
 
 
 # ----- scatter
@@ -246,7 +250,7 @@ def scatter(e: Explorer) -> Mapping[str, Any]:
     """Return the axes of the scatter plot and the cells of all records; the last of each axis has no value."""
     count, across, up = _points(e)
     return {
-        "x": _axis(e, e.views.x), "y": _axis(e, e.views.y), "across": across, "up": up, "all": levels(count.all),
+        "x": _axis(e, e.views.x), "y": _axis(e, e.views.y), "across": across, "up": up, "all": levels(count.all)[0],
     }  # fmt: skip
 
 
@@ -255,7 +259,7 @@ def points(e: Explorer) -> Mapping[str, Any]:
     """Return the cells of what is chosen, and where the best of it stands."""
     row = e.scope.best()
     best = None if row is None else places(e, (e.views.x, e.views.y), row)
-    return {"chosen": levels(_points(e)[0].chosen(e.scope.chosen)), "best": best}
+    return {"chosen": levels(_points(e)[0].chosen(e.scope.chosen))[0], "best": best}
 
 
 # ----- histogram

@@ -125,11 +125,12 @@ class Configurations:
             return None
         levels, places = self._places
         told = zip(names, levels, strict=True)
-        try:
-            codes = [level.get(_key(params[name])) if name in params else -1 for name, level in told]
-        except (TypeError, ValueError, RecursionError):  # what no log can have as a value
-            return None
+        codes = [_code(level, params[name]) if name in params else -1 for name, level in told]
         return None if None in codes else places.get(np.array(codes, self.parameters.codes.dtype).tobytes())
+
+    def has(self, name: str, value: Any) -> bool:
+        """Return whether any configuration has this value of a parameter."""
+        return _code(self._places[0][self.parameters.names.index(name)], value) is not None
 
 
 def _no_space() -> UsageError:
@@ -141,6 +142,14 @@ def _key(value: Any) -> Any:
     """Return what tells two values apart: 32 and 32.0 are one, "32" is another, lists and tuples are alike."""
     plain = value.item() if isinstance(value, np.generic) else value
     return plain if isinstance(plain, str | int | float) and plain == plain else (said(plain),)
+
+
+def _code(level: Mapping[Any, int], value: Any) -> int | None:
+    """Return the code of a value of a parameter; None where the parameter does not have it."""
+    try:
+        return level.get(_key(value))
+    except (TypeError, ValueError, RecursionError):  # what no log can have as a value
+        return None
 
 
 def _middle(costs: Floats) -> float:

@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from workbench.runtime.execution.executable import Executable
+from workbench.runtime.machine import turns
 from workbench.runtime.machine.interference import FEWEST, Interference, Repetitions, timing
+from workbench.runtime.machine.turns import Turn
 from workbench.runtime.networks.benchmark import warm_up
 from workbench.runtime.networks.execution_plan import ExecutablePlan
 from workbench.runtime.results.repetition_times import Times
@@ -75,19 +77,27 @@ def time_in_turns(job: NetworkJob) -> tuple[PlanTime, ...]:
     """Time the plans in this process."""
     networks = [Executable(plan) for plan in job.plans]
     given = {spec.name: array for spec, array in zip(networks[0].inputs, networks[0].draw_inputs(), strict=True)}
-    turns = [_Turn(network, given) for network in networks]
-    for turn in turns:
-        turn.begin(job.seconds / (4 * len(turns)))
-    begin = time.perf_counter()
+    plans = [_Turn(network, given) for network in networks]
+    with turns.turn() as turn:
+        for plan in plans:
+            plan.begin(job.seconds / (4 * len(plans)))
+        _alternate(plans, job.seconds, turn)
+    return tuple(plan.result() for plan in plans)
+
+
+def _alternate(plans: list[_Turn], seconds: float, turn: Turn) -> None:
+    """Run plans in turns for so many seconds; between two rounds others may measure."""
+    begin = time.perf_counter() - turn.waited_s
     for round_ in itertools.count():
-        for turn in turns if round_ % 2 == 0 else turns[::-1]:
-            turn.run()
-        spent = time.perf_counter() - begin
-        if all(turn.enough for turn in turns) and spent >= job.seconds:
+        for plan in plans if round_ % 2 == 0 else plans[::-1]:
+            plan.run()
+        spent = time.perf_counter() - turn.waited_s - begin
+        if all(plan.enough for plan in plans) and spent >= seconds:
             break
-        if spent >= PATIENCE * job.seconds and all(len(turn.found) for turn in turns):
+        if spent >= PATIENCE * seconds and all(len(plan.found) for plan in plans):
             break
-    return tuple(turn.result() for turn in turns)
+        if turn.due():
+            turn.again()
 
 
 class _Turn:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.runtime.buffers import RuntimeStruct, pointer_table
+from workbench.runtime.machine import turns
 from workbench.runtime.native.emitter import Emitter, External, Native, Pointers, Ptr, exported
 from workbench.runtime.native.jit import load
 from workbench.runtime.native.timing_loop import clock_for, time_calls
+from workbench.runtime.thread_pool.placement import confined
 
 if TYPE_CHECKING:
     from workbench.target import Target
@@ -115,7 +117,8 @@ def measure(target: Target) -> float:
     """
     kernel = Arithmetic(target)
     try:
-        kernel.last(_REPEAT_NS)
-        return kernel.gflops(_REPEAT)
+        with turns.turn() as turn, confined(turn.cores):
+            kernel.last(_REPEAT_NS)
+            return kernel.gflops(_REPEAT)
     finally:
         kernel.close()

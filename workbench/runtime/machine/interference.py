@@ -13,10 +13,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
+from workbench.runtime.machine import turns
 from workbench.runtime.machine.processor_speed import off
 from workbench.runtime.machine.system_load import totals
+from workbench.runtime.machine.turns import Turn
+from workbench.runtime.thread_pool.placement import confined
 from workbench.runtime.thread_pool.pool import ThreadPool
 
 #: A thread that is away for this part of the time, or for so many nanoseconds, was there: the clock ticks, and the
@@ -55,6 +58,8 @@ class Interference:
     ----------
     threads : sequence of int
         The system's numbers of the threads that take part.
+    stage : Stage, optional
+        What can be given away between two repetitions.
 
     Attributes
     ----------
@@ -62,7 +67,8 @@ class Interference:
         For what part of the latest stretch its threads ran, on average.
     """
 
-    def __init__(self, threads: Sequence[int]) -> None:
+    def __init__(self, threads: Sequence[int], stage: Stage | None = None) -> None:
+        self._stage = stage
         # Linux has a clock of the processor time of every thread; elsewhere nobody knows.
         self._clocks = [(~thread << 3) | 6 for thread in threads] if sys.platform == "linux" else []
         self._began, self._ran = 0, [0] * len(self._clocks)
@@ -72,6 +78,22 @@ class Interference:
     def begin(self) -> None:
         """Begin with a stretch of work."""
         self._began, self._ran = time.perf_counter_ns(), self._running()
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds that were waited for turns at measuring."""
+        return 0.0 if self._stage is None else self._stage.turn.waited_s
+
+    def clock(self) -> float:
+        """Seconds of a steady clock that stands still while a turn is waited for."""
+        return time.perf_counter() - self.waited_s
+
+    def share(self) -> bool:
+        """Let others measure first, where they wait and this has gone on for long; whether that was so."""
+        if self._stage is None or not self._stage.share():
+            return False
+        self.begin()
+        return True
 
     def absent(self) -> bool:
         """Whether nobody interfered since `begin` or the last call; True where the system does not tell."""
@@ -124,6 +146,7 @@ class Repetitions:
     def __init__(self, watch: Interference, *, own_time: bool = False, warm: bool = True) -> None:
         self._watch, self._own_time, self._warm = watch, own_time, warm
         self._cold_ms, self._reason, self._off = 0.0, "", 0
+        self._cooled_ms = 0.0  # what does not count after somebody else had the core
         self.clean: list[float] = []
         self.noisy: list[float] = []
         self.at_least_ms = 0.0
@@ -131,17 +154,23 @@ class Repetitions:
     def add(self, costs: Sequence[float], number: int = 1, pace: float = 1.0) -> None:
         """Take repetitions that have just ended, in milliseconds for each of `number` calls; `pace` as of `Pace`."""
         calm, usual = self._watch.absent(), not off(pace)
+        # What fills its caches again in a small part of its time need not be run before it counts.
+        self._cooled_ms = COLD_MS if self._warm and min(costs) * number <= SETTLED_MS else 0.0
         (self.clean if calm and usual and self._cold_ms <= 0.0 else self.noisy).extend(costs)
         if calm:
             self._cold_ms -= sum(costs) * number
         else:
-            # What fills its caches again in a small part of its time need not be run before it counts.
-            self._cold_ms = COLD_MS if self._warm and min(costs) * number <= SETTLED_MS else 0.0
+            self._cold_ms = self._cooled_ms
             least = min(costs) * (1.0 if self._own_time else self._watch.present)
             self._doubt(self._watch.reason(), least)
         if calm and not usual:
             self._off += len(costs)
             self._doubt(off(pace), min(costs) * min(1.0, pace))
+
+    def share(self) -> None:
+        """Let others measure between two repetitions, as `Interference.share`."""
+        if self._watch.share():
+            self._cold_ms = self._cooled_ms
 
     def merge(self, others: Repetitions) -> None:
         """Take what others have."""
@@ -201,15 +230,58 @@ class StolenTime:
         )
 
 
+class Stage:
+    """What some timed work has to itself: a turn at measuring, cores, and threads that do not sleep.
+
+    Parameters
+    ----------
+    turn : Turn
+        Held.
+    pool : ThreadPool or None
+        None is a pool of one thread.
+    """
+
+    def __init__(self, turn: Turn, pool: ThreadPool | None) -> None:
+        self.turn, self._pool = turn, pool
+        self._held = ExitStack()
+
+    def enter(self) -> list[int]:
+        """Keep to the cores; return the system's numbers of the threads."""
+        pool, held = self._pool, self._held
+        if pool is not None:
+            pool.start()
+        members = [] if pool is None else pool.members
+        held.enter_context(confined(self.turn.cores, members))
+        if pool is not None:
+            if not self.turn.cores:
+                held.enter_context(pool.placement.caller())
+            held.enter_context(pool.spinning())
+        return [threading.get_native_id(), *members]
+
+    def leave(self) -> None:
+        """Go where the threads were before."""
+        self._held.close()
+
+    def share(self) -> bool:
+        """Give all of it away and wait for the next turn, if that is due; whether it was."""
+        if not self.turn.due():
+            return False
+        self.leave()
+        self.turn.again()
+        self.enter()
+        return True
+
+
 @contextmanager
 def timing(pool: ThreadPool | None) -> Iterator[Interference]:
-    """Work whose time counts: the calling thread keeps to its cores, and no thread sleeps.
+    """Work whose time counts: it is this process's turn, the calling thread keeps to its cores, and no thread sleeps.
 
     Where one of them is not running all the time, it is because something else has its core: that is what the
     `Interference` sees that this yields. None is a pool of one thread.
     """
-    if pool is None:
-        yield Interference([threading.get_native_id()])
-        return
-    with pool.placement.caller(), pool.spinning():
-        yield Interference([threading.get_native_id(), *pool.members])
+    with turns.turn() as turn:
+        stage = Stage(turn, pool)
+        try:
+            yield Interference(stage.enter(), stage)
+        finally:
+            stage.leave()

@@ -22,6 +22,7 @@ import numpy as np
 
 from workbench import host
 from workbench.runtime.buffers import Array, aligned_empty, pointer_table
+from workbench.runtime.machine import turns
 from workbench.runtime.machine.arithmetic_peak import arithmetic_shape, peak_kernel
 from workbench.runtime.native.emitter import I64, Emitter, Native, Ptr, Value, exported, native
 from workbench.runtime.native.jit import load
@@ -29,6 +30,7 @@ from workbench.runtime.native.structs import Pointer, Struct
 from workbench.runtime.native.timing_loop import cpu_clock, now, time_calls, wall_clock
 from workbench.runtime.thread_pool.launch_context import LaunchContext
 from workbench.runtime.thread_pool.native_pool import Runtime
+from workbench.runtime.thread_pool.placement import confined
 from workbench.target import Target, cache_dir, write_json
 
 #: Nanoseconds of a try, tries at least, and seconds for all of them. Chosen, not measured.
@@ -220,12 +222,17 @@ class _Probe:
         places = [first, first + 8, first + 16, *(a.ctypes.data for a in (self.data, self.room, self.spent))]
         self.table = pointer_table(places)
 
+    @property
+    def members(self) -> list[int]:
+        """The system's numbers of the threads beside the calling one, which are started."""
+        self.around.ready()
+        return [] if self.around.pool is None else self.around.pool.members
+
     def tries(self, name: str) -> Iterator[tuple[float, int]]:
         """Yield nanoseconds and rounds of one call after the other, each of about two milliseconds.
 
         At least `_TRIES` of them, more while what they tell gets better: other processes can only make a call slower.
         """
-        self.around.ready()
 
         def run(rounds: int) -> float:
             self.numbers[1] = rounds
@@ -254,11 +261,12 @@ def measure(target: Target, threads: int, nbytes: int) -> Roofs:
     """
     probe = _Probe(target, threads, nbytes)
     try:
-        reading = max(threads * probe.part * rounds / spent for spent, rounds in probe.tries("wb_read_all"))
-        each = 2.0 * probe.lanes * probe.chains
-        arithmetic = max(
-            float((each * rounds / np.maximum(probe.spent, 1)).sum()) for _, rounds in probe.tries("wb_peak_all")
-        )
+        with turns.turn() as turn, confined(turn.cores, probe.members):
+            reading = max(threads * probe.part * rounds / spent for spent, rounds in probe.tries("wb_read_all"))
+            each = 2.0 * probe.lanes * probe.chains
+            arithmetic = max(
+                float((each * rounds / np.maximum(probe.spent, 1)).sum()) for _, rounds in probe.tries("wb_peak_all")
+            )
         return Roofs(threads, arithmetic, reading, nbytes)
     finally:
         probe.library.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics
-import time
 from collections.abc import Sequence
 
 from workbench.runtime.buffers import Array
@@ -196,8 +195,9 @@ class Timer:
         """Repeat until enough is known; a repetition takes about `each` milliseconds."""
         found, wanted = self.repetitions(watch), self._options.repeat
         watch.begin()
-        begin = time.perf_counter()
-        while not len(found) or not self._enough(found, (time.perf_counter() - begin) * 1e3):
+        begin = watch.clock()
+        while not len(found) or not self._enough(found, (watch.clock() - begin) * 1e3):
+            found.share()
             costs = self.run(self._lot(each, len(found.clean)), self.number)
             found.add(costs, self.number, pace.look() if pace else 1.0)
             each = min(costs) * self.number

@@ -130,7 +130,7 @@ class TrialRunner:
                 first_ms, error, text = candidate.check()
                 if text:
                     self.forget(job.key)
-                    seconds = time.perf_counter() - begin
+                    seconds = watch.clock() - begin
                     return Measurement(status="wrong_answer", error=text, run_s=seconds, max_rel_error=error)
                 timer = candidate.timer
                 pace = None
@@ -140,7 +140,8 @@ class TrialRunner:
             why_not, at_least_ms = timer.why_not, timer.at_least_ms
             if not why_not and (why_not := self._stolen.reason()):
                 at_least_ms = min(costs) * (1.0 - self._stolen.share)
-            right = Measurement(status="ok", run_s=time.perf_counter() - begin, max_rel_error=error)
+            seconds = watch.clock() - begin
+            right = Measurement(status="ok", run_s=seconds, max_rel_error=error, waited_s=watch.waited_s)
             timed = replace(right, costs_ms=costs, number=timer.number, clock=timer.clock, disturbed=timer.disturbed)
             return replace(timed, why_not=why_not, at_least_ms=at_least_ms)
         finally:

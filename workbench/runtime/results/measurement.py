@@ -47,6 +47,8 @@ class Measurement(Times):
     at_least_ms : float
         How long the kernel takes at least, in milliseconds per call, where `why_not` says something: the time for which
         its threads ran.
+    waited_s : float
+        Seconds that were waited for turns, where measurements of several users queue.
     """
 
     status: Status
@@ -62,6 +64,7 @@ class Measurement(Times):
     disturbed: int = 0
     why_not: str = ""
     at_least_ms: float = 0.0
+    waited_s: float = 0.0
 
     @property
     def ok(self) -> bool:

@@ -19,6 +19,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from workbench.errors import RunError
+
 _SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
@@ -96,6 +98,44 @@ class Placement:
         if before is not None:
             with contextlib.suppress(OSError):
                 os.sched_setaffinity(0, before)
+
+
+@contextlib.contextmanager
+def confined(processors: Iterable[int], members: Sequence[int] = ()) -> Iterator[None]:
+    """The calling thread and others keep to a share of some processors each meanwhile; nothing happens without any.
+
+    Parameters
+    ----------
+    processors : iterable of int
+        Numbers of processors, also of those that this process was told to keep off.
+    members : sequence of int
+        The system's numbers of the other threads.
+
+    Raises
+    ------
+    RunError
+        ``run.queue_cores`` where the system does not let the process run there.
+    """
+    wanted = frozenset(processors)
+    if not wanted or not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    threads = (0, *members)
+    shares = deal(cores(wanted), len(threads)) or (wanted,) * len(threads)
+    before = [os.sched_getaffinity(thread) for thread in threads]
+    try:
+        try:
+            for thread, share in zip(threads, shares, strict=True):
+                os.sched_setaffinity(thread, share)
+        except OSError as error:
+            message = f"Measurements are to run on processors {sorted(wanted)}, which this process may not use"
+            hint = "a container's `cpuset` has to have them; keep notebooks off them by `taskset`"
+            raise RunError("run.queue_cores", message, (), hint) from error
+        yield
+    finally:
+        for thread, former in zip(threads, before, strict=True):
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(thread, former)
 
 
 def deal(cores: Sequence[Sequence[int]], threads: int) -> tuple[frozenset[int], ...]:

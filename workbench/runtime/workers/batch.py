@@ -67,6 +67,7 @@ class Duty:
     deadline: float = math.inf
     turn: int = 0  # whose, or `EVERYBODY`
     key: str = ""  # of a setup: what it prepares
+    waits: bool = False  # for a turn at measuring
 
     @property
     def trial(self) -> Trial:
@@ -76,6 +77,12 @@ class Duty:
     def begin(self) -> None:
         """Start the clock; a worker that is still starting gets its time later."""
         self.deadline = time.monotonic() + self.limit_s
+
+    def wait(self, on: bool) -> None:
+        """Stop the clock while the worker waits for its turn at measuring, or start it anew."""
+        self.waits, self.deadline = on, math.inf
+        if not on:
+            self.begin()
 
 
 Result: TypeAlias = tuple[int, Measurement] | BaseException | None

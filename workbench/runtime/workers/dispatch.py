@@ -16,6 +16,8 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.errors import RunError, WorkbenchError
+from workbench.runtime.machine import turns
+from workbench.runtime.machine.queue_line import Waiting
 from workbench.runtime.measuring.jobs import (
     EVERYBODY,
     BuildJob,
@@ -75,6 +77,9 @@ class BatchDispatch:
         if self.cancelled:
             return True
         if batch.abandoned:
+            for worker, duty in self._workers.duties.items():
+                if duty.waits:  # nobody wants to know, so it is to leave the line
+                    worker.kill()
             return not self._workers.duties
         self._refill()
         return batch.exhausted and not batch.to_build and not batch.to_run and not self._workers.duties
@@ -228,6 +233,11 @@ class BatchDispatch:
             if worker in duties:
                 duties[worker].turn = event.message.index
                 duties[worker].begin()
+            return
+        if isinstance(event.message, Waiting):
+            if worker in duties:  # others may take as long as they like; then its own time begins
+                duties[worker].wait(bool(event.message.ahead))
+            turns.announce(event.message)
             return
         duty = duties.pop(worker, None)
         if event.message is None:

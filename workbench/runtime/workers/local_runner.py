@@ -6,10 +6,13 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
+from contextvars import copy_context
+from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.errors import RunError, UsageError
 from workbench.locks import ForkLock
+from workbench.runtime.machine import turns
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measure_options import ContestRules, MeasureOptions
 from workbench.runtime.results.measurement import Measurement
@@ -188,8 +191,10 @@ class LocalRunner:
 
     def _begin(self, batch: Batch) -> Iterator[tuple[int, Measurement]]:
         self._check_open()
+        turns.check()
         batch.epoch = self._workers.epoch
-        threading.Thread(target=self._work, args=(batch,), name="workbench-measure", daemon=True).start()
+        work = partial(copy_context().run, self._work, batch)  # who asks is told where it stands in the line
+        threading.Thread(target=work, name="workbench-measure", daemon=True).start()
         events = self._workers.events
         return Results(batch, lambda: events.put(None))
 

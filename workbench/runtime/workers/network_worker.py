@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import time
 from collections.abc import Callable, Sequence
@@ -9,6 +10,8 @@ from typing import Any
 
 from workbench.errors import RunError, WorkbenchError
 from workbench.runtime.execution.alternating_runs import PATIENCE, NetworkJob, PlanTime
+from workbench.runtime.machine import turns
+from workbench.runtime.machine.queue_line import Waiting
 from workbench.runtime.networks.execution_plan import ExecutablePlan
 from workbench.runtime.results.measurement import Measurement
 from workbench.runtime.workers.pipe import HELLO
@@ -47,15 +50,16 @@ def measure_networks(
             raise
         except Exception as error:  # a step of the network that cannot be sent to another process
             raise RunError("run.network", f"the network cannot be given to a worker process: {error}") from error
-        return _answer(worker, inbox, time.monotonic() + _SLACK_S + 10.0 * PATIENCE * seconds, going_on)
+        return _answer(worker, inbox, _SLACK_S + 10.0 * PATIENCE * seconds, going_on)
     finally:
         worker.kill()
         worker.end()
 
 
 def _answer(
-    worker: Worker, inbox: queue.SimpleQueue[Any], deadline: float, going_on: Callable[[], bool]
+    worker: Worker, inbox: queue.SimpleQueue[Any], limit_s: float, going_on: Callable[[], bool]
 ) -> tuple[PlanTime, ...]:
+    deadline = time.monotonic() + limit_s
     while True:
         try:
             event: Event = inbox.get(timeout=0.1)
@@ -64,6 +68,10 @@ def _answer(
                 raise RunError("run.network", "timing the network took too long, so its worker was stopped") from None
             if not going_on():
                 return ()
+            continue
+        if isinstance(event.message, Waiting):
+            deadline = math.inf if event.message.ahead else time.monotonic() + limit_s
+            turns.announce(event.message)
             continue
         if event.message is None:
             raise RunError("run.network", f"the network could not be timed: {worker.end(2.0)}")

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from workbench.locks import ForkLock
+from workbench.queue_settings import VARIABLE
 from workbench.runtime.machine.blas_threads import quiet, settle
 from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.target import Target
 
-_shared: dict[tuple[int, Target, str], LocalRunner] = {}
+_shared: dict[tuple[int, Target, str, str], LocalRunner] = {}
 _lock = ForkLock()
 
 
@@ -35,7 +36,8 @@ def close_runners() -> None:
 
 def _runner_for(target: Target) -> LocalRunner:
     """Return this process's runner for the target; the two used last are kept."""
-    key = (os.getpid(), target, os.environ.get("CC", ""))  # workers keep the environment that they started with
+    given = (os.environ.get("CC", ""), os.environ.get(VARIABLE, ""))  # workers keep what they started with
+    key = (os.getpid(), target, *given)
     runner = _shared.pop(key, None) or LocalRunner(target, builders=1)
     _shared[key] = runner
     while len(_shared) > 2:

@@ -20,6 +20,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, BinaryIO
 
+from workbench.queue_settings import measuring_cores
+from workbench.runtime.machine import turns
 from workbench.runtime.measuring.jobs import BuildJob, Built, ContestJob, Reply, SetupJob, TrialJob, Turn
 from workbench.runtime.results.measurement import Measurement, error_text
 from workbench.runtime.workers.pipe import HELLO, read_frame, write_frame
@@ -48,6 +50,14 @@ def _limits(kind: str) -> None:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         most = min(BUILD_BYTES, memory // 2) if kind == "build" else memory // 4 * 3
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def _keep_off() -> None:
+    """Keep off the processors that are for measurements; whoever measures goes there for a turn."""
+    declared = measuring_cores()
+    if declared and hasattr(os, "sched_setaffinity") and (others := os.sched_getaffinity(0) - declared):
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, others)
 
 
 def _watch_parent() -> None:
@@ -140,12 +150,14 @@ def main(argv: list[str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the main process, which then ends its workers
     jobs, answers = _private_pipes()
     _limits(argv[1])
+    _keep_off()
     _watch_parent()
     inbox = _reader(jobs)
 
     def tell(message: Any) -> None:
         write_frame(answers, message)
 
+    turns.hear(tell)
     handle = _build_handler() if argv[1:] == ["build"] else _run_handler(tell)
     try:
         tell(HELLO)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench.host import usable_threads
+from workbench.queue_settings import measuring_cores
 from workbench.runtime.workers.batch import Duty
 from workbench.runtime.workers.process import START_TIMEOUT_S, Worker
 from workbench.runtime.workers.recent_builds import RecentBuilds
@@ -41,7 +42,11 @@ class WorkerSet:
     def for_machine(cls, target: Target, builders: int | None) -> WorkerSet:
         """Workers for this machine; no process starts yet."""
         cores = usable_threads()
-        overlap = target.threads < cores
+        # Where cores are declared for measurements, compilers have others; those are for all users.
+        shared = bool(measuring_cores())
+        overlap = shared or target.threads < cores
+        if shared and not builders:
+            builders = 1
         count = builders or max(1, min(4, cores - target.threads if overlap else cores))
         events: queue.SimpleQueue[Any] = queue.SimpleQueue()
         return cls(target, [Worker("build", events) for _ in range(count)], Worker("run", events), events, overlap)

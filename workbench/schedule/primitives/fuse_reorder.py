@@ -80,11 +80,14 @@ class Fuse(Primitive):
         child = lp.body[0]
         if len(lp.body) != 1 or not isinstance(child, For) or child.name != inner:
             inside = ", ".join(repr(s.name) for s in lp.body)
+            within = any(found.name == inner for found, _ in loops(lp.body))
             refuse(
                 "fuse.adjacent",
                 f"Loop {inner!r} is not the only statement directly inside {outer!r}, which holds {inside}.",
                 (outer, inner),
-                "reorder the loops next to each other first",
+                "reorder the loops next to each other first"
+                if within
+                else "fuse joins loops of one nest; compute_inline and compute_at put a stage into its reader",
             )
 
     def _check_kinds(self, func: Func) -> None:

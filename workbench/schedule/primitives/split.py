@@ -207,6 +207,7 @@ class Split(Primitive):
 
     def _not_dividing(self, func: Func, extent: Dim, dims: list[Dim | None], known: Dim, rest: Dim | None) -> None:
         text = " * ".join(str(d) for d in dims if d is not None)
+        meant = "" if text == str(known) else "each number is the extent of one loop, and their product has to divide; "
         text = text if text == str(known) else f"{text} = {known}"
         if isinstance(known, int) and isinstance(extent, int):
             if extent % known:
@@ -214,7 +215,7 @@ class Split(Primitive):
                     "split.divides",
                     f"{text} does not divide the extent {extent} of loop {self.loop!r}.",
                     (self.loop,),
-                    Deferred(lambda: nearest(extent, known) + even_so(func, self)),
+                    Deferred(lambda: meant + nearest(extent, known) + even_so(func, self)),
                 )
             refuse(
                 "split.divides",

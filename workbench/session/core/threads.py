@@ -33,10 +33,14 @@ class Worker:
     between : callable
         Called in the thread whenever no job waits (or jobs have kept it busy for `BURST_S`). Returns the seconds after
         which it wants to be called again, or None.
+    begin : callable
+        Called first in each thread.
     """
 
-    def __init__(self, name: str, between: Callable[[], float | None]) -> None:
-        self._name, self._between = name, between
+    def __init__(
+        self, name: str, between: Callable[[], float | None], begin: Callable[[], object] = lambda: None
+    ) -> None:
+        self._name, self._between, self._begin = name, between, begin
         self._jobs: deque[tuple[Callable[[], None], bool]] = deque()
         self._condition = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -78,6 +82,7 @@ class Worker:
             thread.join(timeout)
 
     def _run(self) -> None:
+        self._begin()
         wake: float | None = None
         began: float | None = None
         while (job := self._next(wake)) is not None:
@@ -155,12 +160,12 @@ class Lane:
     Work that calls `workbench.cooperative_yield.pause` gives way while `idle` is not set.
     """
 
-    def __init__(self, name: str, idle: threading.Event) -> None:
+    def __init__(self, name: str, idle: threading.Event, begin: Callable[[], object] = lambda: None) -> None:
         self._turn = Turn(idle)
         self._waiting: dict[str, Callable[[], None]] = {}
         self._lock = threading.Lock()
         self._running = ""
-        self._worker = Worker(name, lambda: None)
+        self._worker = Worker(name, lambda: None, begin)
 
     def submit(self, kind: str, work: Callable[[], None]) -> Callable[[], None] | None:
         """Ask for `work`; returns the waiting work of the same kind whose place it took."""
@@ -196,10 +201,13 @@ class Lane:
 
 
 class Lanes:
-    """Lanes by name, each made when it is first wanted; `idle` is set while nobody waits for the session."""
+    """Lanes by name, each made when it is first wanted; `idle` is set while nobody waits for the session.
 
-    def __init__(self, idle: threading.Event) -> None:
-        self._idle = idle
+    `begin` is called first in each thread.
+    """
+
+    def __init__(self, idle: threading.Event, begin: Callable[[], object] = lambda: None) -> None:
+        self._idle, self._begin = idle, begin
         self._lanes: dict[str, Lane] = {}
         self._lock = threading.Lock()
         self._closed = False
@@ -208,7 +216,7 @@ class Lanes:
         """Return the lane of this name; after `close` one that does nothing."""
         with self._lock:
             if name not in self._lanes:
-                self._lanes[name] = Lane(f"workbench-session-{name}", self._idle)
+                self._lanes[name] = Lane(f"workbench-session-{name}", self._idle, self._begin)
                 if self._closed:
                     self._lanes[name].close()
             return self._lanes[name]

@@ -11,6 +11,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from workbench.safe_text import spreadsheet_text
+
 Row = Mapping[str, Any]
 
 
@@ -25,13 +27,9 @@ def csv_text(rows: Iterable[Row]) -> str:
     return out.getvalue()
 
 
-#: What a spreadsheet would take for the beginning of a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
 def _cell(value: Any) -> Any:
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
+    if isinstance(value, str):
+        return spreadsheet_text(value)
     if isinstance(value, Mapping | list | tuple):
         return json.dumps(value, ensure_ascii=False, default=str)
     return value

@@ -12,6 +12,7 @@ from workbench.errors import LogError
 from workbench.graph.tasks import Task
 from workbench.log import Record
 from workbench.runtime.machine.measured_roofline import measure_all_threads
+from workbench.runtime.machine.queue_line import Waiting
 from workbench.schedule import Schedule
 from workbench.session.core.notifications import error_note
 from workbench.session.core.publisher import Publisher
@@ -49,6 +50,15 @@ class Measurements:
         if isinstance(dropped, partial):
             doing.pop(dropped.args[0].key, None)
         doing[view.key] = "queued" if doing else "measuring"
+
+    def in_line(self, waiting: Waiting) -> None:
+        """Say where a measurement of this session stands in the line; from any thread."""
+        self._worker.put(lambda: self._in_line(str(waiting) if waiting.ahead else ""))
+
+    def _in_line(self, said: str) -> None:
+        if said != self._state.in_line:
+            self._state.in_line = said
+            self._publisher.changed(urgent=False)
 
     def ask_peak(self) -> None:
         """Measure the peak of this machine once, of one core and of all threads, beside everything else."""

@@ -10,6 +10,7 @@ from workbench.analysis.graph_drawing.network_drawing import network_key
 from workbench.analysis.graph_drawing.network_svg import columns_svg
 from workbench.analysis.graph_drawing.svg_canvas import Canvas
 from workbench.errors import UsageError
+from workbench.graph.passes.fuse import kernel_count
 from workbench.session import registry as declare
 from workbench.session.registry import Host, Row, SliceContext
 from workbench.session.state.model_drawings import Drawings
@@ -32,7 +33,7 @@ def graph(context: SliceContext) -> dict[str, Any] | None:
 def _about(drawings: Drawings) -> dict[str, Any]:
     model = drawings.graph
     return {
-        "key": network_key(model, drawings.tasks), "nodes": len(model.nodes), "kernels": len(model.groups),
+        "key": network_key(model, drawings.tasks), "nodes": len(model.nodes), "kernels": kernel_count(model),
         "source": drawings.origin is not None,
     }  # fmt: skip
 

@@ -8,6 +8,7 @@ from typing import Any
 from workbench import markup as m
 from workbench.advice.refusal_alternatives import instead
 from workbench.advice.step_legality import attempt, verdict, verdict_json
+from workbench.exercise_mode import why_off
 from workbench.schedule.primitive import from_json
 from workbench.session import registry as declare
 from workbench.session.core.encoding import relative
@@ -63,7 +64,8 @@ def witness(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
 
     def work() -> dict[str, Any]:
         move, _, _ = attempt(view, from_json(step))
-        offers = [offer.to_json() for offer in instead(view, move, target, peak)]
+        found = () if why_off("advice") else instead(view, move, target, peak)
+        offers = [offer.to_json() for offer in found]
         return {"verdict": verdict_json(move), "instead": offers}
 
     return work

@@ -8,6 +8,7 @@ from typing import Any
 from workbench.advice import why
 from workbench.advice.estimated_speedup import LEAST, beside
 from workbench.advice.lookahead import Default, default_of, step_back, two_steps
+from workbench.exercise_mode import why_off
 from workbench.schedule import Schedule
 from workbench.session import registry as declare
 from workbench.session.registry import Host, SliceContext
@@ -29,6 +30,8 @@ def why_slice(context: SliceContext) -> dict[str, Any] | None:
     view, target = context.view, context.state.target
     if view is None or not view.schedule.is_concrete:
         return None
+    if off := why_off("advice"):
+        return {"text": "", "rows": [], "measured": "", "off": off}
     measured, near = _measured(context), _near(context)
 
     def make() -> dict[str, Any] | None:
@@ -84,6 +87,8 @@ def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     Where none gains, ``note`` says so, and rows of no reason say what else does: ``steps`` (two that pay together) or
     ``back`` (an earlier state, and the offers from there), and ``default`` (the command ``open_default``; no steps).
     """
+    if why_off("advice"):
+        return lambda: {"rows": []}
     state = host.state
     node = state.variant(args.get("node"))
     view, target, known = node.schedule, state.target, _times(state)

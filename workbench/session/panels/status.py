@@ -71,6 +71,8 @@ def status(context: SliceContext) -> dict[str, Any]:
         busy = "measuring two variants against each other"
     if busy and state.watch is not None and state.watch.held:
         busy += "; tuning waits for it"
+    if state.in_line:
+        busy = f"{busy}: {state.in_line}" if busy else state.in_line
     load = None if state.load is None else state.load.words()
     return {"busy": busy, "note": state.note, "log": state.log_now or "", "load": load}
 

@@ -94,6 +94,17 @@ def _guess(state: SessionState, rows: list[dict[str, Any]]) -> Any:
     return rounded(whole, 3)
 
 
+_REASONS = {
+    "waiting": "the tuner has not come to this task yet",
+    "tuning": "the tuner measures this task now",
+    "exhausted": "every candidate of this task was tried",
+    "resting": "its last rounds have gained nothing, so other tasks go first",
+    "skipped": "not part of this run",
+    "no result": "no candidate ran correctly",
+}
+"""Why a task is in a state, where the scheduler says no more of it."""
+
+
 def _task_row(state: SessionState, index: int, row: TaskRow | None) -> dict[str, Any]:
     info = state.infos[index]
     task = state.stats.of(info.key)
@@ -103,11 +114,12 @@ def _task_row(state: SessionState, index: int, row: TaskRow | None) -> dict[str,
     gflops = info.flops / (ms * 1e6) if ms and info.flops and clean else None
     faster = above.of_task(state, index, gflops)
     word = row.state if row is not None else "measured" if ms is not None else ""
+    reason = (row.reason if row is not None else "") or _REASONS.get(word, "")
     return {
         "id": index, "key": info.key, "name": info.name, "weight": info.weight, "flops": info.flops, "ms": rounded(ms),
         "gflops": rounded(gflops), **({"above": faster} if faster else {}), "trials": task.trials,
         "failed": task.failures.total(), "failures": dict(task.failures), "untuned_ms": rounded(task.untuned_ms),
-        "share": None, "state": word, "reason": row.reason if row is not None else "", "delta": delta(task),
+        "share": None, "state": word, "reason": reason, "delta": delta(task),
         "spark": spark(task), "spread": rounded(best.record.spread, 3) if best is not None and clean else None,
         "compared": task.comparisons, "confidence": None if row is None else rounded(row.confidence, 4),
         "sure": "" if best is None else best.sure,

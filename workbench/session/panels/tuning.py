@@ -9,6 +9,7 @@ from workbench import markup as m
 from workbench.arguments import is_a, whole
 from workbench.codegen.backend import require_runnable
 from workbench.errors import UsageError
+from workbench.exercise_mode import need, why_off
 from workbench.log import Record
 from workbench.log.reader import COLUMNS
 from workbench.session import registry as declare
@@ -43,7 +44,9 @@ def tuning_slice(context: SliceContext) -> dict[str, Any]:
     else:
         out = state.watch.slice(context.tuning)
     at_rest = state.watch is None or not state.watch.live
-    if at_rest and view is not None and state.index is not None:
+    if off := why_off("tuner"):
+        out.update(off=off, best_ready=False, best_why=off.removesuffix("."))
+    elif at_rest and view is not None and state.index is not None:
         out.update(_ready(state, view, state.infos[state.index].key))
     elif not at_rest:
         out["best_why"] = "wait for the run's end, or stop it"
@@ -69,6 +72,7 @@ def tune(
     host: Host, scope: str = "task", trials: int | None = None, seconds: float | None = None, node: int | None = None
 ) -> None:
     """Tune the open numbers of the schedule on show or of the variant `node`, the task on show, or all tasks."""
+    need("tuner")
     state = host.state
     scope = scope if node is None else "schedule"
     if scope not in SCOPES:

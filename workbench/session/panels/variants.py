@@ -9,6 +9,7 @@ from workbench import markup as m
 from workbench.analysis.graph_drawing.svg_canvas import Canvas, line_path
 from workbench.arguments import shown, whole
 from workbench.errors import UsageError
+from workbench.exercise_mode import need
 from workbench.log import Record
 from workbench.markup import clean
 from workbench.schedule.field_kinds import decode
@@ -108,6 +109,7 @@ def unfold(host: Host, node: int | None = None) -> None:
 @declare.command
 def adopt(host: Host, task: object = None) -> None:
     """Show the best schedule of a task in the log."""
+    need("tuner")
     host.state.adopt(task)
 
 
@@ -121,6 +123,7 @@ def open_trial(host: Host, trial: int, task: object = None) -> None:
 @declare.command
 def open_default(host: Host, task: object = None) -> None:
     """Show the schedule that a task has without tuning, as a branch; with its time where a run has measured it."""
+    need("advice")
     state = host.state
     index = state.find(task)
     info = state.infos[index]

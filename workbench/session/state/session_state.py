@@ -76,6 +76,8 @@ class SessionState:
         self.note: dict[str, Any] | None = None
         #: How busy the machine is, while somebody looks and nothing is measured.
         self.load: Load | None = None
+        #: Where a measurement stands, in a queue of several users; "" when it is its turn.
+        self.in_line = ""
         #: Called in the session's thread whenever something may have changed.
         self.onlookers: list[Callable[[], object]] = []
         #: State -> "measuring" or "queued".

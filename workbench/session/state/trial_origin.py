@@ -24,6 +24,19 @@ def to_recall(records: Iterable[Record], key: str) -> list[Record]:
 BY: Mapping[str, By] = {"manual": "hand", "default": "template"}
 """Who made a trial, by its origin; all others are the tuner's."""
 
+MADE: Mapping[str, str] = {
+    "default": "the schedule without tuning",
+    "manual": "given by hand",
+    "sketch": "drawn from a sketch",
+    "template": "drawn from the template",
+    "random": "drawn at random",
+    "seed": "like one that was fast before",
+    "mutation": "a fast one with another number",
+    "crossover": "half of one fast one, half of another",
+    "polish": "next to one of the fastest",
+}
+"""How a trial came about, by its origin, in words of somebody who has not written the search."""
+
 DEFAULT = "default schedule"
 """What the schedule without tuning is called, as in the table of tasks."""
 

@@ -10,7 +10,7 @@ from workbench.log import Command, Comparison, Record
 from workbench.session.state.history import View, open_parts
 from workbench.session.state.session_state import SessionState
 from workbench.session.state.statistics import rounded
-from workbench.session.state.trial_origin import filling, numbered
+from workbench.session.state.trial_origin import MADE, filling, numbered
 from workbench.tune.run.rounds import verdict
 from workbench.tune.run.tuning_session import TuningSession
 from workbench.tune.state.events import FINAL, TaskRow
@@ -133,8 +133,8 @@ def _best(state: SessionState, key: str, row: TaskRow | None = None) -> dict[str
         run = {"trial": row.trial, "ms": rounded(row.latency_ms)}
     record = best.record
     return {
-        "trial": record.trial, "ms": rounded(best.ms), "spread": rounded(record.spread, 3), "origin": record.origin,
-        "run": run,
+        "trial": record.trial, "ms": rounded(best.ms), "spread": rounded(record.spread, 3), "run": run,
+        "origin": MADE.get(record.origin, f"proposed by {record.origin}"),
     }  # fmt: skip
 
 

@@ -55,7 +55,7 @@ def guarded(r: Rule, draft: Draft, machine: Machine, tell: Tell) -> Iterator[Dra
         elif said:
             tell(Trouble(r.name, said))
         else:
-            kept = mine.skip(r.name, "it gave no reason") if new is mine else new
+            kept = mine.skip(r.name, "it gave the draft back as it was, without a reason") if new is mine else new
             yield replace(kept, schedule=kept.schedule.copy())
     if not seen:
         yield draft.skip(r.name, said or "it gave back no draft")

@@ -73,6 +73,11 @@ class Knob:
                 return c
         raise ValueError(f"it may be {_listed(self.candidates)}")
 
+    def __bool__(self) -> bool:
+        """Refuse: every object is true, so an ``if`` on a knob would not look at its value."""
+        text = f"Knob {self.name!r} is neither true nor false."
+        raise TemplateError("template.knob", text, (self.name,), "ask for its value, such as cfg[name].value")
+
     @shown_legibly
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}: {_listed(self.candidates)}>"
@@ -90,6 +95,16 @@ class Choice(Knob):
         self.used = True
         self.holes = (self.name,)
         return Open(self.name, self.config.run, self.name, tuple(map(int, self.candidates)))
+
+    def __bool__(self) -> bool:
+        """Whether its value is true: ``if cfg["unroll"]:`` asks for it."""
+        return bool(self.val)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether its value is the other one: ``if cfg["order"] == "rows":`` asks for it."""
+        return self is other or bool(self.val == other)
+
+    __hash__ = Knob.__hash__
 
 
 class Split(Knob):
@@ -220,7 +235,8 @@ class Reorder(_OfLoops):
         """Put the loops into this order; returns them in it."""
         loops = self.axes if axes is None else tuple(axes)
         order = tuple(loops[k] for k in self.perm)
-        if len(order) > 1 and order != loops:
+        now = tuple(lp.name for lp in s.loops if lp.name in order)
+        if len(order) > 1 and order != now:
             s.reorder(*order)
         return order
 

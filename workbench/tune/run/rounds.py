@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import TuneError, WorkbenchError
 from workbench.log import Comparison, Round
 from workbench.log.lines import INSIDE
+from workbench.log.record import digits
 from workbench.runtime.results.comparison_words import SURE, as_fast, how_sure
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measure_options import BRIEF, ContestRules
@@ -322,21 +323,21 @@ class Rounds:
             task=task.name,
             trials=trials,
             best_ms=state.ledger.best.ms if state.ledger.best else None,
-            total_ms=self._scheduler.total_ms,
+            total_ms=finite(self._scheduler.total_ms),
             reason=terms.reason,
             gain=finite(terms.gain),
             backward=finite(terms.backward),
             optimism=finite(terms.optimism),
             similarity=finite(terms.similarity),
             epsilon=self._run_state.epsilon,
-            tau=getattr(quality, "tau", None),
-            spearman=getattr(quality, "spearman", None),
+            tau=finite(getattr(quality, "tau", None)),
+            spearman=finite(getattr(quality, "spearman", None)),
             model=self._context.model_version(),
             ask_s=round(spent[0], 4),
             measure_s=round(spent[1], 4),
             tell_s=round(spent[2], 4),
             elapsed_s=round(self._recorder.elapsed(), 4),
-            timestamp=time.time(),
+            timestamp=round(time.time(), 4),
         )
         self._recorder.write(line)
         self._recorder.tell("round", f"{trials} trials: {terms.reason}", task.name, line=line)
@@ -345,9 +346,9 @@ class Rounds:
         return getattr(self._searches.of(index).search, "quality", None)
 
 
-def finite(value: float) -> float | None:
+def finite(value: float | None) -> float | None:
     """Return a number as the log can hold it."""
-    return value if math.isfinite(value) else None
+    return digits(value) if value is not None and math.isfinite(value) else None
 
 
 def verdict(line: Comparison) -> str:

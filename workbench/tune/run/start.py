@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from workbench import exercise_mode
 from workbench.arguments import elements, is_a, known_options, whole
 from workbench.codegen.backend import require_runnable
 from workbench.cost_model import load
@@ -68,11 +69,12 @@ def tune(
     Raises
     ------
     UsageError
-        ``usage.*`` for arguments that make no sense.
+        ``usage.*`` for arguments that make no sense; ``lab.mode`` where an open lab keeps the tuner off.
     LogError
         ``log.unwritable``, ``log.locked``, ``log.exists``, ``log.other_model``, ``log.corrupt``; before anything is
         measured.
     """
+    exercise_mode.need("tuner")
     resolved = _target(what, target)
     require_runnable(resolved)
     tasks, space_of, model = _tasks(what, resolved)

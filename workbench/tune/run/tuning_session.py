@@ -7,7 +7,9 @@ import contextlib
 import os
 import threading
 import weakref
+from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.errors import UsageError
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from workbench.tune.state.run_state import TaskRequests
     from workbench.tune.state.task_scheduler import Terms
 
-__all__ = ["SessionControl", "TuningSession"]
+__all__ = ["SessionControl", "TuningSession", "end_runs"]
 
 
 class TuningSession(AwaitableSession):
@@ -94,7 +96,8 @@ class TuningSession(AwaitableSession):
             if self.records:  # the search is going to learn from them before its first trial
                 self._prepare_soon()
             self._queue.start()  # before the run, which may end at once and then ends this
-            self._thread = threading.Thread(target=self._main, name="workbench-tuning", daemon=True)
+            main = partial(copy_context().run, self._main)  # who starts it is told where it stands in the line
+            self._thread = threading.Thread(target=main, name="workbench-tuning", daemon=True)
             self._thread.start()
         except BaseException as error:  # nobody would ever end it
             self._thread = None
@@ -289,6 +292,25 @@ class TuningSession(AwaitableSession):
 
 
 _LIVE: weakref.WeakSet[TuningSession] = weakref.WeakSet()
+
+
+def end_runs() -> int:
+    """Stop every tuning run of this process, whoever started it, and wait for their ends.
+
+    What is timed afterwards has the cores for itself, and the logs of the runs can be written to again. Trials in
+    flight finish; whatever was measured is kept.
+
+    Returns
+    -------
+    int
+        How many runs were on.
+    """
+    live = list(_LIVE)
+    for session in live:
+        session.stop()
+    for session in live:
+        session.join()
+    return len(live)
 
 
 def _cancel_all() -> None:

@@ -169,21 +169,21 @@ def comparison_line(
         return None
     best = winner if winner else min((i for i in timed if i), key=contest.ratio, default=1)
     ratio = contest.ratio(best)
-    latencies = tuple(contest.latency_ms(i) for i in range(len(trials)))
+    latencies = tuple(digits(contest.latency_ms(i)) for i in range(len(trials)))
     return Comparison(
         task_key=task.key,
         task=task.name,
         trials=tuple(trials),
-        costs_ms=tuple(tuple(float(f"{c:.6g}") for c in costs[:COSTS_KEPT]) for costs in contest.costs_ms),
+        costs_ms=tuple(tuple(digits(c, 6) for c in costs[:COSTS_KEPT]) for costs in contest.costs_ms),
         # Times inside a network say who is faster; they are no times of a kernel alone, as all others are.
         latency_ms=(math.nan,) * len(trials) if reason == INSIDE else latencies,
-        ratio=ratio if math.isfinite(ratio) and ratio > 0 else None,
-        confidence=float(contest.confidence(best)),
+        ratio=digits(ratio) if math.isfinite(ratio) and ratio > 0 else None,
+        confidence=digits(contest.confidence(best)),
         winner=trials[winner],
         reason=reason,
         clean=contest.clean,
         why_not=contest.why_not,
         host=contest.measurements[winner].host or stamp.host,
-        timestamp=time.time(),
+        timestamp=round(time.time(), 4),
         **place,
     )

@@ -15,13 +15,14 @@ import json
 import os
 import stat
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from workbench.errors import TuneError, UsageError
+from workbench.files import locked
 
 LINE_LIMIT = 1 << 20
 """Bytes of the longest line that is read; what is longer is passed over."""
@@ -187,7 +188,7 @@ def send(log: str | os.PathLike[str], name: str, args: Mapping[str, Any], source
             if why := distrust(os.fstat(file)):
                 hint = "remove the file; commands make it anew"
                 raise TuneError("steer.foreign", f"The control file is not obeyed: {why}", [str(path)], hint)
-            with _alone(file):
+            with locked(file):
                 end = os.fstat(file).st_size
                 if end and _last_byte(file, end) != b"\n":  # half a line of a process that was killed
                     line = b"\n" + line
@@ -203,18 +204,3 @@ def send(log: str | os.PathLike[str], name: str, args: Mapping[str, Any], source
 def _last_byte(file: int, end: int) -> bytes:
     os.lseek(file, end - 1, os.SEEK_SET)
     return os.read(file, 1)
-
-
-@contextmanager
-def _alone(file: int) -> Iterator[None]:
-    """Keep other writers out; where there are no such locks, appending one line at once has to do."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    fcntl.flock(file, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        fcntl.flock(file, fcntl.LOCK_UN)

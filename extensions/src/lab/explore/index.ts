@@ -8,9 +8,13 @@ import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { workbenchIcon, workbenchIconUrl } from '../icon';
 import { keepOpen, ShownFactory, ShownModelFactory } from '../shown';
 import { EXPLORER } from './name';
+import { exploreInNotebook } from './notebook';
 import { ExplorePanel } from './panel';
 
 const PASTE = 'schedule-workbench:paste-log';
+const TOGETHER = 'schedule-workbench:explore-logs';
+/** Files that may be logs. */
+const MARKED = /\.(json|jsonl|ndjson|csv|tsv|txt|log|gz|db|sqlite3?|parquet)$/i;
 const MODEL = 'schedule-workbench:any-log';
 /** Names that only a tuner gives. */
 const CERTAIN =
@@ -18,8 +22,9 @@ const CERTAIN =
   '^autotuning_result_json_list\\.txt$';
 /** Nothing else of JupyterLab shows these. */
 const PACKED = ['.json.gz', '.jsonl.gz', '.csv.gz', '.log.gz', '.txt.gz'];
+const STORED = ['.db', '.sqlite', '.sqlite3', '.parquet'];
 /** May be logs, and are much else: the viewer is offered, others stay the usual ones. */
-const POSSIBLE = ['.log', '.gz', '.db', '.sqlite', '.sqlite3', '.parquet'];
+const POSSIBLE = ['.log', '.gz'];
 
 export function addExplorer(
   app: JupyterFrontEnd,
@@ -43,7 +48,11 @@ export function addExplorer(
     });
     return name;
   };
-  const usual = [type('tuner-log', 'Log of a tuner', [], CERTAIN), type('packed-log', 'Packed log of a tuner', PACKED)];
+  const usual = [
+    type('tuner-log', 'Log of a tuner', [], CERTAIN),
+    type('packed-log', 'Packed log of a tuner', PACKED),
+    type('stored-log', 'Database or table', STORED)
+  ];
   const offered = [type('possible-log', 'Text', POSSIBLE), 'tunelog', 'text', 'json', 'jsonl', 'csv', 'tsv'];
   registry.addModelFactory(new ShownModelFactory(MODEL));
   const factory = new ShownFactory(EXPLORER, [...usual, ...offered], usual, MODEL, context => {
@@ -57,6 +66,21 @@ export function addExplorer(
   registry.addWidgetFactory(factory);
   keepOpen(factory, 'schedule-workbench-explorer', restorer);
   addPaste(app, rendermime, launcher, palette, browser);
+  if (browser) addTogether(app, browser);
+}
+
+/** Several files that are marked in the file browser, as runs to compare; that takes a kernel. */
+function addTogether(app: JupyterFrontEnd, browser: IDefaultFileBrowser): void {
+  const marked = (): string[] => [...browser.selectedItems()].map(item => item.path);
+  app.commands.addCommand(TOGETHER, {
+    label: 'Explore Logs Together',
+    caption: 'Compare what tuners have written to these files, in a notebook',
+    icon: workbenchIcon,
+    isVisible: () => marked().length > 1 && marked().every(path => MARKED.test(path)),
+    execute: () => exploreInNotebook(app, { paths: marked() }, browser.model.path),
+    describedBy: { args: { type: 'object', properties: {} } }
+  });
+  app.contextMenu.addItem({ command: TOGETHER, selector: '.jp-DirListing-item[data-isdir="false"]', rank: 3 });
 }
 
 function addPaste(

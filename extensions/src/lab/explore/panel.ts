@@ -9,11 +9,10 @@ import { LogConnection } from './connection';
 import { exploreInNotebook, type Source } from './notebook';
 import { Page, type Actions, type Phase } from './view';
 
-/** What the server takes as one message; the page says so before it is sent. */
-const MOST_TEXT = 4 << 20;
+const ASKING: Phase = { is: 'asking', error: null };
 
 export class ExplorePanel extends Widget {
-  private phase: Phase = { is: 'asking' };
+  private phase: Phase = ASKING;
   private connection: LogConnection | null = null;
   private text = '';
   private watch = watchTheme(() => undefined);
@@ -40,7 +39,7 @@ export class ExplorePanel extends Widget {
   /** Ask for a text; notebooks are made in `folder`. */
   askForText(folder: string): void {
     this.folder = folder;
-    this.show_({ is: 'asking' });
+    this.show_(ASKING);
   }
 
   dispose(): void {
@@ -76,7 +75,7 @@ export class ExplorePanel extends Widget {
 
   private stop(words: string, error?: Extract<Phase, { is: 'stopped' }>['error']): void {
     this.drop();
-    this.show_({ is: 'stopped', words, error });
+    this.show_(error && !this.path ? { is: 'asking', error } : { is: 'stopped', words, error });
   }
 
   private drop(): void {
@@ -88,19 +87,17 @@ export class ExplorePanel extends Widget {
   private show_(phase: Phase): void {
     if (this.isDisposed) return;
     this.phase = phase;
-    render(h(Page, { phase, text: this.text, actions: this.actions }), this.node);
+    render(h(Page, { phase, text: this.text, theme: this.watch.theme, actions: this.actions }), this.node);
     if (phase.is === 'asking') this.node.querySelector('textarea')?.focus();
   }
 
   private actions: Actions = {
     read: text => {
       this.text = text;
-      if (text.length <= MOST_TEXT) return this.read({ text });
-      const hint = 'save it as a file, and open that';
-      this.stop('', { code: 'log.too_large', message: 'The text is longer than 4 MiB', where: [], hint });
+      this.read({ text });
     },
     cancel: () => this.stop('The log was not read.'),
-    again: () => (this.path ? this.read({ path: this.path }) : this.show_({ is: 'asking' })),
+    again: () => (this.path ? this.read({ path: this.path }) : this.show_(ASKING)),
     notebook: () => void exploreInNotebook(this.app, this.source, this.folder)
   };
 

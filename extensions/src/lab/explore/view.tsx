@@ -1,15 +1,16 @@
 /** The page of a log of any tuner: what is read, what went wrong, or the explorer with the tasks and the damage. */
 import type { VNode } from 'preact';
-import { useState } from 'preact/hooks';
+import type { ReadonlySignal } from '@preact/signals';
 import { Frame } from '../../explorer/frame';
 import { Answer } from '../../explorer/panels';
+import { Paste, Trouble } from '../../explorer/paste';
 import type { ExplorerStore } from '../../explorer/store';
 import { bytes, count, percent, plural } from '../../shared/format';
-import type { ErrorInfo } from '../../shared/types';
+import type { ErrorInfo, Theme } from '../../shared/types';
 import type { Facts } from './connection';
 
 export type Phase =
-  | { readonly is: 'asking' }
+  | { readonly is: 'asking'; readonly error: ErrorInfo | null }
   | { readonly is: 'reading'; readonly read: number; readonly size: number }
   | { readonly is: 'open'; readonly facts: Facts; readonly store: ExplorerStore }
   | { readonly is: 'stopped'; readonly words: string; readonly error?: ErrorInfo };
@@ -21,10 +22,22 @@ export interface Actions {
   readonly notebook: () => void;
 }
 
-export function Page({ phase, text, actions }: { phase: Phase; text: string; actions: Actions }): VNode {
-  if (phase.is === 'asking') return <Paste text={text} read={actions.read} />;
+interface PageProps {
+  readonly phase: Phase;
+  readonly text: string;
+  readonly theme: ReadonlySignal<Theme>;
+  readonly actions: Actions;
+}
+
+export function Page({ phase, text, theme, actions }: PageProps): VNode {
+  if (phase.is === 'asking')
+    return (
+      <div class="swb swx" data-swb-theme={theme.value}>
+        <Paste text={text} error={phase.error} read={actions.read} />
+      </div>
+    );
   if (phase.is === 'reading') return <Reading {...phase} cancel={actions.cancel} />;
-  if (phase.is === 'stopped') return <Stopped {...phase} pasted={text !== ''} actions={actions} />;
+  if (phase.is === 'stopped') return <Stopped {...phase} theme={theme.value} pasted={text !== ''} actions={actions} />;
   return (
     <div class="swbl-log">
       <div class="swbl-bar">
@@ -33,8 +46,8 @@ export function Page({ phase, text, actions }: { phase: Phase; text: string; act
         </button>
       </div>
       <Damage facts={phase.facts} />
-      <Tasks facts={phase.facts} />
-      <Frame store={phase.store} />
+      <Tasks facts={phase.facts} theme={theme.value} />
+      <Frame store={phase.store} alone />
     </div>
   );
 }
@@ -56,25 +69,21 @@ function Reading({ read, size, cancel }: { read: number; size: number; cancel: (
 interface StoppedProps {
   readonly words: string;
   readonly error?: ErrorInfo;
+  readonly theme: Theme;
   readonly pasted: boolean;
   readonly actions: Actions;
 }
 
-function Stopped({ words, error, pasted, actions }: StoppedProps): VNode {
-  const where = error?.where.length ? ` (${error.where.join(', ')})` : '';
+function Stopped({ words, error, theme, pasted, actions }: StoppedProps): VNode {
   return (
-    <div class="swbl">
-      <p class={`swbl-note ${error ? 'swbl-error' : 'swbl-info'}`} role={error ? 'alert' : 'note'}>
-        {error ? (
-          <>
-            <strong>Problem: </strong>
-            {error.message}
-            {where}.<span class="swbl-hint"> {error.hint && sentence(error.hint)}</span>
-          </>
-        ) : (
-          words
-        )}
-      </p>
+    <div class={error ? 'swb swx' : 'swbl'} data-swb-theme={theme}>
+      {error ? (
+        <Trouble error={error} />
+      ) : (
+        <p class="swbl-note swbl-info" role="note">
+          {words}
+        </p>
+      )}
       <div class="swbl-bar is-left">
         <button class="swbl-button" onClick={actions.again}>
           {pasted ? 'Change the text' : 'Read it again'}
@@ -87,56 +96,11 @@ function Stopped({ words, error, pasted, actions }: StoppedProps): VNode {
   );
 }
 
-const sentence = (text: string): string =>
-  `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.?!]$/.test(text) ? '' : '.'}`;
-
-function Paste({ text: first, read }: { text: string; read: (text: string) => void }): VNode {
-  const [text, setText] = useState(first);
-  const empty = text.trim() === '';
-  const send = (): void => {
-    if (!empty) read(text);
-  };
-  return (
-    <form
-      class="swbl swbl-paste"
-      onSubmit={event => {
-        event.preventDefault();
-        send();
-      }}
-    >
-      <label for="swbl-pasted">
-        A table that a tuner has printed (Inductor, Triton, Helion, …), JSON lines or a table with commas, with whatever
-        stands around it
-      </label>
-      <textarea
-        id="swbl-pasted"
-        rows={18}
-        spellcheck={false}
-        value={text}
-        onInput={event => setText(event.currentTarget.value)}
-        onKeyDown={event => {
-          if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
-            event.preventDefault();
-            event.stopPropagation();
-            send();
-          }
-        }}
-      />
-      <div class="swbl-bar is-left">
-        <button class="swbl-button" disabled={empty}>
-          Read the text
-        </button>
-        <span class="swbl-quiet"> Ctrl+Enter</span>
-      </div>
-    </form>
-  );
-}
-
-function Tasks({ facts }: { facts: Facts }): VNode | null {
+function Tasks({ facts, theme }: { facts: Facts; theme: Theme }): VNode | null {
   const n = facts.tasks.rows.length + facts.tasks.more;
   if (n < 2) return null;
   return (
-    <details class="swb swx swbl-facts" open>
+    <details class="swb swx swbl-facts" data-swb-theme={theme} open>
       <summary>{plural(n, 'task')} with the best of each</summary>
       <Answer answer={facts.tasks} />
     </details>

@@ -6,6 +6,7 @@ import { FileDialog } from '@jupyterlab/filebrowser';
 import { NotebookActions, type NotebookPanel } from '@jupyterlab/notebook';
 import { Widget } from '@lumino/widgets';
 import { h, render } from 'preact';
+import { sentence } from '../../widget/elements/text';
 import { reason, Told, writeNotebook } from '../notebooks';
 import { ModelKernel } from './kernel';
 import { OpenView, type Description, type Input, type OpenState } from './view';
@@ -78,10 +79,7 @@ export class OpenPanel extends Widget {
     this.change(
       {
         busy: '',
-        error: {
-          message: reason(error) + '.',
-          hint: hint && `${hint.charAt(0).toUpperCase()}${hint.slice(1)}${/[.?!]$/.test(hint) ? '' : '.'}`
-        }
+        error: { message: reason(error) + '.', hint: sentence(hint) }
       },
       turn
     );

@@ -54,6 +54,8 @@ export interface WhySlice {
   readonly rows: readonly { readonly id: string; readonly says: string }[];
   /** What was measured, where the estimate is not to be believed; else "". */
   readonly measured?: string;
+  /** Why there is no advice, in a sentence. */
+  readonly off?: string;
 }
 /**
  * Legal steps that are faster by the estimate, for the reason `id`; `row` is what the first one is about. Without

@@ -88,6 +88,8 @@ export interface TuningSlice {
   readonly best_ready: boolean;
   /** Why the best trial cannot be used when it is not ready. */
   readonly best_why: string;
+  /** Why there is no tuner, in a sentence. */
+  readonly off?: string;
 }
 
 export interface SpaceInfo {
@@ -120,6 +122,7 @@ export interface SteeringSlice {
     readonly trial: number | null;
     readonly ms: number | null;
     readonly spread: number | null;
+    /** Who made the best, in words. */
     readonly origin: string;
     readonly chosen?: string;
     /** The best of the run, where the log has a better one that was timed under other conditions. */

@@ -28,7 +28,7 @@ export function Why({ store }: Pick<PanelProps, 'store'>) {
     <section class="swb-reasons" aria-label="What takes the time">
       <p title="By a model of the machine; nothing was run">
         <b>What takes the time?</b>
-        <Before store={store} /> <span class="swb-mut">Estimated: {why.text}</span>
+        <Before store={store} /> <span class="swb-mut">{why.off || `Estimated: ${why.text}`}</span>
         {why.measured && <b> {why.measured}</b>}
       </p>
       <ul>

@@ -28,7 +28,12 @@ function Step({ says, step, inner, line }: Pick<AccessRow, 'says' | 'step'> & { 
 
 function View({ store }: PanelProps) {
   const slice = store.see('accesses');
-  if (!slice?.row) return <p class="swb-blank">Select a loop to see what its iterations read and write.</p>;
+  if (!slice?.row)
+    return (
+      <section class="swb-accesses">
+        <p class="swb-blank">Select a loop to see what its iterations read and write.</p>
+      </section>
+    );
   const line = store.see('meta')?.line ?? Infinity;
   const inner = !store.see('nest')?.rows.some(row => row.kind === 'loop' && row.parent === slice.row);
   return (

@@ -25,7 +25,7 @@ function TuningCharts(props: PanelProps) {
       {...props}
       chart="tuning"
       says={says}
-      nothing={trials ? null : NO_TRIALS}
+      nothing={trials ? null : [NO_TRIALS[0], tuning?.off ? '' : NO_TRIALS[1]]}
       more={`${trials} ${head?.task} ${tuning?.state}`}
     />
   );

@@ -7,10 +7,11 @@ import { walk } from '../elements/controls';
 import { Switch } from '../elements/switch';
 import { Blank } from '../elements/blank';
 import { milliseconds, plural, times } from '../../shared/format';
-import { COLUMNS, firstDown, OUTLOOK, shareOf, sortRows, type Column, type Sort } from '../tuning/task-columns';
+import { COLUMNS, FEW, firstDown, OUTLOOK, shareOf, sortRows, type Column, type Sort } from '../tuning/task-columns';
 import type { TaskRow, TasksSlice } from '../../shared/types';
 import { toNest } from '../shell/keys';
 import type { Panel, PanelProps } from '../panel';
+import { more } from '../shell/more';
 import { useUi } from '../shell/ui';
 import { Row } from '../tuning/task-row';
 
@@ -204,14 +205,15 @@ function View({ store }: PanelProps) {
   const tasks = store.see('tasks');
   const open = store.see('head')?.task ?? null;
   const [wanted, setWanted] = useState(false);
-  const expects = tasks?.rows.some(row => row.gain !== undefined) ?? false;
+  const all = more.value;
+  const expects = all && (tasks?.rows.some(row => row.gain !== undefined) ?? false);
   const peak = store.see('meta')?.peak_gflops ?? null;
   const paused = store.see('tuning')?.state === 'paused';
   const next = wanted && expects;
   const [tip, setTip] = useState('');
   const [chosen, setSort] = useState<Sort | null>(null);
   const usual = useMemo(() => first(next), [next]);
-  const columns = next ? OUTLOOK : COLUMNS;
+  const columns = next ? OUTLOOK : all ? COLUMNS : FEW;
   const sort = chosen && columns.some(column => column.key === chosen.key) ? chosen : usual;
   const [held, setHeld] = useState(false);
   const [focused, setFocused] = useState<number | null>(null);
@@ -274,7 +276,7 @@ function View({ store }: PanelProps) {
             {rows.map(row => (
               <Row
                 key={row.id}
-                {...{ row, top, peak, next, onOpen }}
+                {...{ row, top, peak, next, all, onOpen }}
                 state={paused && row.state === 'tuning' ? 'paused' : row.state}
                 open={row.id === open}
                 stop={row.id === stop}

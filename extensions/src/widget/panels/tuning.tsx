@@ -4,97 +4,46 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { Button, Key } from '../elements/controls';
 import { Blank } from '../elements/blank';
-import { count, duration, plural } from '../../shared/format';
 import type { ErrorInfo, TuningSlice } from '../../shared/types';
 import type { Panel, PanelProps } from '../panel';
 import { OpenTrial } from '../charts/open-trial';
 import { Facts } from '../tuning/run-facts';
 import { Steer } from '../tuning/steering';
 import { toNest } from '../shell/keys';
+import { more, setMore } from '../shell/more';
 import { useUi } from '../shell/ui';
-import { ACTIONS, STATE_WORDS, whyNot, type Action } from '../tuning/run-states';
+import { PlainWords } from '../tuning/plain-words';
+import { ACTIONS, STATE_WORDS, trialsOf, whyNot, type Action } from '../tuning/run-states';
 import { StartForm } from '../tuning/start-form';
 
 type Run = (cmd: string, args?: object) => void;
 
-/** Whether the budget is used up: what still runs are the comparisons at the end. */
-const isClosing = ({ state, total, trials, eta_s: eta, rate }: TuningSlice): boolean =>
-  state === 'running' && trials > 0 && (total == null ? eta === 0 && rate != null : trials >= total);
-
-function Progress({ tuning, compared }: { tuning: TuningSlice; compared: number }) {
+function Progress({ tuning }: { tuning: TuningSlice }) {
   const percent = Math.round(Math.min(1, Math.max(0, tuning.fraction ?? 0)) * 100);
-  const { total } = tuning;
-  const trials =
-    total == null || total < tuning.trials
-      ? plural(tuning.trials, 'trial')
-      : `${count(tuning.trials)} of ${plural(total, 'trial')}`;
   return (
-    <>
-      <span class="swb-mut swb-nowrap">{trials}</span>
-      {compared > 0 && (
-        <span
-          class="swb-faint swb-nowrap"
-          title="The fastest trials run in turns, to be sure which is the best; these are not counted as trials"
-        >
-          {plural(compared, 'comparison')}
-        </span>
-      )}
-      <div
-        class="swb-progress"
-        role="progressbar"
-        aria-label="Progress of the tuning run"
-        aria-valuemin={0}
-        aria-valuemax={100}
-        aria-valuenow={percent}
-        aria-valuetext={`${trials}, ${percent} %`}
-      >
-        <i style={{ width: `${percent}%` }} />
-      </div>
-    </>
-  );
-}
-
-function Pace({ tuning }: { tuning: TuningSlice }) {
-  const live = tuning.state === 'running';
-  const parts = [
-    live && tuning.rate && !isClosing(tuning) ? `${tuning.rate.toFixed(tuning.rate < 10 ? 1 : 0)} trials/s` : '',
-    live && !tuning.rate && !isClosing(tuning)
-      ? tuning.trials
-        ? 'training the model, proposing candidates'
-        : 'making the first candidates'
-      : '',
-    live && isClosing(tuning)
-      ? 'comparing the fastest of each task'
-      : live && tuning.eta_s != null
-        ? `about ${duration(tuning.eta_s)} left`
-        : '',
-    !live && tuning.elapsed_s ? `${duration(tuning.elapsed_s)} used` : ''
-  ].filter(Boolean);
-  return (
-    <>
-      {parts.length > 0 && <span class="swb-mut swb-nowrap">{parts.join(' · ')}</span>}
-      {tuning.failed > 0 && (
-        <span
-          class="swb-mut swb-nowrap"
-          title="Candidates that did not compile, gave a wrong answer or took too long; by kind in the task table"
-        >
-          {count(tuning.failed)} failed
-        </span>
-      )}
-    </>
+    <div
+      class="swb-progress"
+      role="progressbar"
+      aria-label="Progress of the tuning run"
+      aria-valuemin={0}
+      aria-valuemax={100}
+      aria-valuenow={percent}
+      aria-valuetext={`${trialsOf(tuning)}, ${percent} %`}
+    >
+      <i style={{ width: `${percent}%` }} />
+    </div>
   );
 }
 
 const actionsOf = (state: string): Action[] => [state === 'paused' ? 'resume' : 'pause', 'stop', 'cancel'];
 
-function Actions({ tuning, needs, run, help }: { tuning: TuningSlice; needs: string; run: Run; help: string }) {
+function Actions({ tuning, needs, run }: { tuning: TuningSlice; needs: string; run: Run }) {
   return (
     <span class="swb-actions" role="group" aria-label="Control the tuning run">
       {actionsOf(tuning.state).map((action, i) => (
         <Button
           key={action}
           data-action={action}
-          aria-describedby={help}
           title={ACTIONS[action].join(' ')}
           reason={needs || whyNot(action, tuning.state)}
           onPress={() => run(action)}
@@ -107,13 +56,13 @@ function Actions({ tuning, needs, run, help }: { tuning: TuningSlice; needs: str
   );
 }
 
-function Meanings({ state, help }: { state: string; help: string }) {
+function Meanings({ state }: { state: string }) {
   return (
-    <p class="swb-meanings" id={help}>
+    <p class="swb-tuning-message">
       {actionsOf(state).map(action => (
-        <span key={action}>
-          <b>{ACTIONS[action][0]}</b> {ACTIONS[action][1]}
-        </span>
+        <>
+          <b>{ACTIONS[action][0]}</b> {ACTIONS[action][1]}{' '}
+        </>
       ))}
     </p>
   );
@@ -219,12 +168,27 @@ function Result(props: PanelProps & { tuning: TuningSlice; needs: string; refuse
           'no log file yet'
         )}
       </span>
-      {ACTIVE.has(props.tuning.state) && <Measure store={props.store} tuning={props.tuning} needs={props.needs} />}
-      {props.tuning.trials > 0 && <OpenTrial {...props} />}
+      {more.value && ACTIVE.has(props.tuning.state) && (
+        <Measure store={props.store} tuning={props.tuning} needs={props.needs} />
+      )}
+      {more.value && props.tuning.trials > 0 && <OpenTrial {...props} />}
       <Best {...props} />
     </div>
   );
 }
+
+/** Shows all that is known of the run, or hides it again. */
+const More = () => (
+  <Button
+    class="swb-link"
+    data-action="more"
+    aria-expanded={more.value}
+    title="How sure the best is, the model, commands that steer the run, more columns"
+    onPress={() => setMore(!more.value)}
+  >
+    {more.value ? 'Less' : 'More'}
+  </Button>
+);
 
 const NEXT = '[data-action=pause], [data-action=resume], [data-action=start]';
 const AFTER = new Set(['done', 'cancelled']);
@@ -233,7 +197,6 @@ const ACTIVE = new Set(['running', 'paused', 'stopping']);
 function View(props: PanelProps) {
   const { store } = props;
   const tuning = store.see('tuning');
-  const help = `${useUi().id}-help`;
   const section = useRef<HTMLElement>(null);
   const had = section.current?.contains(document.activeElement) ?? false;
   useLayoutEffect(() => {
@@ -257,7 +220,6 @@ function View(props: PanelProps) {
       </Blank>
     );
   const active = ACTIVE.has(tuning.state);
-  const compared = (store.see('tasks')?.rows ?? []).reduce((sum, row) => sum + (row.compared ?? 0), 0);
   const started = tuning.state !== 'none' && tuning.state !== 'idle';
   const error = refused.value;
   return (
@@ -266,18 +228,11 @@ function View(props: PanelProps) {
         <b class="swb-tuning-state" role="status">
           {tuning.end === 'stopped' ? 'Stopped' : (STATE_WORDS[tuning.state] ?? tuning.state)}
         </b>
-        {!started && tuning.trials > 0 && (
-          <span class="swb-mut">{plural(tuning.trials, 'trial')} in the log, which a run goes on with</span>
-        )}
-        {started && (
-          <>
-            <Progress tuning={tuning} compared={compared} />
-            <Pace tuning={tuning} />
-          </>
-        )}
-        {!started && tuning.trials > 0 && <Pace tuning={tuning} />}
-        {active && <Actions {...{ tuning, needs, run }} help={help} />}
+        {started && <Progress tuning={tuning} />}
+        {active && <Actions {...{ tuning, needs, run }} />}
+        <More />
       </div>
+      <PlainWords store={store} tuning={tuning} />
       {tuning.state === 'failed' && (
         <Problem title="The tuning run ended early." text={tuning.message || 'The note above says why.'} />
       )}
@@ -300,7 +255,9 @@ function View(props: PanelProps) {
       )}
       <div class="swb-tuning-next">
         {active ? (
-          <Meanings state={tuning.state} help={help} />
+          <Meanings state={tuning.state} />
+        ) : tuning.off ? (
+          <p class="swb-mut">{tuning.off}</p>
         ) : (
           <StartForm store={store} needs={needs} run={run} again={started} />
         )}
@@ -313,10 +270,12 @@ function View(props: PanelProps) {
           }}
         />
       </div>
-      <div class="swb-tuning-more">
-        <Facts store={store} needs={needs} live={active} />
-        <Steer store={store} needs={needs} live={active && tuning.state !== 'stopping'} />
-      </div>
+      {more.value && (
+        <div class="swb-tuning-more">
+          <Facts store={store} needs={needs} live={active} />
+          <Steer store={store} needs={needs} live={active && tuning.state !== 'stopping'} />
+        </div>
+      )}
     </section>
   );
 }

@@ -55,8 +55,8 @@ function Tools({ store, history }: { store: Store; history: HistorySlice }) {
       {head?.task != null && (
         <Button
           data-swb-do="default"
-          title="Open the schedule that the task has without tuning as a branch"
-          reason={stop}
+          title="Open the task's schedule without tuning as a branch"
+          reason={stop || store.see('why')?.off}
           onPress={() => store.act('open_default', {})}
         >
           Default schedule
@@ -75,14 +75,21 @@ function Tools({ store, history }: { store: Store; history: HistorySlice }) {
   );
 }
 
+/** The last of the steps ahead of a variant, up to where they part: after a click on it they are still to come. */
+function lastAhead(rows: readonly VariantRow[], node: number): number {
+  const [next, other] = rows.filter(row => row.parent === node);
+  return next && !other ? lastAhead(rows, next.id) : node;
+}
+
 /**
  * Show the program before a step, with its form; what is applied there takes the later steps of what was on show with
  * it.
  */
-async function change(store: Store, ui: Ui, at: number, { id: node, parent }: VariantRow): Promise<void> {
+async function change(store: Store, ui: Ui, { id: node, parent }: VariantRow): Promise<void> {
   try {
     const { row, step, place } = await store.ask('step', { node });
-    const of = { node: store.see('history')!.path.includes(node) ? at : node, step: place };
+    const { at, path, rows } = store.see('history')!;
+    const of = { node: node === at ? lastAhead(rows, at) : path.includes(node) ? at : node, step: place };
     await store.do('goto', { step: parent });
     store.select(row);
     ui.wanted.value = { row, step, of };
@@ -136,24 +143,19 @@ function Chosen({ store, ui, at, row, open, onOpen, onName }: ChosenProps) {
     [
       'star',
       '★ Star',
-      'Mark it as one to come back to; it is kept (S)',
+      'Mark it to come back to; it is kept (S)',
       () => store.act('star', { node, on: !row.star }),
       row.star
     ],
     ['name', row.name ? 'Rename…' : 'Name…', 'Write a name beside its number; it is kept (F2, B)', onName],
     row.edge !== 'start' &&
-      row.edge !== 'step' && [
-        'unfold',
-        'Unfold',
-        'Show every single step on the way',
-        () => store.act('unfold', { node })
-      ],
+      row.edge !== 'step' && ['unfold', 'Unfold', 'Show every step on the way', () => store.act('unfold', { node })],
     row.edge === 'step' &&
       ui.root.current?.querySelector('.swb-pal') != null && [
         'change',
         'Change…',
-        'Take this step with other values, and the later ones again',
-        () => void change(store, ui, at, row)
+        'Take this step with other values, then the later ones',
+        () => void change(store, ui, row)
       ],
     row.parent !== null && [
       'replay',
@@ -162,13 +164,8 @@ function Chosen({ store, ui, at, row, open, onOpen, onName }: ChosenProps) {
       () => toggle('replay'),
       open === 'replay'
     ],
-    row.holes > 0 && [
-      'tune-here',
-      'Tune from here',
-      'Its steps stay as they are; the tuner chooses the open numbers',
-      tune
-    ],
-    ['forget', 'Forget', 'Remove it, when nothing came of it (Delete)', () => store.act('forget', { node })]
+    row.holes > 0 && ['tune-here', 'Tune from here', 'Its steps stay; the tuner chooses the open numbers', tune],
+    ['forget', 'Forget', 'Remove it if nothing came of it (Delete)', () => store.act('forget', { node })]
   ];
   return (
     <div class="swb-chosen" role="group" aria-label={`v${node}`}>

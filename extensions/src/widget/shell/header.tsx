@@ -138,7 +138,7 @@ function Actions({ store }: { store: Store }) {
           class="swb-button is-large is-primary"
           data-swb-do="tune"
           title="Choose what to tune and for how long"
-          reason={stop}
+          reason={stop || store.see('tuning')?.off}
           onPress={() => {
             ui.tab.value = 'tuning';
             requestAnimationFrame(() => focusOn(ui, '[data-action=start], [data-action=pause], [data-action=resume]'));

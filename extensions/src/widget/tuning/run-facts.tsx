@@ -22,10 +22,10 @@ const Row = ({ name, children }: { name: string; children: ComponentChildren }) 
 const worth = (ms: number | null | undefined): ms is number => ms != null && ms >= 1e-5;
 
 const GAIN =
-  'What the task scheduler expects one more round of trials to save of the end-to-end time, and, in brackets, the parts of one call that this comes from';
+  'What one more round should save of the end-to-end time; in brackets, the parts of one call that this comes from';
 
 /** What the scheduler expects, and what that comes from. */
-function Expects(terms: Partial<Record<Term, number | null>>) {
+export function Expects(terms: Partial<Record<Term, number | null>>) {
   if (!worth(terms.gain)) return null;
   const parts = TERMS.flatMap(([term, words]) => (worth(terms[term]) ? [`${micro(terms[term])} ${words}`] : []));
   return (
@@ -69,19 +69,6 @@ function FirstRound({ rows, left }: { rows: readonly TaskRow[]; left: number | n
   );
 }
 
-/** Who made a candidate, in words of somebody who has not written the search. */
-const ORIGINS: Readonly<Record<string, string>> = {
-  default: 'the schedule without tuning',
-  manual: 'given by hand',
-  sketch: 'drawn from a sketch',
-  template: 'drawn from the template',
-  random: 'drawn at random',
-  seed: 'like one that was fast before',
-  mutation: 'a fast one with another number',
-  crossover: 'half of one fast one, half of another',
-  polish: 'next to one of the fastest'
-};
-
 type Failure = NonNullable<SteeringSlice['task']>['failures'][number];
 
 export function Facts({ store, needs, live }: { store: Store; needs: string; live: boolean }) {
@@ -115,18 +102,12 @@ export function Facts({ store, needs, live }: { store: Store; needs: string; liv
   };
   const rows = store.see('tasks')?.rows ?? [];
   const left = tuning?.total == null ? null : Math.max(0, tuning.total - tuning.trials);
-  if (!steering || !tuning || (!steering.next && !task && !rows.length)) return null;
+  if (!steering || !tuning || (!task && !rows.length)) return null;
   const last = task?.last;
   const { next } = steering;
   const its = live && row?.gain !== undefined && !task?.resting;
   return (
     <dl class="swb-facts">
-      {live && next && (
-        <Row name={tuning.state === 'paused' ? 'On hold' : 'Tuned now'}>
-          {next.name}: {next.reason}
-          <Expects {...next} />
-        </Row>
-      )}
       {(live || left === 0) && <FirstRound rows={rows} left={live ? null : left} />}
       {task && task.trial != null && (
         <Row name="Best">
@@ -157,9 +138,7 @@ export function Facts({ store, needs, live }: { store: Store; needs: string; liv
               <b class="swb-mono">{task.chosen}</b>
             </span>
           )}
-          {task.origin && !task.chosen && (
-            <span class="swb-faint"> · {ORIGINS[task.origin] ?? `proposed by ${task.origin}`}</span>
-          )}
+          {task.origin && !task.chosen && <span class="swb-faint"> · {task.origin}</span>}
           {task.resting && <span class="swb-faint"> · rests</span>}
           {live && task.waiting > 0 && <span> · {plural(task.waiting, 'candidate')} by hand to be measured next</span>}
         </Row>
@@ -183,7 +162,7 @@ export function Facts({ store, needs, live }: { store: Store; needs: string; liv
       )}
       {task && task.quality != null && (
         <Row name="Model">
-          <Explained says="Spearman's rank correlation of what the model predicted and what was measured afterwards, within its last rounds: 1 is the right order, 0 is guessing">
+          <Explained says="Spearman's rank correlation of predicted and measured speed, in its last rounds: 1 is the right order, 0 is guessing">
             rank correlation {task.quality.toFixed(2)}
           </Explained>
           <span class="swb-faint"> · how well the model of speed orders candidates before they are measured</span>

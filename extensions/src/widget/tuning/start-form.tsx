@@ -163,14 +163,9 @@ export function StartForm({
           </Button>
         </span>
       )}
-      {good && scope === 'all' && tasks > 1 && unit.value === 'trials' && number === ROUND * tasks && (
-        <span class="swb-mut">
-          {tasks} tasks × {ROUND} = {plural(number, 'trial')} for the first round; steering begins after it
-        </span>
-      )}
       {scope === 'task' && head && !['v0', ''].includes(head.step) && (
         <span class="swb-mut">
-          Starts from nothing; to keep your steps as a prefix, leave a number open and take <i>this schedule</i>
+          It does not go on from your steps: to keep them, leave a number of them open, and take <i>this schedule</i>
         </span>
       )}
       {!good && (

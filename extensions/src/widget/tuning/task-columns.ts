@@ -30,6 +30,8 @@ export interface Column {
   /** From which width on the column is shown: always, in a medium panel, in a wide one. */
   readonly from: 's' | 'm' | 'l';
   readonly left?: boolean;
+  /** Whether a beginner can do without it. */
+  readonly more?: boolean;
 }
 
 /** What is counted, also where an algorithm needs less. */
@@ -44,12 +46,13 @@ export const COLUMNS: readonly Column[] = [
     title: 'Best measured time of one call, in milliseconds; ≈ by a model of the machine, until one is measured',
     from: 's'
   },
-  { key: 'gflops', text: 'GFLOP/s', title: `Speed of the best schedule. ${FLOPS}`, from: 'l' },
+  { key: 'gflops', text: 'GFLOP/s', title: `Speed of the best schedule. ${FLOPS}`, from: 'l', more: true },
   {
     key: 'peak',
     text: 'of peak',
     title: `Share of the peak of this machine; * is above it, and its hint says why. ${FLOPS}`,
-    from: 'm'
+    from: 'm',
+    more: true
   },
   { key: 'trials', text: 'trials', title: 'Measured candidates, without comparisons of the fastest', from: 'm' },
   {
@@ -62,12 +65,16 @@ export const COLUMNS: readonly Column[] = [
     key: 'delta',
     text: 'Δ 20 trials',
     title: 'Change of the best time over the last 20 trials: near 0, more hardly pay',
-    from: 'l'
+    from: 'l',
+    more: true
   },
   { key: 'spark', text: 'best so far', title: 'Best time over the trials, logarithmic', from: 'l', left: true },
-  { key: 'failed', text: 'failed', title: 'Candidates without a result, by kind in the hint', from: 'l' },
+  { key: 'failed', text: 'failed', title: 'Candidates without a result, by kind in the hint', from: 'l', more: true },
   { key: 'state', text: 'state', title: 'What the tuner does with the task', from: 'm', left: true }
 ];
+
+/** What a beginner needs of them. */
+export const FEW: readonly Column[] = COLUMNS.filter(column => !column.more);
 
 /** The parts of what the scheduler expects of a task, in few words and in more. */
 export const TERMS: readonly (readonly [Term, string, string])[] = [

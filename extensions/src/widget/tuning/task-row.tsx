@@ -13,16 +13,6 @@ const FLASH_MS = 150;
 const STATES: Record<string, string> = { tuning: 'measuring', exhausted: 'all tried', paused: 'on hold' };
 const ESTIMATED =
   'Estimated by a model of the machine, for the schedule that the task has without tuning; nothing was run';
-const REASONS: Record<string, string> = {
-  waiting: 'The tuner has not come to this task yet',
-  tuning: 'The tuner measures this task now',
-  paused: 'The run is paused in a round of this task',
-  exhausted: 'Every candidate of this task was tried',
-  resting: 'Its last rounds have gained nothing, so other tasks go first',
-  skipped: 'Not part of this run',
-  'no result': 'No candidate ran correctly'
-};
-
 /** A cell that lights up when its text changes, never when it first appears. */
 function Cell({
   text,
@@ -108,7 +98,7 @@ function bestTitle({
 }
 
 /** What was found so far. */
-function Results({ row, top, state, peak }: Pick<RowProps, 'row' | 'top' | 'state' | 'peak'>) {
+function Results({ row, top, state, peak, all }: Pick<RowProps, 'row' | 'top' | 'state' | 'peak' | 'all'>) {
   const guess = row.share == null;
   const share = known(shareOf(row), `${guess ? '≈ ' : ''}${percent(shareOf(row))}`);
   const est = row.ms == null && row.est != null;
@@ -121,12 +111,14 @@ function Results({ row, top, state, peak }: Pick<RowProps, 'row' | 'top' | 'stat
       >
         {est && `≈ ${milliseconds(row.est)}`}
       </Cell>
-      <Cell text={known(row.gflops, count(row.gflops))} name="swb-from-l" />
-      <Cell
-        text={row.gflops == null || !peak ? '–' : percent(row.gflops / peak) + (row.above ? '*' : '')}
-        name="swb-from-m"
-        title={row.above}
-      />
+      {all && <Cell text={known(row.gflops, count(row.gflops))} name="swb-from-l" />}
+      {all && (
+        <Cell
+          text={row.gflops == null || !peak ? '–' : percent(row.gflops / peak) + (row.above ? '*' : '')}
+          name="swb-from-m"
+          title={row.above}
+        />
+      )}
       <Cell text={count(row.trials)} name={`swb-from-m${row.trials ? '' : ' swb-faint'}`} />
       <Cell
         text={share}
@@ -140,22 +132,26 @@ function Results({ row, top, state, peak }: Pick<RowProps, 'row' | 'top' | 'stat
         <ShareBar share={shareOf(row)} top={top} guess={guess} />
         <span>{share}</span>
       </Cell>
-      <Cell
-        text={known(row.delta, row.delta ? signedPercent(row.delta) : '0')}
-        name={`swb-from-l${row.delta ? '' : ' swb-faint'}`}
-      />
+      {all && (
+        <Cell
+          text={known(row.delta, row.delta ? signedPercent(row.delta) : '0')}
+          name={`swb-from-l${row.delta ? '' : ' swb-faint'}`}
+        />
+      )}
       <td class="swb-l swb-from-l">
         <Spark values={row.spark} live={state === 'tuning'} />
       </td>
-      <Cell
-        text={row.failed ? count(row.failed) : '0'}
-        name={`swb-from-l${row.failed ? ' swb-careful' : ' swb-faint'}`}
-        title={failureWords(row.failures) || 'No failed candidates'}
-      />
+      {all && (
+        <Cell
+          text={row.failed ? count(row.failed) : '0'}
+          name={`swb-from-l${row.failed ? ' swb-careful' : ' swb-faint'}`}
+          title={failureWords(row.failures) || 'No failed candidates'}
+        />
+      )}
       <Cell
         text={STATES[state] ?? state}
         name={`swb-l swb-from-m swb-state is-${state.replace(' ', '-') || 'none'}`}
-        title={(state === row.state && row.reason) || REASONS[state]}
+        title={state === row.state ? row.reason : 'The run is paused in a round of this task'}
       />
     </>
   );
@@ -193,10 +189,12 @@ interface RowProps {
   open: boolean;
   stop: boolean;
   next: boolean;
+  /** Whether all columns are shown. */
+  all: boolean;
   onOpen: (id: number) => void;
 }
 
-export const Row = memo<RowProps>(({ row, state, top, peak, open, stop, next, onOpen }) => (
+export const Row = memo<RowProps>(({ row, state, top, peak, open, stop, next, all, onOpen }) => (
   <tr
     data-task={row.id}
     tabIndex={stop ? 0 : -1}
@@ -208,6 +206,6 @@ export const Row = memo<RowProps>(({ row, state, top, peak, open, stop, next, on
       <Name name={row.name} />
     </td>
     <td class="swb-mut">{row.weight}</td>
-    {next ? <Outlook row={row} top={top} /> : <Results {...{ row, top, state, peak }} />}
+    {next ? <Outlook row={row} top={top} /> : <Results {...{ row, top, state, peak, all }} />}
   </tr>
 ));

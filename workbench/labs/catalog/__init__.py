@@ -1,0 +1,1 @@
+"""The labs: each module, or package, has one as ``LAB`` and is found by being there."""
