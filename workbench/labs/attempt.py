@@ -275,7 +275,8 @@ class Attempt:
     def _verdict(self, answers: list[Finding], candidate: Candidate) -> tuple[Verdict, Measurement | None]:
         work, notes = candidate.work, [candidate.note] if candidate.note else []
         findings, done = [*answers, *judged_work(self.exercise, work, self.setting)], None
-        if isinstance(work, Schedule) and work.is_concrete and (lacking := self.setting.target.missing_here()):
+        machine = work.target if isinstance(work, Schedule) and work.target else self.setting.target
+        if isinstance(work, Schedule) and work.is_concrete and (lacking := machine.missing_here()):
             notes.append(f"It did not run: this machine lacks {', '.join(lacking)}. Steps keep the result.")
         elif isinstance(work, Schedule) and work.is_concrete:
             done = work.measure()

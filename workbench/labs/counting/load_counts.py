@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from math import prod
 
 from workbench.arguments import shown
@@ -126,8 +126,12 @@ def _loaded(path: tuple[For, ...], moved: set[str]) -> int:
 
 
 def _tile(block: Block, path: tuple[For, ...], lanes: int) -> tuple[int, int]:
-    """(copies by unrolling, vectors) that stay in registers at the outermost reducing loop where they can."""
+    """(copies by unrolling, vectors) that stay in registers at the outermost reducing loop where they can.
+
+    What an instruction computes is one vector.
+    """
     reduce = block.driving("R")
+    path = tuple(takewhile(lambda x: not x.intrin, path))
     for k, lp in enumerate(path):
         inner = [x for x in path[k + 1 :] if x.name not in reduce]
         if lp.name in reduce and all(x.kind in ("unroll", "vectorize") for x in inner):
