@@ -63,7 +63,8 @@ def difference(case: Case, got: Path, want: Path) -> str:
             a, b = a.astype("f8"), b.astype("f8")
             limit = case.near * np.abs(b[np.isfinite(b)]).max(initial=0)
             if not np.allclose(a, b, rtol=0, atol=limit, equal_nan=True):
-                return f"{name} is off by {np.nanmax(np.abs(a - b)):.2g}, more than {limit:.2g}"
+                with np.errstate(invalid="ignore"):
+                    return f"{name} is off by {np.nanmax(np.abs(a - b)):.2g}, more than {limit:.2g}"
         elif (a != b).mean() > (case.near if b.dtype.itemsize == 1 and b.dtype.kind in "iu" else 0):
             return f"{name} differs in {int((a != b).sum())} of {b.size} elements"
     return ""

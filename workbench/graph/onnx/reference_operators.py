@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,12 @@ RANDOM = (
     "RandomUniform",
     "RandomUniformLike",
 )
+#: Domains that the onnx package has implementations of -> the module that lists them.
+DOMAINS = {
+    "": "onnx.reference.ops",
+    "ai.onnx.ml": "onnx.reference.ops.aionnxml",
+    "ai.onnx.preview.training": "onnx.reference.ops.aionnx_preview_training",
+}
 #: Newest version of the file format in which single nodes are handed over.
 _IR_VERSION = 10
 
@@ -92,11 +99,10 @@ class Foreign(OpDef):
 def foreign(domain: str, name: str, version: int) -> Foreign | None:
     """Operator of that name, where the onnx package both declares and computes it."""
     import onnx
-    from onnx.reference.ops import _op_list
 
     try:
         onnx.defs.get_schema(name, version, domain)
-        _op_list.load_op(domain, name, version)
+        import_module(f"{DOMAINS[domain]}._op_list").load_op(domain, name, version)
     except Exception:
         return None
     return Foreign(domain, name)
