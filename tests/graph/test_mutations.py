@@ -442,7 +442,7 @@ MUTATIONS = (
 )
 
 #: Passes whose mutations, or whose tests, stand in files of their own.
-ELSEWHERE = {"layout", "integer_products", "qdq_to_integer", "unroll_recurrences", "part_statistics"}
+ELSEWHERE = {"decompose", "layout", "integer_products", "qdq_to_integer", "unroll_recurrences", "part_statistics"}
 
 
 def test_every_pass_has_a_mutation():

@@ -15,6 +15,7 @@ from workbench import te
 from workbench.cooperative_yield import pause
 from workbench.errors import ModelError, did_you_mean
 from workbench.graph.graph import Array, Node, TensorType
+from workbench.graph.node_steps import Steps
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import Input, Permuted, Weights, dims, snake_case
 from workbench.late_binding import Provided
@@ -108,6 +109,10 @@ class OpDef:
     def lower(self, c: Call, *args: Any, **named: Any) -> te.Tensor:
         """Tensor expression of the first output; inputs as for `reference`."""
         raise c.error("unsupported_op", f"cannot be compiled: {self.obstacle(c)}")
+
+    def decompose(self, c: Call, steps: Steps) -> bool:
+        """Write the node as others that compute the same; False, with nothing written, where it stays as it is."""
+        return False
 
     def obstacle(self, c: Call) -> str:
         """Why this use cannot become a loop nest; "" where it can."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,15 @@ class Call:
     types: tuple[TensorType | None, ...]
     values: tuple[Array | None, ...]
     name: Callable[[str], str] = str  # what a value is called where an operator has several
+
+    @classmethod
+    def of(cls, node: Node, types: Mapping[str, TensorType], values: Mapping[str, Array]) -> Call:
+        """Call of a node with what is known about its inputs."""
+        return cls(
+            node,
+            tuple(types[i] if i else None for i in node.inputs),
+            tuple(values.get(i) if i else None for i in node.inputs),
+        )
 
     @property
     def version(self) -> int:

@@ -42,11 +42,7 @@ type_inference.provide(infer_types)
 
 def make_call(node: Node, types: Mapping[str, TensorType], values: Mapping[str, Array]) -> Call:
     """Call of a node with what is known about its inputs."""
-    return Call(
-        node,
-        tuple(types[i] if i else None for i in node.inputs),
-        tuple(values.get(i) if i else None for i in node.inputs),
-    )
+    return Call.of(node, types, values)
 
 
 def follow(call: Call, outs: Sequence[TensorType]) -> tuple[Array, ...]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from workbench.graph.evaluation import evaluate
-from workbench.graph.graph import Graph, Node
+from workbench.graph.graph import Array, Graph, Node
 from workbench.graph.graph_editor import GraphEditor
 from workbench.graph.opdef import opdef
 from workbench.graph.passes.base import because, graph_pass
@@ -20,12 +22,19 @@ def fold_constants(graph: Graph) -> Graph:
     room = FOLD_BYTES + FOLD_GROWTH * sum(a.nbytes for a in graph.constants.values())
     kept: list[Node] = []
     for node in graph.nodes:
-        known = opdef(node).by_type or all(not i or i in editor.constants for i in node.inputs)
-        taken = sum(graph.types[o].nbytes for o in node.outputs if o)
+        args = [_value(graph, editor, i) for i in node.inputs]
+        made = [graph.types[o] for o in node.outputs if o]
+        known = opdef(node).by_type or all(a is not None for a, i in zip(args, node.inputs, strict=True) if i)
+        taken = sum(t.nbytes for t in made)
+        if not known and not any(t.size for t in made):
+            editor.constants.update(
+                {o: np.empty(graph.types[o].shape, graph.types[o].dtype) for o in node.outputs if o}
+            )
+            because("its result has no elements", node.name)
+            continue
         if not known or taken > room or opdef(node).random:
             kept.append(node)
             continue
-        args = [editor.constants.get(i) for i in node.inputs]
         values = evaluate(make_call(node, graph.types, editor.constants), *args)
         if any(node.outputs[len(values) :]):
             kept.append(node)
@@ -38,6 +47,13 @@ def fold_constants(graph: Graph) -> Graph:
         return graph
     editor.nodes = kept
     return editor.finish(f"fold_constants: computed {count} nodes ahead of time")
+
+
+def _value(graph: Graph, editor: GraphEditor, x: str) -> Array | None:
+    """Value of an input that is constant, or has no elements."""
+    if not x or x in editor.constants or graph.types[x].size:
+        return editor.constants.get(x)
+    return np.empty(graph.types[x].shape, graph.types[x].dtype)
 
 
 @graph_pass("drop_identities")

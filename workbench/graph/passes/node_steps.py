@@ -1,59 +1,13 @@
-"""Writing several nodes in the place of one."""
+"""Writing several nodes in the place of one that is compiled."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
 from workbench.graph.evaluation import obstacle
-from workbench.graph.graph import Array, AttrValue, Graph, Node
-from workbench.graph.graph_editor import GraphEditor
-from workbench.graph.operator_call import Call
-from workbench.graph.ops.quantized.integer_steps import OWN
-from workbench.graph.type_inference import make_call
+from workbench.graph.node_steps import Steps as AnySteps
 
 
-@dataclass(slots=True)
-class Steps:
+class Steps(AnySteps):
     """Nodes that take the place of one; the last gets its name for the result."""
-
-    graph: Graph
-    editor: GraphEditor
-    node: Node
-    nodes: list[Node] = field(default_factory=list)
-    base: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.base = next(o for o in self.node.outputs if o)
-
-    @property
-    def call(self) -> Call:
-        """The node's call."""
-        return make_call(self.node, self.graph.types, self.graph.constants)
-
-    def name(self, i: int) -> str:
-        """Name of an input; "" where it is not given."""
-        return self.node.inputs[i] if i < len(self.node.inputs) else ""
-
-    def value(self, x: str) -> Array | None:
-        """Value of a tensor that is constant."""
-        return self.editor.constants.get(x)
-
-    def constant(self, what: str, value: Array) -> str:
-        """Add a constant."""
-        return self.editor.constant(f"{self.base}.{what}", value)
-
-    def add(
-        self, op: str, inputs: tuple[str, ...], what: str, attrs: dict[str, AttrValue] | None = None, own: bool = False
-    ) -> str:
-        """Add a node; returns the name of its result."""
-        made = self.editor.make(op, inputs, f"{self.base}.{what}", attrs)
-        self.nodes.append(replace(made, domain=OWN) if own else made)
-        return made.outputs[0]
-
-    def finish(self, output: str = "") -> bool:
-        """Give the result of the last step the name of the node's."""
-        self.nodes[-1] = replace(self.nodes[-1], outputs=(output or self.base,))
-        return True
 
     def compiled(self) -> bool:
         """Whether the node as it stands becomes a loop nest: others are left to what computes them now."""

@@ -20,6 +20,7 @@ ORDER = (
     "fold_constants",
     "drop_identities",
     "integer_products",
+    "decompose",
     "unroll_recurrences",
     "part_statistics",
     "simplify",

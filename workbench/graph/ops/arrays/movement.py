@@ -8,6 +8,7 @@ import numpy as np
 
 from workbench import te
 from workbench.graph.graph import Array, AttrValue, Node, TensorType
+from workbench.graph.node_steps import Steps
 from workbench.graph.opdef import OpDef, Places, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import Permuted, dims, inverse
@@ -27,6 +28,7 @@ DTYPES = {
     12: "uint32",
     13: "uint64",
 }
+CODES = {name: code for code, name in DTYPES.items()}
 
 
 @operator("Concat", "opaque", permutes_all=True, joins=True)
@@ -53,6 +55,14 @@ class Concat(OpDef):
 
     def reference(self, c: Call, *args: Array) -> Array:
         return np.concatenate(args, axis=c.get_int("axis", 1))
+
+    def decompose(self, c: Call, steps: Steps) -> bool:
+        """Without the parts that have no elements."""
+        kept = tuple(name for i, name in enumerate(c.node.inputs) if c.type(i).size)
+        if not kept or len(kept) == len(c.node.inputs):
+            return False
+        steps.add("Concat", kept, "concat", dict(c.node.attrs), version=c.version)
+        return steps.finish()
 
     def lower(self, c: Call, *args: te.Tensor) -> te.Tensor:
         return te.concat(list(args), c.get_int("axis", 1), c.name("concat"))

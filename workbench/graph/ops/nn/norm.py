@@ -34,11 +34,13 @@ def _names(c: Call, rank: int) -> tuple[str, ...] | None:
     return spatial_names(layout_of(c), rank - 2) if 3 <= rank <= 5 else None
 
 
-def _check_vectors(c: Call, count: int) -> tuple[TensorType, ...]:
-    channels = c.shape(0)[_channel(c)] if len(c.shape(0)) > 1 else 0
+def _check_vectors(c: Call, count: int, length: int = 0) -> tuple[TensorType, ...]:
+    """Type of the result of a node whose parameters have one number per channel, or `length` of them."""
+    channels = length or (c.shape(0)[_channel(c)] if len(c.shape(0)) > 1 else 0)
     for i in range(1, count):
         if c.shape(i) != (channels,):
-            raise c.error("shape_mismatch", f"has a parameter of shape {list(c.shape(i))} for {channels} channels")
+            what = "groups" if length else "channels"
+            raise c.error("shape_mismatch", f"has a parameter of shape {list(c.shape(i))} for {channels} {what}")
     return same(c)
 
 
@@ -73,46 +75,91 @@ class BatchNormalization(OpDef):
         return compute(x.shape, body, c.name("batch_norm"), _names(c, x.ndim))
 
 
-@operator("InstanceNormalization", "complex", image=True, word="instance_norm")
-class InstanceNormalization(OpDef):
-    """Normalisation by the statistics of each image and channel."""
+class _Grouped(OpDef):
+    """Normalisation by the statistics of each image and group of channels."""
 
     inputs = (DATA, Input("scale"), Input("bias"))
+
+    def groups(self, c: Call) -> int:
+        """Number of groups."""
+        return c.shape(0)[_channel(c)]
+
+    def wide(self, c: Call) -> str:
+        """Type that the statistics have."""
+        return c.type(0).dtype
+
+    def of_group(self, c: Call) -> bool:
+        """Whether a group has one scale, and not each of its channels."""
+        return False
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return _check_vectors(c, 3)
 
     def reference(self, c: Call, x: Array, scale: Array, bias: Array) -> Array:
-        v = to_nchw(x, layout_of(c))
-        axes, shape = tuple(range(2, v.ndim)), (1, -1, *(1,) * (v.ndim - 2))
-        mean, var = np.mean(v, axis=axes, keepdims=True), np.var(v, axis=axes, keepdims=True)
-        k = scale.reshape(shape) / np.sqrt(var + np.float32(c.get_float("epsilon", 1e-5)))
-        return from_nchw(np.asarray((v - mean) * k + bias.reshape(shape), dtype=x.dtype), layout_of(c))
+        v, groups = to_nchw(x, layout_of(c)), self.groups(c)
+        shape, each = (1, -1, *(1,) * (v.ndim - 2)), v.shape[1] // groups if self.of_group(c) else 1
+        parts = v.reshape(len(v), groups, -1).astype(self.wide(c))
+        mean, var = parts.mean(axis=2, keepdims=True), parts.var(axis=2, keepdims=True)
+        y = ((parts - mean) / np.sqrt(var + np.float32(c.get_float("epsilon", 1e-5)))).reshape(v.shape)
+        y = y * np.repeat(scale, each).reshape(shape) + np.repeat(bias, each).reshape(shape)
+        return from_nchw(np.asarray(y, dtype=x.dtype), layout_of(c))
 
     def lower(self, c: Call, x: te.Tensor, scale: te.Tensor, bias: te.Tensor) -> te.Tensor:
-        layout, eps = layout_of(c), c.get_float("epsilon", 1e-5)
+        layout, eps, wide, groups = layout_of(c), c.get_float("epsilon", 1e-5), self.wide(c), self.groups(c)
         n, size, ch = unplace(layout, x.shape)
-        inv = 1.0 / float(np.prod(size))
+        each = ch // groups
+        inv = 1.0 / float(np.prod(size) * each)
 
-        def stat(what: str, value: te.Tensor, square: te.Tensor | None = None) -> te.Tensor:
+        def stat(what: str, mean: te.Tensor | None = None) -> te.Tensor:
+            inner = [te.reduce_axis(each, "rc")] if each > 1 else []
             ks = [te.reduce_axis(s, f"r{d}") for d, s in enumerate(size)]
 
             def total(b: te.Axis, k: te.Axis) -> te.Reduction:
-                v = value[place(layout, b, ks, k)]
-                d = v if square is None else v - square[b, k]
-                return te.sum(v if square is None else d * d, axis=ks)
+                v = te.cast(x[place(layout, b, ks, k * each + inner[0] if inner else k)], wide)
+                d = v if mean is None else v - mean[b, k]
+                return te.sum(v if mean is None else d * d, axis=[*inner, *ks])
 
-            s = compute((n, ch), total, c.name(f"{what}_sum"), ("n", "c"))
-            return compute((n, ch), lambda b, k: s[b, k] * inv, c.name(what), ("n", "c"))
+            s = compute((n, groups), total, c.name(f"{what}_sum"), ("n", "c"))
+            return compute((n, groups), lambda b, k: s[b, k] * inv, c.name(what), ("n", "c"))
 
-        mean = stat("mean", x)
-        var = stat("var", x, mean)
+        mean = stat("mean")
+        var = stat("var", mean)
 
         def body(*i: te.Axis) -> te.Value:
             b, _, k = unplace(layout, i)
-            return (x[i] - mean[b, k]) * (scale[k] * te.rsqrt(var[b, k] + eps)) + bias[k]
+            g = k // each if each > 1 else k
+            own = g if self.of_group(c) else k
+            factor = te.cast(scale[own], wide) * te.rsqrt(var[b, g] + eps)
+            return (te.cast(x[i], wide) - mean[b, g]) * factor + te.cast(bias[own], wide)
 
-        return compute(x.shape, body, c.name("instance_norm"), _names(c, x.ndim))
+        return compute(x.shape, body, c.name(self.word), _names(c, x.ndim))
+
+
+@operator("InstanceNormalization", "complex", image=True, word="instance_norm")
+class InstanceNormalization(_Grouped):
+    """Normalisation by the statistics of each image and channel."""
+
+
+@operator("GroupNormalization", "complex", image=True, word="group_norm")
+class GroupNormalization(_Grouped):
+    """Normalisation by the statistics of each image and group of channels, scaled by group until opset 20."""
+
+    def groups(self, c: Call) -> int:
+        channels, groups = c.shape(0)[_channel(c)], c.get_int("num_groups", 0)
+        if groups < 1 or channels % groups:
+            raise c.error("shape_mismatch", f"cannot put {channels} channels into {groups} groups")
+        return groups
+
+    def wide(self, c: Call) -> str:
+        single = c.type(0).dtype == "float16" and (c.version < 21 or c.get_int("stash_type", 1) == 1)
+        return "float32" if single else c.type(0).dtype
+
+    def of_group(self, c: Call) -> bool:
+        return c.version < 21
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        groups = self.groups(c)
+        return _check_vectors(c, 3, groups if self.of_group(c) else 0)
 
 
 @operator("LRN", "complex", image=True, window=True)

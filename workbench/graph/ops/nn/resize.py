@@ -11,9 +11,11 @@ import numpy as np
 
 from workbench import te
 from workbench.graph.graph import Array
+from workbench.graph.node_steps import OWN, Steps
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import Permuted
+from workbench.graph.ops.arrays.movement import CODES
 from workbench.graph.ops.lowering import Idx, compute
 from workbench.graph.ops.quantized.quantize_linear import np_saturated
 from workbench.ir.dtypes import is_float
@@ -180,8 +182,8 @@ class Resize(OpDef):
         whole = not is_float(c.type(0).dtype) and c.get_str("mode", "nearest") != "nearest"
         return np_saturated(y, x.dtype.name) if whole else np.asarray(y).astype(x.dtype)  # cubic means may overshoot
 
-    def _mixed(self, c: Call, x: Array, axis: int, side: Side) -> Array:
-        """Weighted means along an axis."""
+    def taps(self, c: Call, side: Side) -> tuple[Array, Array]:
+        """Elements along an axis that each of the result is a mean of, and how much of each: ``[m, taps]``."""
         kernel, reach = _FILTERS[c.get_str("mode", "nearest")]
         at = self.positions(c, side).astype(np.float64)
         narrow = min(1.0, float(side.scale)) if c.get_int("antialias", 0) else 1.0
@@ -190,64 +192,100 @@ class Resize(OpDef):
         weights = kernel((taps - at[:, None]) * narrow, c.get_float("cubic_coeff_a", -0.75))
         if c.get_int("exclude_outside", 0):
             weights = np.where((taps < 0) | (taps > side.n - 1), 0, weights)
-        weights = weights / weights.sum(axis=1, keepdims=True)
-        inside = np.clip(taps, 0, side.n - 1).astype(np.int64)
+        return np.clip(taps, 0, side.n - 1).astype(np.int64), weights / weights.sum(axis=1, keepdims=True)
+
+    def _mixed(self, c: Call, x: Array, axis: int, side: Side) -> Array:
+        """Weighted means along an axis."""
+        taps, weights = self.taps(c, side)
         along = (-1, *(1,) * (x.ndim - 1 - axis))
         y = np.zeros((*x.shape[:axis], side.m, *x.shape[axis + 1 :]), x.dtype)
         for k in range(taps.shape[1]):
-            y += np.take(x, inside[:, k], axis=axis) * weights[:, k].astype(x.dtype).reshape(along)
+            y += np.take(x, taps[:, k], axis=axis) * weights[:, k].astype(x.dtype).reshape(along)
         return y
 
+    def decompose(self, c: Call, steps: Steps) -> bool:
+        """Elements by tables of their places, and means by tables of places and weights, along one axis at a time."""
+        mode, dtype = c.get_str("mode", "nearest"), c.type(0).dtype
+        crop = c.get_str("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize"
+        if not self.obstacle(c) or (crop and (not c.has(1) or c.values[1] is None)) or 0 in self.shape(c):
+            return False
+        sides = self._cropped(c, self.sides(c), c.values[1] if crop else None)
+        moving = [(d, s) for d, s in enumerate(sides) if not s.same]
+        x = steps.name(0)
+        if mode == "nearest":
+            for d, table in ((d, t) for d, t in enumerate(self.tables(c, sides)) if not sides[d].same):
+                x = steps.add("Gather", (x, steps.constant(f"places_{d}", table)), f"nearest_{d}", {"axis": d})
+        else:
+            wide = "float64" if dtype == "float64" else "float32"
+            # Axes that become shorter come first, and the last one last: its elements are picked one by one.
+            for d, side in sorted(moving, key=lambda at: (at[1].m > at[1].n, at[0])):
+                places, weights = self.taps(c, side)
+                tables = steps.constant(f"places_{d}", places.T), steps.constant(f"weights_{d}", weights.T.astype(wide))
+                x = steps.add("WeightedMeans", (x, *tables), f"means_{d}", {"axis": d}, own=True)
+            if not is_float(dtype) and c.get_int("antialias", 0):
+                x = steps.add("Round", (x,), "whole")
+        x = self._bounded(c, sides, steps, x)
+        if mode != "nearest" and not (moving and dtype == wide):
+            x = steps.add("Cast", (x,), "typed", {"to": CODES[dtype]})
+        return steps.finish() if steps.nodes else False
+
+    def _bounded(self, c: Call, sides: Sequence[Side], steps: Steps, x: str) -> str:
+        """What lies beyond the edges of a cropped image has a value of its own."""
+        if all(side.crop is None for side in sides):
+            return x
+        outside = np.zeros((1,) * len(sides), bool)
+        for d, side in enumerate(sides):
+            if side.crop is not None:
+                at = self.positions(c, side).reshape(-1, *(1,) * (len(sides) - 1 - d))
+                outside = outside | (at < 0) | (at > side.n - 1)
+        dtype = c.type(0).dtype
+        wide = dtype if c.get_str("mode", "nearest") == "nearest" or dtype == "float64" else "float32"
+        value = np.asarray(c.get_float("extrapolation_value", 0.0)).astype(wide)
+        return steps.add("Where", (steps.constant("outside", outside), steps.constant("value", value), x), "bounded")
+
     def obstacle(self, c: Call) -> str:
-        sides = self.sides(c)
         if c.get_str("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize":
-            return "a part of the image is looked at"
+            return "a part of the image is looked at, which is computed at run time"
         if c.get_str("mode", "nearest") != "nearest":
-            wide = c.get_int("antialias", 0) or c.get_int("exclude_outside", 0)
-            return "means over more neighbours, or of integers" if wide or not is_float(c.type(0).dtype) else ""
+            return "means are written by tables (the pass decompose)"
+        sides = self.sides(c)
         if any(a.m > _LONGEST for a in sides):
             return f"more than {_LONGEST:,} positions along an axis"
         return "" if all(_rule(t) for t in self.tables(c, sides)) else "positions that no formula gives"
 
     def lower(self, c: Call, x: te.Tensor, *_: Any) -> te.Tensor:
-        sides = self.sides(c)
-        if c.get_str("mode", "nearest") != "nearest":
-            for axis, side in enumerate(sides):
-                x = x if side.same else self._mean(c, x, axis, side)
-            return x if any(not a.same for a in sides) else compute(x.shape, lambda *i: x[i], c.name("resize"))
-        rules = [_rule(t) for t in self.tables(c, sides)]
+        rules = [_rule(t) for t in self.tables(c, self.sides(c))]
 
         def body(*i: te.Axis) -> te.Value:
             return x[tuple(_position(k, rule) for k, rule in zip(i, rules, strict=True))]
 
         return compute(self.shape(c), body, c.name("resize"))
 
-    def _mean(self, c: Call, x: te.Tensor, axis: int, side: Side) -> te.Tensor:
-        """Stage with weighted means along an axis; a place beyond an edge is read at the edge."""
-        at = self.positions(c, side).astype(np.float64)
-        first, step = float(at[0]), float(at[-1] - at[0]) / max(1, side.m - 1)
-        a, linear = c.get_float("cubic_coeff_a", -0.75), c.get_str("mode", "nearest") == "linear"
 
-        def weight(d: te.Value, tap: int) -> te.Value:
-            d = te.abs(d)
-            if linear:
-                return 1.0 - d
-            near = ((a + 2) * d - (a + 3)) * d * d + 1.0
-            return near if tap in (0, 1) else ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+@operator("WeightedMeans", "complex", domain=OWN, typed_by=2)
+class WeightedMeans(OpDef):
+    """Sums along an axis of elements at `places` times `weights`, both ``[taps, length of the result]``."""
 
-        def body(*i: te.Axis) -> te.Value:
-            position = te.cast(i[axis], "float32") * step + first
-            before, total = te.floor(position), None
-            for tap in (0, 1) if linear else (-1, 0, 1, 2):
-                place = before + float(tap)
-                share = te.cast(weight(place - position, tap), x.dtype)
-                part = x[(*i[:axis], te.cast(place, "int64"), *i[axis + 1 :])] * share
-                total = part if total is None else total + part
-            assert total is not None
-            return total
+    def shape(self, c: Call) -> tuple[int, ...]:
+        x, axis = c.shape(0), c.named_axis(0)
+        return (*x[:axis], c.shape(1)[1], *x[axis + 1 :])
 
-        shape = (*x.shape[:axis], side.m, *x.shape[axis + 1 :])
-        return compute(shape, body, c.name(f"resize_{axis}"))
+    def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted:
+        return Permuted({"axis": c.moved_axis(perm, 0)}, perm)
+
+    def reference(self, c: Call, x: Array, places: Array, weights: Array) -> Array:
+        axis = c.named_axis(0)
+        parts = np.moveaxis(x, axis, -1).astype(weights.dtype)[..., places]
+        return np.ascontiguousarray(np.moveaxis((parts * weights).sum(axis=-2), -1, axis))
+
+    def lower(self, c: Call, x: te.Tensor, places: te.Tensor, weights: te.Tensor) -> te.Tensor:
+        axis, k = c.named_axis(0), te.reduce_axis(places.shape[0], "k")
+
+        def body(*i: te.Axis) -> te.Reduction:
+            part = x[tuple(places[k, v] if d == axis else v for d, v in enumerate(i))]
+            return te.sum(te.cast(part, weights.dtype) * weights[k, i[axis]], axis=k)
+
+        return compute(self.shape(c), body, c.name("means"))
 
 
 def _rule(table: Array) -> tuple[str, int, int] | None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from workbench import te
 from workbench.graph.graph import Array
+from workbench.graph.node_steps import OWN
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import DATA, FACTOR, ZERO
@@ -20,8 +21,6 @@ from workbench.graph.ops.lowering import compute
 from workbench.graph.ops.pointwise import Pointwise, pointwise
 from workbench.graph.ops.quantized.quantize_linear import np_quantised, np_saturated, number, rounded
 
-#: Domain of the operators that only our own passes write.
-OWN = "workbench"
 #: Least number of elements side by side by which extremes are looked for. Chosen, not measured: several vectors.
 _SIDE = 64
 
