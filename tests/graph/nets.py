@@ -123,11 +123,10 @@ def run_groups(graph: Graph, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarr
         return np.lib.stride_tricks.as_strided(whole, t.shape, strides)
 
     for g in groups:
-        if g.obstacle:
+        if g.obstacle or g.kernel is not None:
             (node,) = g.nodes
-            made = reference(
-                make_call(node, graph.types, graph.constants), *(read(i) if i else None for i in node.inputs)
-            )
+            given = (None if not i else own[i] if i in graph.constants else read(i) for i in node.inputs)
+            made = reference(make_call(node, graph.types, graph.constants), *given)
             for o, value in zip(node.outputs, made, strict=False):
                 if o:
                     read(o)[...] = value

@@ -221,8 +221,8 @@ def test_what_has_no_loop_nest_says_so():
     (group,) = partition(graph)
     assert group.func is None
     assert not group.view
-    assert group.obstacle == "no loop nest is known for it here"
-    assert group.rules == ("CumSum n: not tunable, no loop nest is known for it here",)
+    assert group.obstacle == "an axis that is computed"
+    assert group.rules == ("CumSum n: not tunable, an axis that is computed",)
 
 
 def test_unknown_names_in_a_graph():

@@ -25,6 +25,7 @@ from typing import TypeVar
 from workbench.codegen.assembly_listing import instructions
 from workbench.codegen.code_line import Named
 from workbench.codegen.lowering import ObjectCode, params_of
+from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.errors import BuildError, TargetError, WorkbenchError
 from workbench.ir import Func
 from workbench.registry import Declarations, summary
@@ -73,6 +74,10 @@ class Backend:
 
     def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
         """Return the text for a concrete function and the workspace in bytes: shared, per thread."""
+        raise NotImplementedError
+
+    def emit_kernel(self, kernel: KernelFunction, target: Target, symbol: str) -> tuple[str, int, int]:
+        """Return the text for a runtime kernel and the workspace in bytes; LLVM's backends do that for all targets."""
         raise NotImplementedError
 
     def compile(self, text: str, target: Target) -> bytes:
@@ -175,6 +180,14 @@ def require_runnable(target: Target) -> None:
         raise problem
 
 
+def _build_kernel(kernel: KernelFunction, target: Target, symbol: str) -> ObjectCode:
+    """Generate object code for a runtime kernel, through LLVM whatever the kind of the target."""
+    machine = target if target.kind == "llvm" else Target.host(target.threads)
+    backend = backend_for(machine)
+    text, shared, per_thread = backend.emit_kernel(kernel, machine, symbol)
+    return ObjectCode(backend.compile(text, machine), symbol, text, kernel.params, shared, per_thread)
+
+
 def generate_func(func: Func, target: Target, symbol: str = "kernel", poison: bool = False) -> ObjectCode:
     """Generate the text for a concrete function and compile nothing; parameters and errors as for `build_func`."""
     if not _SYMBOL.fullmatch(symbol):
@@ -188,12 +201,12 @@ def generate_func(func: Func, target: Target, symbol: str = "kernel", poison: bo
     return ObjectCode(b"", symbol, text, params_of(func), shared, per_thread)
 
 
-def build_func(func: Func, target: Target, symbol: str = "kernel", poison: bool = False) -> ObjectCode:
+def build_func(func: Func | KernelFunction, target: Target, symbol: str = "kernel", poison: bool = False) -> ObjectCode:
     """Generate object code for a concrete function.
 
     Parameters
     ----------
-    func : Func
+    func : Func or KernelFunction
         Scheduled or not; no open holes.
     target : Target
         Machine to generate for; its kind and architecture choose the backend.
@@ -210,6 +223,8 @@ def build_func(func: Func, target: Target, symbol: str = "kernel", poison: bool 
         "build.holes" when a number is still open; "build.symbol"; "build.too_large", "build.llvm"; "build.compiler" and
         "build.c" of the C backend.
     """
+    if isinstance(func, KernelFunction):
+        return _build_kernel(func, target, symbol)
     code = generate_func(func, target, symbol, poison)
     image = backend_for(target).compile(code.source, target)
     return ObjectCode(image, symbol, code.source, code.params, code.shared_bytes, code.per_thread_bytes)

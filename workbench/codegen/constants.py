@@ -16,6 +16,8 @@ class Tasks:
     #: Tasks of all threads. They draw them from one word, and a draw costs about a tenth of a microsecond once they are
     #: many: up to this many tasks it is nothing, beyond it a thread gets three, so that one may still come late.
     MANY = 64
+    #: Operations of a task of a runtime kernel, about, at least: to begin a region takes as long as some thousands.
+    LEAST_WORK = 20_000
 
 
 class Storage:

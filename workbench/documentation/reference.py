@@ -75,10 +75,10 @@ _OPERATORS = f"""# Operators
 
 {MADE}
 
-Operators of ONNX that are declared here. One that is *not tunable* has no loop nest: it runs by its reference in NumPy,
-between two kernels, unless a [pass](passes.md) has written it with other operators, as it does with recurrences of few
-steps. Any other operator of the standard runs by the reference of the `onnx` package, and is not tunable either.
-[Bringing a model in](../importing.md) says what is refused, and why.
+Operators of ONNX that are declared here. One that is *a runtime kernel* is machine code with loops and branches of its
+own; there is nothing to tune. One that is *not tunable* runs by its reference in NumPy, between two kernels, unless a
+[pass](passes.md) has written it with other operators, as it does with recurrences of few steps. Any other operator of
+the standard runs by the reference of the `onnx` package, and is not tunable either. [Bringing a model in](../importing.md) says what is refused, and why.
 
 *Fusion* says what a kernel may hold beside it: an `injective` operator joins its neighbours, a `reduction` or `complex`
 one takes injective ones behind it, an `opaque` one stands alone.
@@ -92,9 +92,10 @@ def operator_page() -> str:
     """Return the page on operators."""
 
     def row(name: str, op: OpDef) -> str:
-        no_nest = type(op).lower is OpDef.lower
+        runtime, nest = type(op).kernel is not OpDef.kernel, type(op).lower is not OpDef.lower
         facts = {
-            "not tunable": no_nest,
+            "a runtime kernel": runtime,
+            "not tunable": not runtime and not nest,
             "elementwise": op.elementwise,
             "a view": op.view,
             "random": op.random,

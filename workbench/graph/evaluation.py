@@ -76,9 +76,10 @@ def _empty(c: Call) -> tuple[Array, ...]:
 def obstacle(c: Call, outs: Sequence[TensorType]) -> str:
     """Why a node cannot become (part of) a kernel; "" where it can."""
     op = opdef(c.node)
-    if found := op.obstacle(c):
-        return found
-    if any(c.node.outputs[1:]):
-        return "more than one result"
+    if op.kernel(c) is None:
+        if found := op.obstacle(c):
+            return found
+        if any(c.node.outputs[1:]):
+            return "more than one result"
     tensors = [t for i, t in enumerate(c.types) if i not in op.parameters or c.values[i] is None]
     return "a tensor without elements" if any(t is not None and not t.size for t in (*tensors, *outs)) else ""

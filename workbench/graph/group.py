@@ -6,6 +6,7 @@ import itertools
 import math
 from dataclasses import dataclass, field
 
+from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.graph.graph import Node
 from workbench.ir import Func
 
@@ -95,7 +96,7 @@ def gapless(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
     """One kernel of a network, a view (its outputs lie where its inputs do: a reshape, a part, parts that were written
-    side by side), or a node that is not compiled; the latter two have no `func`.
+    side by side), or a node that is not compiled. A kernel is a loop nest (`func`) or a runtime kernel (`kernel`).
 
     Attributes
     ----------
@@ -103,9 +104,9 @@ class Group:
         Name of its first node that computes.
     nodes : tuple of Node
     func : Func or None
-        The computation; parameters are named by role (X, W, bias, R), not by tensor.
+        The loop nest; parameters are named by role (X, W, bias, R), not by tensor.
     args : tuple of (str, str)
-        Parameter name and tensor name, in the order of ``func.params``; (input, output) of a view.
+        Parameter name and tensor name, in the order of the kernel's parameters; (input, output) of a view.
     inputs, outputs : tuple of str
         Tensors that it reads (constants included) and writes.
     description : str
@@ -113,12 +114,14 @@ class Group:
     rules : tuple of str
         Why these nodes are together.
     key : str
-        Structural key of `func`; empty for a view.
+        Structural key of `func`, text of `kernel`; empty for a view.
     flops : int
     spots : dict of str to Spot
         Where those of its tensors lie that have no memory of their own.
     obstacle : str
         Why the node is not compiled but computed by its operator's reference; "" for kernels and views.
+    kernel : KernelFunction or None
+        The runtime kernel; it is not tuned.
     """
 
     name: str
@@ -133,8 +136,14 @@ class Group:
     flops: int = 0
     spots: dict[str, Spot] = field(default_factory=dict)
     obstacle: str = ""
+    kernel: KernelFunction | None = None
+
+    @property
+    def untunable(self) -> str:
+        """Why it cannot be tuned: the obstacle, or that it is a runtime kernel; "" for loop nests and views."""
+        return self.obstacle if self.kernel is None else "a runtime kernel"
 
     @property
     def view(self) -> bool:
         """Whether nothing has to be computed."""
-        return self.func is None and not self.obstacle
+        return self.func is None and self.kernel is None and not self.obstacle

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from workbench import te
+from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.cooperative_yield import pause
 from workbench.errors import ModelError, did_you_mean
 from workbench.graph.graph import Array, Node, TensorType
@@ -113,6 +114,10 @@ class OpDef:
     def decompose(self, c: Call, steps: Steps) -> bool:
         """Write the node as others that compute the same; False, with nothing written, where it stays as it is."""
         return False
+
+    def kernel(self, c: Call) -> KernelFunction | None:
+        """The runtime kernel that computes this use, its `params` left out; None for operators that are loop nests."""
+        return None
 
     def obstacle(self, c: Call) -> str:
         """Why this use cannot become a loop nest; "" where it can."""

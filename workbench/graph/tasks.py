@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench import te
 from workbench.arguments import is_a
+from workbench.codegen.lowering import ParamInfo
+from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.graph.graph import FusedNodes, Graph, Node
 from workbench.graph.group import Group
 from workbench.graph.kernel_description import describe, main_node
@@ -18,7 +20,7 @@ from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import dims
 from workbench.graph.ops.lowering import as_type
 from workbench.graph.passes import run_pass
-from workbench.graph.passes.fuse import is_view, why_not_compiled
+from workbench.graph.passes.fuse import is_view, runtime_kernel, why_not_compiled
 from workbench.graph.structural_key import structural_key
 from workbench.graph.type_inference import make_call
 from workbench.ir import Func
@@ -174,6 +176,8 @@ class _Lowering:
             inputs, outputs = tuple(i for i in first.inputs if i), tuple(o for o in first.outputs if o)
             text = f"{opdef(first).word} {dims(self.graph.types[outputs[0]].shape)}"
             return Group(first.name, nodes, None, (), inputs, outputs, text, fused.rules, obstacle=why)
+        if (kernel := runtime_kernel(self.graph, first)) is not None:
+            return self._runtime(first, kernel, fused.rules)
         names, tensors, order = _Names(), dict[str, te.Tensor](), list[str]()
         for k, n in enumerate(nodes):
             self._lower(n, names, tensors, order, nodes[k + 1 :])
@@ -193,6 +197,25 @@ class _Lowering:
             structural_key(func),
             count_flops(func),
         )
+
+    def _runtime(self, node: Node, kernel: KernelFunction, rules: tuple[str, ...]) -> Group:
+        """A node that a runtime kernel computes."""
+        ins = {f"in{i}": t for i, t in enumerate(node.inputs) if t and not self._in_code(node, i)}
+        outs = {f"out{i}": t for i, t in enumerate(node.outputs) if t}
+        args = tuple((ins | outs).items())
+        params = tuple(
+            ParamInfo(name, "output" if name in outs else "input", self.graph.types[t].shape, self.graph.types[t].dtype)
+            for name, t in args
+        )
+        kernel = replace(kernel, params=params)
+        inputs, outputs = tuple(dict.fromkeys(ins.values())), tuple(outs.values())
+        text = describe(self.graph, (node,))
+        return Group(
+            node.name, (node,), None, args, inputs, outputs, text, rules, kernel.text, kernel.flops, kernel=kernel
+        )
+
+    def _in_code(self, node: Node, i: int) -> bool:
+        return i in opdef(node).parameters and node.inputs[i] in self.graph.constants
 
     def _lower(
         self, node: Node, names: _Names, tensors: dict[str, te.Tensor], order: list[str], later: tuple[Node, ...]

@@ -24,11 +24,11 @@ from pathlib import Path
 import workbench
 from workbench import host
 from workbench.codegen.backend import backend_for
-from workbench.codegen.lowering import ObjectCode, ParamInfo
+from workbench.codegen.lowering import ObjectCode, params_of
+from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.ir import Func
 from workbench.ir.text.printer import to_text
 from workbench.locks import once
-from workbench.runtime.buffers import concrete_shape
 from workbench.target import Target, cache_dir
 
 #: Bytes that the entries may take together. Chosen: some thousands of kernels.
@@ -43,7 +43,7 @@ _SUFFIX = ".kernel"
 #: Seconds after which what is left of a write that did not end goes. Chosen: no write takes as long.
 _STALE_S = 3600.0
 #: Parts of the package whose code decides what machine code a function becomes.
-_SOURCES = ("architectures", "codegen", "intrinsics", "ir", "target.py", "host.py")
+_SOURCES = ("architectures", "codegen", "graph/kernels", "intrinsics", "ir", "target.py", "host.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +79,13 @@ class CodeCache:
         self._written = False
 
     @staticmethod
-    def key(func: Func, target: Target) -> bytes:
-        """Return the 32 bytes under which a concrete function is kept."""
-        text = "\0".join((fingerprint(), str(target), to_text(func)))
+    def key(func: Func | KernelFunction, target: Target) -> bytes:
+        """Return the 32 bytes under which a concrete function or runtime kernel is kept."""
+        what = to_text(func) if isinstance(func, Func) else func.text
+        text = "\0".join((fingerprint(), str(target), what))
         return hashlib.sha256(text.encode()).digest()
 
-    def get(self, key: bytes, func: Func) -> ObjectCode | None:
+    def get(self, key: bytes, func: Func | KernelFunction) -> ObjectCode | None:
         """Return the code that is kept under a key; None where there is none that can be used."""
         path = self._path(key)
         try:
@@ -102,7 +103,7 @@ class CodeCache:
         with contextlib.suppress(OSError):  # used just now: it stays longer than others
             os.utime(path)
         symbol, code, shared, per_thread = found
-        params = tuple(ParamInfo(b.name, b.role, concrete_shape(b.shape), b.dtype) for b in func.params)
+        params = params_of(func) if isinstance(func, Func) else func.params
         return ObjectCode(code, symbol, "", params, shared, per_thread)
 
     def put(self, key: bytes, code: ObjectCode) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from workbench.arguments import is_a, whole
 from workbench.codegen.backend import backend_for, require_runnable
+from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.graph import Graph
 from workbench.graph.evaluation import evaluate
 from workbench.graph.graph import Array
@@ -60,8 +61,8 @@ class Kernels:
 
     Attributes
     ----------
-    funcs : dict of Variant to Func
-        Scheduled functions, by task key and by how far apart the rows of their parameters lie.
+    funcs : dict of Variant to Func or KernelFunction
+        Scheduled functions, by task key and by how far apart the rows of their parameters lie, and runtime kernels.
     codes : dict of Variant to ObjectCode
         The same, compiled.
     untuned : dict of str to str
@@ -73,7 +74,7 @@ class Kernels:
         (adapted) of another task.
     """
 
-    funcs: dict[Variant, Func]
+    funcs: dict[Variant, Func | KernelFunction]
     codes: dict[Variant, ObjectCode]
     untuned: dict[str, str]
     reuses: dict[Variant, tuple[tuple[int, int], ...]] = field(default_factory=dict)
@@ -166,12 +167,15 @@ def _database(log: Any, keys: set[str], nearest: bool = False) -> Database:
 def make_kernels(groups: Sequence[Group], database: Database, target: Target, nearest: bool = False) -> Kernels:
     """Schedule and compile every distinct kernel once."""
     scheduled: dict[str, Func] = {}
-    funcs: dict[Variant, Func] = {}
+    funcs: dict[Variant, Func | KernelFunction] = {}
     untuned: dict[str, str] = {}
     borrowed: dict[str, tuple[str, str]] = {}
-    expected = len({_variant(g) for g in groups if g.func is not None})
+    expected = len({_variant(g) for g in groups if g.key})
     with KernelBuilder(target, cache=code_cache(target), expected=expected) as builder:
         for group in groups:
+            if group.kernel is not None and _variant(group) not in funcs:
+                funcs[_variant(group)] = group.kernel
+                builder.add(group.kernel)
             if group.func is None or _variant(group) in funcs:
                 continue
             if group.key in scheduled:
@@ -187,18 +191,25 @@ def make_kernels(groups: Sequence[Group], database: Database, target: Target, ne
             else:
                 scheduled[group.key] = default_schedule(group.func, target).func
                 untuned[group.key] = group.description
-            funcs[_variant(group)] = _widened(scheduled[group.key], _variant(group))
-            builder.add(funcs[_variant(group)])
+            funcs[_variant(group)] = func = _widened(scheduled[group.key], _variant(group))
+            builder.add(func)
         codes = builder.codes()
     overlaps = backend_for(target).overlaps
-    reuses = {variant: overwritable(func) if overlaps else () for variant, func in funcs.items()}
+    reuses = {variant: _overwritten(func, overlaps) for variant, func in funcs.items()}
     return Kernels(funcs, dict(zip(funcs, codes, strict=True)), untuned, reuses, borrowed)
+
+
+def _overwritten(func: Func | KernelFunction, overlaps: bool) -> tuple[tuple[int, int], ...]:
+    """Positions of an operand and of the result that may lie over it; `overlaps`: whether nests may do so."""
+    if isinstance(func, KernelFunction):
+        return func.reuses
+    return overwritable(func) if overlaps else ()
 
 
 def _variant(group: Group) -> Variant:
     """Return which kernel a group needs."""
     wide: list[tuple[int, ...] | None] = []
-    for (_, tensor), buffer in zip(group.args, group.func.params if group.func else (), strict=True):
+    for (_, tensor), buffer in zip(group.args, group.func.params, strict=True) if group.func else ():
         spot = group.spots.get(tensor)
         wide.append(None if spot is None else spot.widened(logical_shape(buffer)))
     return group.key, tuple(wide)
@@ -217,7 +228,7 @@ def _reuses(groups: Sequence[Group], kernels: Kernels) -> dict[int, list[tuple[s
     return {
         k: [(g.args[i][1], g.args[o][1]) for i, o in kernels.reuses.get(_variant(g), ())]
         for k, g in enumerate(groups)
-        if g.func is not None
+        if g.key
     }
 
 
@@ -230,25 +241,8 @@ def make_plan(
     for k, group in enumerate(groups):
         if group.obstacle:
             calls.append(_host_call(graph, group, memory))
-        if group.func is None:
-            continue
-        # Parameters have the names of the task's first group; kernels of a task share their order.
-        params, tensors = kernels.funcs[_variant(group)].params, [tensor for _, tensor in group.args]
-        args = tuple(memory.slot(t, buffer) for t, buffer in zip(tensors, params, strict=True))
-        calls.append(
-            CallPlan(
-                f"{group.name}: {group.description}",
-                kernels.codes[_variant(group)],
-                args,
-                int(group.flops),
-                group.key,
-                group.key not in kernels.untuned,
-                tuple(memory.use(t) for t in tensors),
-                memory.reuses(k, tensors),
-                least_traffic(group.func),
-                tile_of(kernels.funcs[_variant(group)]),
-            )
-        )
+        elif group.key:
+            calls.append(_kernel_call(k, group, kernels, memory))
     return ExecutablePlan(
         inputs=memory.inputs,
         outputs=memory.outputs,
@@ -263,6 +257,27 @@ def make_plan(
         name=graph.name,
         target=target,
         lines=_lines(graph, groups, memory),
+    )
+
+
+def _kernel_call(k: int, group: Group, kernels: Kernels, memory: _Memory) -> CallPlan:
+    """Call of the group at position `k`."""
+    func, tensors = kernels.funcs[_variant(group)], [tensor for _, tensor in group.args]
+    nest = func if isinstance(func, Func) else None
+    # Parameters have the names of the task's first group; kernels of a task share their order.
+    buffers = (None,) * len(tensors) if nest is None else nest.params
+    return CallPlan(
+        f"{group.name}: {group.description}",
+        kernels.codes[_variant(group)],
+        tuple(memory.slot(t, buffer) for t, buffer in zip(tensors, buffers, strict=True)),
+        int(group.flops),
+        "" if nest is None else group.key,
+        nest is not None and group.key not in kernels.untuned,
+        tuple(memory.use(t) for t in tensors),
+        memory.reuses(k, tensors),
+        0 if group.func is None else least_traffic(group.func),
+        None if nest is None else tile_of(nest),
+        nest is None,
     )
 
 

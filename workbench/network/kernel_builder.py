@@ -14,6 +14,7 @@ from typing import Any
 
 from workbench.codegen.backend import build_func
 from workbench.codegen.lowering import ObjectCode
+from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.errors import BuildError
 from workbench.host import usable_threads
 from workbench.ir import Func
@@ -79,7 +80,7 @@ class KernelBuilder:
         self._target, self._cache, self._expected = target, cache, expected
         self._at_once = helpers is not None
         self._count = min(3, usable_threads() - 1) if helpers is None else helpers
-        self._funcs: list[Func] = []
+        self._funcs: list[Func | KernelFunction] = []
         self._keys: list[bytes] = []
         self._results: dict[int, ObjectCode] = {}
         self._pending: deque[int] = deque()
@@ -93,8 +94,8 @@ class KernelBuilder:
         if self._helpers is not None:
             self._helpers.dismiss()
 
-    def add(self, func: Func) -> None:
-        """Take a function; helpers that are there and idle begin with it."""
+    def add(self, func: Func | KernelFunction) -> None:
+        """Take a function or runtime kernel; helpers that are there and idle begin with it."""
         index = len(self._funcs)
         self._funcs.append(func)
         if self._cache is not None:
@@ -119,7 +120,7 @@ class KernelBuilder:
             self._share(least=1)
             if self._pending:
                 index = self._pending.popleft()
-                self._done(index, build_func(self._funcs[index], self._target, "kernel"))
+                self._done(index, build_func(self._funcs[index], self._target))
         if self._cache is not None:
             self._cache.trim()
         return [self._results[i] for i in range(len(self._funcs))]
@@ -154,14 +155,14 @@ class _Helpers:
         for worker in self._workers:
             worker.start()
 
-    def hand_out(self, pending: deque[int], funcs: Sequence[Func], least: int) -> None:
+    def hand_out(self, pending: deque[int], funcs: Sequence[Func | KernelFunction], least: int) -> None:
         """Give every idle helper a kernel, the last ones first: the front is this process's own end."""
         while self._idle and len(pending) > least:
             worker, index = self._idle.pop(), pending.pop()
             self.busy[worker] = index
             worker.send(BuildJob(funcs[index], self._target, "kernel"))
 
-    def collect(self, funcs: Sequence[Func], wait: bool) -> dict[int, ObjectCode]:
+    def collect(self, funcs: Sequence[Func | KernelFunction], wait: bool) -> dict[int, ObjectCode]:
         """Return what has come in; with `wait`, at least one answer when any is outstanding."""
         done: dict[int, ObjectCode] = {}
         while True:
@@ -173,7 +174,7 @@ class _Helpers:
             if not self.busy and wait:
                 return done
 
-    def _take(self, event: Event, funcs: Sequence[Func], done: dict[int, ObjectCode]) -> None:
+    def _take(self, event: Event, funcs: Sequence[Func | KernelFunction], done: dict[int, ObjectCode]) -> None:
         worker = event.worker
         if event.message == HELLO:
             self._idle.append(worker)

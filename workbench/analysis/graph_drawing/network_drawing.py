@@ -19,7 +19,7 @@ from workbench.graph.kernel_description import describe
 from workbench.graph.opdef import opdef
 from workbench.graph.operator_facts import dims
 from workbench.graph.passes.explain import Change, Report
-from workbench.graph.passes.fuse import is_view, why_not_compiled
+from workbench.graph.passes.fuse import is_view, runtime_kernel, why_not_compiled
 from workbench.graph.tasks import Task
 from workbench.ir import Buffer, Dim, Func, accesses, blocks
 from workbench.ir.bytes_moved import least_traffic
@@ -190,7 +190,7 @@ class _Units:
             return Leaf(main.name, label, sub or size, "task", task, self.traffic[task], len(members))
         if main.op == "Concat":
             return Leaf(main.name, f"concat of {len(main.inputs)}", "written in place", "view")
-        why = why_not_compiled(graph, first)
+        why = why_not_compiled(graph, first) or (runtime_kernel(graph, first) is not None and "runtime kernel") or ""
         return Leaf(main.name, _word(main), shortened(why, LONGEST + 10) or size, "host", None, self._moved(members))
 
     def _moved(self, members: Sequence[Node]) -> int:

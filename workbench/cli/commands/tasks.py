@@ -26,7 +26,7 @@ def tasks(options: Namespace, output: Output) -> int:
     from workbench.graph import extract_tasks, partition
 
     extracted = extract_tasks(graph, target)
-    others = [g for g in partition(graph) if g.obstacle]
+    others = [(g, g.untunable) for g in partition(graph) if g.untunable]
     rows = [
         [str(i), t.name, str(t.weight), f"{t.flops / 1e6:.2f}", f"{t.weight * t.flops / 1e9:.3f}", t.key[:12]]
         for i, t in enumerate(extracted)
@@ -37,13 +37,13 @@ def tasks(options: Namespace, output: Output) -> int:
     counted = f"{len(extracted)} task{'s' * (len(extracted) != 1)} for {kernels} kernel{'s' * (kernels != 1)}"
     summary = f"{counted}, {total / 1e9:.2f} GFLOP; target: {target}"
     if others:
-        lines = [f"  {g.name}: {g.description}, {g.obstacle}" for g in others]
-        summary += f"\n\nNot tunable, computed by reference ({len(others)}):\n" + "\n".join(lines)
+        lines = [f"  {g.name}: {g.description}, {why}" for g, why in others]
+        summary += f"\n\nNot tunable ({len(others)}):\n" + "\n".join(lines)
     data = {
         "model": str(options.model),
         "target": str(target),
         "total_flops": total,
-        "not_tunable": [{"name": g.name, "operator": g.nodes[0].op, "reason": g.obstacle} for g in others],
+        "not_tunable": [{"name": g.name, "operator": g.nodes[0].op, "reason": why} for g, why in others],
         "tasks": [
             {"id": i, "key": t.key, "name": t.name, "description": t.description, "weight": t.weight, "flops": t.flops}
             for i, t in enumerate(extracted)

@@ -220,13 +220,19 @@ class FunctionBuilder:
 
         With `copies`, each round runs the body for that many values, ``step / copies`` apart; `once` runs once a round.
         """
+        with self.counting(start, stop, step, label) as iv:
+            self._rounds(iv, body, copies, step // copies)
+            if once is not None:
+                once(iv)
+
+    @contextmanager
+    def counting(self, start: Value, stop: Value, step: int = 1, label: str = "loop") -> Iterator[Value]:
+        """Emit what follows for each number of a range that has some; the bounds exist outside of the loop."""
         self._count += 1
         head, done = f"{_clean(label)}{self._count}", f"{_clean(label)}{self._count}.end"
         iv, following = self.fresh("i"), self.fresh("n")
         self._scopes.append(self.open_scope(head))
-        self._rounds(Value(iv, "int64", 1, self.depth), body, copies, step // copies)
-        if once is not None:
-            once(Value(iv, "int64", 1, self.depth))
+        yield Value(iv, "int64", 1, self.depth)
         inner = self._scopes.pop()
         outer = self._scopes[-1]
         counters = [(iv, start.text, following, f"add nuw nsw i64 {iv}, {step}")]
@@ -254,6 +260,22 @@ class FunctionBuilder:
             return
         for k in range(1, copies):
             body(self.add(iv, index(k * apart)))
+
+    @contextmanager
+    def repeating(self, going: Callable[[], Value]) -> Iterator[None]:
+        """Emit what follows again and again while the scalar that `going` emits holds."""
+        self._count += 1
+        head, body, done = (f"while{self._count}{part}" for part in ("", ".body", ".end"))
+        self._scopes.append(self.open_scope(head))
+        self._branches.append(self.depth)
+        condition, scope = going(), self._scopes[-1]
+        scope.lines += [f"  br i1 {condition.text}, label %{body}, label %{done}", f"{body}:"]
+        scope.label = body
+        yield
+        self._branches.pop()
+        inner, outer = self._scopes.pop(), self._scopes[-1]
+        outer.lines += [f"  br label %{head}", f"{head}:", *inner.lines, f"  br label %{head}", f"{done}:"]
+        outer.label = done
 
     @contextmanager
     def branching(self, cond: Value | None) -> Iterator[None]:

@@ -16,6 +16,14 @@ from workbench.codegen.llvm.builder import FunctionBuilder, Value, index
 from workbench.codegen.llvm.expressions import ExprEmitter
 from workbench.codegen.llvm.loops import NestEmitter
 from workbench.codegen.llvm.memory_access import ZEROS
+from workbench.codegen.llvm.regions import (
+    context_arguments,
+    entry_signature,
+    launch_region,
+    region_context,
+    region_signature,
+    tail,
+)
 from workbench.codegen.lowering import cut, lowered
 from workbench.codegen.row_padding import with_slack
 from workbench.codegen.temporary_storage import Placed, place
@@ -91,9 +99,9 @@ class ModuleEmitter:
         for k, s in enumerate(self._func.body):
             chain = parallel_chain(s)
             if chain:
-                ctx = ctx or self._context(entry)
+                ctx = ctx or region_context(entry)
                 tasks = self._region(f"{self._symbol}.r{k}", chain)
-                self._launch(entry, f"{self._symbol}.r{k}", ctx, tasks)
+                launch_region(entry, f"{self._symbol}.r{k}", ctx, tasks)
                 if nest is not None:
                     for b, _ in blocks((s,)):
                         nest.ex.touch(b.buffer)
@@ -102,7 +110,7 @@ class ModuleEmitter:
                 nest = nest or self._nest(entry, self._pointers(entry, args))
                 nest.start()
                 nest.body((s,))
-        self._finish(entry, f"void @{self._symbol}(ptr %bufs, ptr %workspace, ptr %rt)")
+        self._finish(entry, entry_signature(self._symbol))
 
     def head(self) -> list[str]:
         """Return what stands before the functions."""
@@ -113,11 +121,7 @@ class ModuleEmitter:
 
     def tail(self) -> list[str]:
         """Return what stands behind the functions."""
-        return [
-            f"attributes #0 = {{ {self._attributes} }}",
-            "!0 = distinct !{!0, !1}",
-            '!1 = !{!"llvm.loop.unroll.disable"}',
-        ]
+        return tail(self._attributes)
 
     def _finish(self, fb: FunctionBuilder, signature: str) -> None:
         self.functions.append(fb.lines(signature))
@@ -158,26 +162,10 @@ class ModuleEmitter:
 
     # ---- parallel regions ------------------------------------------------------------------------------------------
 
-    def _context(self, fb: FunctionBuilder) -> Value:
-        ctx = fb.alloca("[2 x ptr]", 16)
-        fb.effect(f"store ptr %bufs, ptr {ctx.text}, align 8")
-        fb.effect(f"store ptr %workspace, {fb.gep(ctx, index(1), 'ptr').typed}, align 8")
-        return ctx
-
-    def _launch(self, fb: FunctionBuilder, region: str, ctx: Value, tasks: int) -> None:
-        rt = Value("%rt", "ptr")
-        pool_at, launch_at = fb.gep(rt, index(1), "ptr"), fb.gep(rt, index(2), "ptr")
-        pool = fb.pure(f"load ptr, {pool_at.typed}, align 8", "ptr", 1, (pool_at,))
-        launch = fb.pure(f"load ptr, {launch_at.typed}, align 8", "ptr", 1, (launch_at,))
-        fb.effect(f"call void {launch.text}(ptr {pool.text}, ptr @{region}, ptr {ctx.text}, i64 {tasks})")
-
     def _region(self, name: str, chain: list[For]) -> int:
         """Emit the function that runs one task of a parallel nest; returns the number of tasks."""
         fb = self._builder(self._target.isa)
-        ctx = Value("%ctx", "ptr")
-        bufs = fb.pure("load ptr, ptr %ctx, align 8", "ptr", 1, ())
-        at = fb.gep(ctx, index(1), "ptr")
-        workspace = fb.pure(f"load ptr, {at.typed}, align 8", "ptr", 1, ())
+        bufs, workspace = context_arguments(fb)
         used = {name for b, _ in blocks((chain[0],)) for name in touched(b)}
         pointers = self._pointers(fb, _Arguments(bufs, workspace, Value("%tid", "int64")), used)
         nest = self._nest(fb, pointers)
@@ -204,7 +192,7 @@ class ModuleEmitter:
                 start = fb.udiv(fb.mul(task, total), tasks)
                 stop = fb.udiv(fb.mul(fb.add(task, index(1)), total), tasks)
                 fb.loop(start, stop, 1, iteration, "task")
-        self._finish(fb, f"internal void @{name}(ptr %ctx, i64 %task, i64 %tid)")
+        self._finish(fb, region_signature(name))
         return tasks
 
 

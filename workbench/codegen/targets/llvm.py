@@ -8,6 +8,8 @@ from workbench.codegen.backend import Backend, backends
 from workbench.codegen.code_line import Named
 from workbench.codegen.llvm.module import emit_module
 from workbench.codegen.llvm.source_map import MarkedCode
+from workbench.codegen.runtime_kernels.declaration import KernelFunction
+from workbench.codegen.runtime_kernels.module import emit_kernel
 from workbench.errors import BuildError
 from workbench.intrinsics import require
 from workbench.ir import Cast, Const, Func, blocks
@@ -34,19 +36,26 @@ class LlvmBackend(Backend):
     def check(self, func: Func, target: Target) -> None:
         """Raise what keeps the function from being generated for the target."""
         require(func.body, target)
+        self._check_types(func.name, _uses(func, "float16"), target)
+
+    def _check_types(self, name: str, half: bool, target: Target) -> None:
         have = self._architecture.float16
-        if have and target.isa.isdisjoint(have) and _uses(func, "float16"):
+        if half and have and target.isa.isdisjoint(have):
             # LLVM would call functions of a compiler's library that no process has to have.
             raise BuildError(
                 "build.dtype",
                 f"{target.cpu} has no instructions for float16.",
-                (func.name,),
+                (name,),
                 f"add +{have[0]} to -mattr, compute in float32 or bfloat16, or use the kind 'c'",
             )
 
     def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
         self.check(func, target)
         return emit_module(func, target, symbol, poison, self.attributes(target))
+
+    def emit_kernel(self, kernel: KernelFunction, target: Target, symbol: str) -> tuple[str, int, int]:
+        self._check_types(kernel.name, any(p.dtype == "float16" for p in kernel.params), target)
+        return emit_kernel(kernel, target, symbol, self.attributes(target))
 
     def compile(self, text: str, target: Target) -> bytes:
         from workbench.codegen.llvm.llvmlite_binding import compile_ir

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.graph.evaluation import obstacle
 from workbench.graph.graph import FusedNodes, Graph, Node
 from workbench.graph.opdef import Fusion, opdef
@@ -94,9 +95,15 @@ def why_not_compiled(graph: Graph, node: Node) -> str:
     return obstacle(make_call(node, graph.types, graph.constants), outs)
 
 
+def runtime_kernel(graph: Graph, node: Node) -> KernelFunction | None:
+    """The runtime kernel that computes a node; None where a loop nest does."""
+    return opdef(node).kernel(make_call(node, graph.types, graph.constants))
+
+
 def fusion_class(graph: Graph, node: Node) -> Fusion:
-    """Class of a node: its operator's, and opaque where it is not compiled."""
-    return "opaque" if why_not_compiled(graph, node) else opdef(node).fusion
+    """Class of a node: its operator's, and opaque where it becomes no loop nest."""
+    nest = runtime_kernel(graph, node) is None and not why_not_compiled(graph, node)
+    return opdef(node).fusion if nest else "opaque"
 
 
 def alone(graph: Graph, node: Node) -> str:
@@ -105,6 +112,8 @@ def alone(graph: Graph, node: Node) -> str:
         return f"{node.op} {node.name}: a view, no data move"
     if reason := why_not_compiled(graph, node):
         return f"{node.op} {node.name}: not tunable, {reason}"
+    if runtime_kernel(graph, node) is not None:
+        return f"{node.op} {node.name}: a runtime kernel, stays alone"
     why = {
         "opaque": "opaque, stays alone",
         "complex": "complex, and nothing element-wise follows that only reads it",

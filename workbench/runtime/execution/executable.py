@@ -98,7 +98,7 @@ class Executable(Network):
         most = max((c.flops for c in plan.calls), default=0)
         rows = [
             [k, m.text(c.name, 70), m.operations(c.flops) if c.flops else "", m.bar(c.flops / most if most else None),
-             "tuned" if c.tuned else "default" if isinstance(c, CallPlan) else "not tunable"]
+             "tuned" if c.tuned else "default" if isinstance(c, CallPlan) and not c.fixed else "not tunable"]
             for k, c in enumerate(plan.calls[:_ROWS])
         ]  # fmt: skip
         columns = (

@@ -113,8 +113,7 @@ def make_profile(
                 "flops": [c.flops for c in calls],
                 "tuned": [c.tuned for c in calls],
                 "note": [
-                    f"not tunable: {c.reason}" if isinstance(c, HostCall) else _above(c, *found)
-                    for c, *found in zip(calls, against["roof"], against["roof_share"], strict=True)
+                    _note(c, *found) for c, *found in zip(calls, against["roof"], against["roof_share"], strict=True)
                 ],
                 "bytes": moved.astype(np.int64),
                 "gbytes": moved / (median * 1e6),
@@ -157,8 +156,10 @@ def _against(limit: Roofs | None, flops: Array, moved: Array, ms: Array) -> dict
     }
 
 
-def _above(call: CallPlan, roof: str, share: float) -> str:
-    """Why a call is faster than its roof allows; empty where it is not."""
+def _note(call: CallPlan | HostCall, roof: str, share: float) -> str:
+    """Why a call cannot be tuned, or is faster than its roof allows; empty for others."""
+    if isinstance(call, HostCall) or call.fixed:
+        return f"not tunable: {call.reason if isinstance(call, HostCall) else 'a runtime kernel'}"
     if roof == "memory" and share > 1.0:
         return "faster than the roof: its data come from a nearer cache than those of the whole network"
     return why_above(share, call.tile, [p.dtype for p in call.code.params], 1)

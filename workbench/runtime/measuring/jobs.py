@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from workbench.codegen.lowering import ObjectCode
+from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.ir import Buffer, Func
 from workbench.runtime.results.measure_options import ContestRules, MeasureOptions
 from workbench.runtime.results.measurement import Measurement
@@ -14,9 +15,9 @@ from workbench.runtime.results.measurement import Measurement
 
 @dataclass(frozen=True, slots=True)
 class BuildJob:
-    """For a builder: compile this concrete function."""
+    """For a builder: compile this concrete function or runtime kernel."""
 
-    func: Func
+    func: Func | KernelFunction
     target: object
     symbol: str
 

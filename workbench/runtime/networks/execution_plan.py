@@ -91,6 +91,8 @@ class CallPlan:
         Bytes that the call has to read and write at least; 0 where nobody counted.
     tile : int, optional
         Outputs of a tile along each dimension where the kernel is Winograd's algorithm, which does less than `flops`.
+    fixed : bool
+        Whether it is a runtime kernel: there is nothing to tune.
     """
 
     name: str
@@ -103,6 +105,7 @@ class CallPlan:
     reuses: tuple[tuple[int, int], ...] = ()
     traffic: int = 0
     tile: int | None = None
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.graph.graph import Array, TensorType
+from workbench.graph.kernels.ordering import top_k
+from workbench.graph.kernels.running import running_sum
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
 
@@ -29,6 +32,9 @@ class TopK(OpDef):
             raise c.error(code, f"takes {k} of {x[axis]} elements along axis {axis}")
         shape = (*x[:axis], k, *x[axis + 1 :])
         return TensorType(shape, c.type(0).dtype), TensorType(shape, "int64")
+
+    def kernel(self, c: Call) -> KernelFunction | None:
+        return KernelFunction(top_k, (c.named_axis(-1), self._count(c), bool(c.get_int("largest", 1))))
 
     def reference(self, c: Call, x: Array, *_: Any) -> tuple[Array, ...]:
         k = self._count(c)
@@ -65,8 +71,20 @@ class Unique(OpDef):
 class CumSum(OpDef):
     """Sum of all elements up to each one along an axis, without it where `exclusive`, from the end where `reverse`."""
 
+    parameters = (1,)
+
     def shape(self, c: Call) -> tuple[int, ...]:
         return c.shape(0)
+
+    def kernel(self, c: Call) -> KernelFunction | None:
+        if c.values[1] is None or not c.shape(0):
+            return None
+        axis = c.axis(int(c.values[1].reshape(-1)[0]), len(c.shape(0)))
+        settings = axis, bool(c.get_int("exclusive", 0)), bool(c.get_int("reverse", 0))
+        return KernelFunction(running_sum, settings, c.type(0).size)
+
+    def obstacle(self, c: Call) -> str:
+        return "an axis that is computed" if c.values[1] is None else super().obstacle(c)
 
     def reference(self, c: Call, x: Array, at: Array) -> Array:
         axis, turned = c.axis(int(at.reshape(-1)[0]), x.ndim), c.get_int("reverse", 0)
