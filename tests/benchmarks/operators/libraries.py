@@ -53,7 +53,8 @@ def ours(model: Path, feeds: Arrays, threads: int, log: str) -> Ready:
         return _staged(model, feeds, log, target, str(e).splitlines()[0])
     hosted = [c.operator for c in exe.plan.calls if isinstance(c, HostCall)]
     facts = {"host": hosted, "untuned": len(exe.untuned), "calls": len(exe.plan.calls)}
-    return Ready(lambda: exe.run(feeds), lambda: exe.run(feeds), facts)
+    bound = exe.bind(feeds)
+    return Ready(bound, bound, facts)
 
 
 def _staged(model: Path, feeds: Arrays, log: str, target: Any, why: str) -> Ready:
