@@ -7,8 +7,10 @@ from graph.examples.case import Case, cases, sample
 
 from workbench.graph.graph import AttrValue
 from workbench.graph.ops.arrays.blocks import DepthToSpace, EyeLike, ReverseSequence, SpaceToDepth
+from workbench.graph.ops.arrays.movement import CastLike
 from workbench.graph.ops.lowering import ints
 from workbench.graph.ops.math.einsum import Einsum
+from workbench.graph.ops.math.signal import DFT
 from workbench.graph.ops.nn.norm import GroupNormalization
 
 
@@ -73,4 +75,20 @@ def _group_normalization(op: GroupNormalization) -> list[Case]:
         case("scaled by channel", sample(2, 6, 3, 4), 3, 6),
         case("one group", sample(2, 4, 5), 1, 4, epsilon=0.1),
         case("nhwc", sample(2, 3, 4, 6), 2, 6, layout="NHWC"),
+    ]
+
+
+@cases.register
+def _cast_like(op: CastLike) -> list[Case]:
+    return [Case("to bytes", (sample(2, 3, low=3.0), np.zeros(2, np.uint8)), version=15)]
+
+
+@cases.register
+def _fourier(op: DFT) -> list[Case]:
+    real, whole = sample(2, 6, 5, 1), sample(2, 6, 5, 2)
+    return [
+        Case("real", (real,), version=17),
+        Case("half, longer", (real, np.array(8)), {"axis": 2, "onesided": 1}, const=(1,), version=17),
+        Case("back, shorter", (whole, np.array(4)), {"axis": -2, "inverse": 1}, const=(1,), version=17),
+        Case("first axis", (whole, None, np.array(0)), const=(2,), version=20),
     ]

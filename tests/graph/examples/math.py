@@ -7,7 +7,7 @@ from graph.examples.case import Case, cases, sample
 
 from workbench.graph.ops.lowering import ints
 from workbench.graph.ops.math.arg_extremes import Arg
-from workbench.graph.ops.math.elementwise import Clip, Slope, Where
+from workbench.graph.ops.math.elementwise import Clip, Infinite, Remainder, Slope, Where
 from workbench.graph.ops.math.linear import Det, Gemm, MatMul
 from workbench.graph.ops.math.reduce import Reduce
 from workbench.graph.ops.math.signal import STFT
@@ -56,7 +56,21 @@ def _slope(op: Slope) -> list[Case]:
     return [
         Case("channel", (sample(1, 3, 2, 2), sample(3, 1, 1)), const=(1,)),
         Case("same", (sample(2, 3), sample(2, 3, seed=4))),
+        Case("opset 6", (sample(2, 3, 2), sample(3)), version=6),
     ]
+
+
+@cases.register
+def _infinite(op: Infinite) -> list[Case]:
+    x = np.array([1, np.inf, -np.inf, np.nan], np.float32)
+    return [Case(f"{a}, {b}", (x,), {"detect_negative": a, "detect_positive": b}) for a in (0, 1) for b in (0, 1)]
+
+
+@cases.register
+def _remainder(op: Remainder) -> list[Case]:
+    a, b = ints(7, -7, 7, -7, 6, -6, 0), ints(3, 3, -3, -3, 3, -3, 5)
+    real = sample(3, 4) * 10, sample(4, low=1.0)
+    return [Case("whole", (a, b)), Case("truncated", (a, b), {"fmod": 1}), Case("real", real, {"fmod": 1})]
 
 
 @cases.register

@@ -115,6 +115,8 @@ def _with_types(model: onnx.ModelProto) -> onnx.ModelProto:
     if any(a.HasField("g") for n in model.graph.node for a in n.attribute):
         model = shape_inference.infer_shapes(model)
     known_types = {v.name: v for v in (*model.graph.input, *model.graph.value_info)}
+    if "" not in known_types:  # an input that is not given has a type for the inliner, or it gives up
+        model.graph.value_info.append(helper.make_tensor_value_info("", 1, None))
     graphs = [model.graph]
     for graph in graphs:  # grows
         graphs += [a.g for n in graph.node for a in n.attribute if a.HasField("g")]

@@ -9,7 +9,7 @@ import numpy as np
 from workbench import te
 from workbench.graph.graph import Array, AttrValue, Node, TensorType
 from workbench.graph.node_steps import Steps
-from workbench.graph.opdef import OpDef, Places, operator
+from workbench.graph.opdef import OpDef, Places, foreign, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import Permuted, dims, inverse
 from workbench.graph.ops.lowering import compute, ints, where_all
@@ -123,6 +123,22 @@ class Cast(OpDef):
     def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
         dtype = self.infer(c)[0].dtype
         return compute(x.shape, lambda *i: te.cast(x[i], dtype), c.name("cast"))
+
+
+@operator("CastLike", "opaque", typed_by=1)
+class CastLike(OpDef):
+    """Convert to the element type of the second input."""
+
+    def accepts(self, node: Node) -> bool:
+        return not node.attrs.get("round_mode")
+
+    def reference(self, c: Call, x: Array, like: Array) -> Array:
+        other = None if like.dtype.name in CODES else foreign("", self.name, c.version)
+        return x.astype(like.dtype) if other is None else other.reference(c, x, like)[0]
+
+    def decompose(self, c: Call, steps: Steps) -> bool:
+        steps.add("Cast", (steps.name(0),), "cast", {"to": CODES[c.type(1).dtype]})
+        return steps.finish()
 
 
 def _range(start: int, end: int, step: int, size: int) -> tuple[int, int, int]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from workbench import te
 from workbench.graph.graph import Array, Node, TensorType
+from workbench.graph.node_steps import Steps
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.ops.lowering import compute
@@ -198,6 +199,17 @@ class Dropout(_Reshaping):
 
     def reference(self, c: Call, x: Array, *_: Any) -> tuple[Array, ...]:
         return x, np.ones(x.shape, bool)
+
+    def decompose(self, c: Call, steps: Steps) -> bool:
+        """The input itself, and a mask that is constant."""
+        if not any(c.node.outputs[1:]):
+            return False
+        sources = steps.name(0), steps.constant("mask", np.ones(c.shape(0), bool))
+        for source, out in zip(sources, c.node.outputs, strict=True):
+            if out:
+                steps.add("Identity", (source,), "copy")
+                steps.finish(out)
+        return True
 
 
 @operator("Shape", "opaque", result="int64")

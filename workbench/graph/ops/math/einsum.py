@@ -83,8 +83,10 @@ class Einsum(OpDef):
     def reference(self, c: Call, *args: Array) -> Array:
         found = equation(c)
         number = {label: k for k, label in enumerate(found.sizes)}
+        dtype = args[0].dtype
+        args = args if dtype.kind in "fiub" else tuple(a.astype(np.float32) for a in args)  # NumPy cannot add others
         pairs = [x for a, labels in zip(args, found.operands, strict=True) for x in (a, [number[s] for s in labels])]
-        return np.asarray(np.einsum(*pairs, [number[s] for s in found.result]), args[0].dtype)
+        return np.asarray(np.einsum(*pairs, [number[s] for s in found.result]), dtype)
 
     def decompose(self, c: Call, steps: Steps) -> bool:
         """Sum first over what one operand alone has; multiply two operands at a time."""

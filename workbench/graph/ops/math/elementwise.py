@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.graph import Array, Node
+from workbench.graph.graph import Array
+from workbench.graph.node_steps import Steps
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import DATA, Input
@@ -33,8 +34,39 @@ def _divide(a: Any, b: Any) -> Any:
     return a / b
 
 
+def _mod(a: te.Value, b: te.Value, fmod: float) -> te.Value:
+    """Remainder with the sign of the divisor, or of the dividend where `fmod` is set."""
+    if not fmod:
+        return a % b
+    if is_float(a.dtype):
+        rest = te.abs(a) % te.abs(b)
+        return te.select(a < 0.0, -rest, rest)
+    rest = a % b
+    if a.dtype.startswith("u"):
+        return rest
+    return te.select(te.logical_and(te.not_equal(rest, 0), te.not_equal(a < 0, b < 0)), rest - b, rest)
+
+
+def _sign(v: te.Value) -> te.Value:
+    return te.select(v > 0.0, 1.0, v if v.dtype.startswith("u") else te.select(v < 0.0, -1.0, v))
+
+
+def _is_infinite(v: te.Value, below: float, above: float) -> te.Value:
+    if below and above:
+        return te.equal(te.abs(v), math.inf)
+    return te.equal(v, math.inf if above else -math.inf) if below or above else te.const(False, "bool")
+
+
 def _power(a: te.Value, b: te.Value) -> te.Value:
     return te.power(a, b if b.dtype == a.dtype else te.cast(b, a.dtype))
+
+
+class Infinite(Pointwise):
+    """Whether a value is infinite, as two attributes have it: whole numbers."""
+
+
+class Remainder(Broadcast):
+    """A remainder, whose sign an attribute chooses: a whole number."""
 
 
 # ---- of one input ----------------------------------------------------------------------------------------------------
@@ -58,6 +90,13 @@ pointwise(
     "Not", "Whether the value is false.", np.logical_not, te.logical_not, result="bool", boolean=True, involution=True
 )
 pointwise("IsNaN", "Whether the value is not a number.", np.isnan, lambda v: te.not_equal(v, v), result="bool")
+
+pointwise("Sign", "-1, 0 or 1.", np.sign, _sign, idempotent=True)
+pointwise(
+    "IsInf", "Whether the value is infinite: below zero, above, or both.",
+    lambda x, below, above: (np.isneginf(x) & bool(below)) | (np.isposinf(x) & bool(above)), _is_infinite, Infinite,
+    result="bool", numbers={"detect_negative": 1, "detect_positive": 1},
+)  # fmt: skip
 
 # ---- of several inputs -----------------------------------------------------------------------------------------------
 
@@ -89,6 +128,11 @@ pointwise(
     "Pow", "Power; the exponent is converted to the type of the base.", np.power, _power,
     low=0.5, identity=1, mixed=True, **_TWO,
 )  # fmt: skip
+pointwise(
+    "Mod", "Remainder, with the sign of the divisor or, with `fmod`, of the dividend.",
+    lambda a, b, fmod: (np.fmod if fmod else np.mod)(a, b), _mod, Remainder,
+    numbers={"fmod": 0}, scalars=True, broadcasts=True,
+)  # fmt: skip
 pointwise("Max", "Largest of its inputs.", np.maximum, te.maximum, **_ANY)
 pointwise("Min", "Smallest of its inputs.", np.minimum, te.minimum, **_ANY)
 pointwise("Sum", "Sum of its inputs.", np.add, _add, identity=0, word="add", **_ANY)
@@ -106,12 +150,31 @@ pointwise("Xor", "Whether exactly one is true.", np.logical_xor, te.not_equal, i
 
 
 class Slope(Pointwise):
-    """The second input broadcasts to the first."""
+    """The second input broadcasts to the first; before opset 7, it has one element per channel."""
 
-    def accepts(self, node: Node) -> bool:
-        return node.version >= 7  # before, the slope had one element per channel
+    def _by_channel(self, c: Call) -> tuple[int, ...]:
+        """Shape with which the slope broadcasts."""
+        return (-1, *(1,) * (len(c.shape(0)) - 2))
+
+    def reference(self, c: Call, *args: Array) -> Array:
+        x, slope = args
+        return super().reference(c, x, slope.reshape(self._by_channel(c)) if c.version < 7 else slope)
+
+    def obstacle(self, c: Call) -> str:
+        return "a slope for each channel, which the pass decompose gives a shape" if c.version < 7 else ""
+
+    def decompose(self, c: Call, steps: Steps) -> bool:
+        if c.version >= 7:
+            return False
+        slope = steps.reshape(steps.name(1), (c.type(1).size, *self._by_channel(c)[1:]), "slope")
+        steps.add("PRelu", (steps.name(0), slope), "prelu")
+        return steps.finish()
 
     def shape(self, c: Call) -> tuple[int, ...]:
+        if c.version < 7:
+            if len(c.shape(0)) < 2 or c.type(1).size not in (1, c.shape(0)[1]):
+                raise c.error("shape_mismatch", f"has {c.type(1).size} slopes for an input of shape {list(c.shape(0))}")
+            return c.shape(0)
         if broadcast_shape(c, [c.shape(0), c.shape(1)]) != c.shape(0):
             text = f"has a slope of shape {list(c.shape(1))} for an input of shape {list(c.shape(0))}"
             raise c.error("shape_mismatch", text)

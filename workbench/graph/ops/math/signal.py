@@ -1,4 +1,4 @@
-"""Operators on signals."""
+"""Fourier transforms: products with tables of sines and cosines."""
 
 from __future__ import annotations
 
@@ -6,9 +6,83 @@ from typing import Any
 
 import numpy as np
 
-from workbench.graph.graph import Array
+from workbench.graph.graph import Array, AttrValue, Node
+from workbench.graph.node_steps import Steps
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
+from workbench.graph.operator_facts import inverse
+
+#: Elements of a table, at most: a product with a larger one takes longer than a fast transform.
+_LARGEST = 1 << 23
+
+
+def _table(size: int, used: int, parts: int, results: int, inverse: bool = False) -> Array:
+    """Matrix of a transform of length `size`: ``[used, parts, results, 2]``, parts being real and imaginary."""
+    turns = 2 * np.pi / size * (np.arange(used)[:, None] * np.arange(results) % size)
+    cos, sin = np.cos(turns), np.sin(turns) * (1 if inverse else -1)
+    both = np.stack([np.stack([cos, sin], -1), np.stack([-sin, cos], -1)], 1) / (size if inverse else 1)
+    return np.asarray(both[:, :parts])
+
+
+def _complex(x: Array) -> Array:
+    """Numbers whose parts lie along the last axis."""
+    return x[..., 0] + 1j * x[..., 1] if x.shape[-1] == 2 else x[..., 0]
+
+
+def _parts(x: Array) -> Array:
+    """Inverse of `_complex`."""
+    return np.stack([x.real, x.imag], axis=-1)
+
+
+@operator("DFT", "opaque")
+class DFT(OpDef):
+    """Fourier transform along an axis, of so many elements as asked for: cut off, or followed by zeros."""
+
+    parameters = (1, 2)
+
+    def accepts(self, node: Node) -> bool:
+        return not (node.attrs.get("inverse") and node.attrs.get("onesided"))
+
+    def _axis(self, c: Call) -> int:
+        rank = len(c.shape(0))
+        if c.version < 20:
+            return c.axis(c.get_int("axis", 1), rank)
+        return c.axis(int(c.constant(2, "axis").reshape(-1)[0]) if c.has(2) else -2, rank)
+
+    def _sizes(self, c: Call) -> tuple[int, int, int]:
+        """The axis, the length of the transform, and how much of it is given."""
+        x, axis = c.shape(0), self._axis(c)
+        size = int(c.constant(1, "length").reshape(-1)[0]) if c.has(1) else x[axis]
+        if size < 1 or x[-1] not in (1, 2) or axis == len(x) - 1:
+            raise c.error("shape_mismatch", f"transforms {size} elements along axis {axis} of {list(x)}")
+        return axis, size, size // 2 + 1 if c.get_int("onesided", 0) else size
+
+    def shape(self, c: Call) -> tuple[int, ...]:
+        axis, _, results = self._sizes(c)
+        return (*c.shape(0)[:axis], results, *c.shape(0)[axis + 1 : -1], 2)
+
+    def reference(self, c: Call, x: Array, *_: Any) -> Array:
+        axis, size, results = self._sizes(c)
+        found = (np.fft.ifft if c.get_int("inverse", 0) else np.fft.fft)(_complex(x), size, axis)
+        return _parts(np.take(found, range(results), axis)).astype(x.dtype)
+
+    def decompose(self, c: Call, steps: Steps) -> bool:
+        """A product with a table."""
+        axis, size, results = self._sizes(c)
+        x, rank = c.shape(0), len(c.shape(0))
+        used = min(size, x[axis])
+        if used * x[-1] * results * 2 > _LARGEST:
+            return False
+        table = _table(size, used, x[-1], results, bool(c.get_int("inverse", 0))).astype(c.type(0).dtype)
+        perm = (*(d for d in range(rank) if d not in (axis, rank - 1)), axis, rank - 1)
+        at, rest = steps.name(0), tuple(x[d] for d in perm[:-2])
+        if used < x[axis]:
+            attrs: dict[str, AttrValue] = {"starts": (0,), "ends": (used,), "axes": (axis,)}
+            at = steps.add("Slice", (at,), "used", attrs, version=9)
+        at = steps.reshape(steps.transpose(at, perm), (*rest, used * x[-1]))
+        at = steps.add("MatMul", (at, steps.constant("table", table.reshape(used * x[-1], -1))), "product")
+        steps.transpose(steps.reshape(at, (*rest, results, 2)), inverse(perm), "back")
+        return steps.finish()
 
 
 @operator("STFT", "opaque")
@@ -37,9 +111,27 @@ class STFT(OpDef):
 
     def reference(self, c: Call, x: Array, _step: Any, window: Array | None = None, *_: Any) -> Array:
         step, size, count = self._frames(c)
-        signal = x.reshape(*x.shape[:2], -1)
-        whole = signal[..., 0] + 1j * signal[..., 1] if signal.shape[2] == 2 else signal[..., 0]
-        frames = whole[:, np.arange(count)[:, None] * step + np.arange(size)]
+        frames = _complex(x.reshape(*x.shape[:2], -1))[:, np.arange(count)[:, None] * step + np.arange(size)]
         frames = frames if window is None else frames * window
         found = np.fft.rfft(frames) if self._half(c) else np.fft.fft(frames)
-        return np.stack([found.real, found.imag], axis=-1).astype(x.dtype)
+        return _parts(found).astype(x.dtype)
+
+    def decompose(self, c: Call, steps: Steps) -> bool:
+        """A product of the frames with a table, which has a constant window in it."""
+        step, size, count = self._frames(c)
+        (batch, _, results, _), dtype = self.shape(c), c.type(0).dtype
+        parts = 2 if c.shape(0)[2:] == (2,) else 1
+        if size * parts * results * 2 > _LARGEST:
+            return False
+        table, window = _table(size, size, parts, results), c.values[2] if c.has(2) else np.ones(size)
+        places = steps.constant("places", np.arange(count)[:, None] * step + np.arange(size))
+        frames = steps.add("Gather", (steps.name(0), places), "frames", {"axis": 1})
+        if window is None:
+            frames = steps.reshape(frames, (batch, count, size, parts))
+            frames = steps.add("Mul", (frames, steps.reshape(steps.name(2), (size, 1))), "windowed")
+        else:
+            table = table * window.reshape(-1, 1, 1, 1)
+        frames = steps.reshape(frames, (batch, count, size * parts))
+        factors = steps.constant("table", table.reshape(size * parts, -1).astype(dtype))
+        steps.reshape(steps.add("MatMul", (frames, factors), "product"), self.shape(c))
+        return steps.finish()

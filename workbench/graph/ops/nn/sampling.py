@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from workbench.graph.graph import Array
+from workbench.graph.node_steps import Steps
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.ops.nn.resize import cubic_weight
@@ -90,13 +91,23 @@ class AffineGrid(OpDef):
             raise c.error("shape_mismatch", f"cannot map an image of shape {size} by {list(c.shape(0))}")
         return (size[0], *size[2:], rank)
 
-    def reference(self, c: Call, theta: Array, *_: Any) -> Array:
-        shape, aligned = self.shape(c), c.get_int("align_corners", 0)
+    def points(self, c: Call) -> Array:
+        """Positions of the elements of the image and a 1 for each, ``[elements, rank + 1]`` in float64."""
+        shape, aligned = self.shape(c)[1:-1], c.get_int("align_corners", 0)
         sides = []
-        for n in shape[1:-1]:
+        for n in shape:
             whole = np.arange(n, dtype=np.float64)
             ends = whole * (2 / (n - 1)) - 1 if n > 1 else whole + 1  # a single one is the last, as onnxruntime has it
             sides.append(ends if aligned else (2 * whole + 1) / n - 1)
         places = np.meshgrid(*sides, indexing="ij")
-        points = np.stack([*reversed(places), np.ones(shape[1:-1])], axis=-1).reshape(-1, len(sides) + 1)
-        return np.asarray(points @ np.swapaxes(theta, 1, 2)).reshape(shape).astype(theta.dtype)
+        return np.stack([*reversed(places), np.ones(shape)], axis=-1).reshape(-1, len(sides) + 1)
+
+    def reference(self, c: Call, theta: Array, *_: Any) -> Array:
+        return np.asarray(self.points(c) @ np.swapaxes(theta, 1, 2)).reshape(self.shape(c)).astype(theta.dtype)
+
+    def decompose(self, c: Call, steps: Steps) -> bool:
+        """A product of the positions with the maps."""
+        points = steps.constant("points", self.points(c).astype(c.type(0).dtype))
+        maps = steps.transpose(steps.name(0), (0, 2, 1))
+        steps.reshape(steps.add("MatMul", (points, maps), "mapped"), self.shape(c))
+        return steps.finish()

@@ -8,9 +8,11 @@ import numpy as np
 
 from workbench import te
 from workbench.graph.graph import Array
+from workbench.graph.node_steps import Steps
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import Permuted
+from workbench.graph.ops.arrays.movement import CODES
 from workbench.graph.ops.lowering import compute
 
 
@@ -113,6 +115,19 @@ class Hardmax(AlongAxis):
         hot = np.zeros_like(flat)
         hot[np.arange(len(flat)), flat.argmax(axis=1)] = 1
         return np.ascontiguousarray(np.moveaxis(hot.reshape(moved.shape), range(x.ndim - len(axes), x.ndim), axes))
+
+    def decompose(self, c: Call, steps: Steps) -> bool:
+        """The number of the first largest element, compared with those of all."""
+        x, axes = c.shape(0), self.axes(c)
+        rows = (*x[: axes[0]], int(np.prod(x[axes[0] :], dtype=np.int64))) if len(axes) > 1 else x
+        named = steps.name(0) if rows == x else steps.reshape(steps.name(0), rows)
+        top = steps.add("ArgMax", (named,), "top", {"axis": axes[0], "keepdims": 1})
+        every = np.arange(rows[axes[0]]).reshape(-1, *(1,) * (len(rows) - 1 - axes[0]))
+        hot = steps.add("Equal", (top, steps.constant("numbers", every)), "hot")
+        y = steps.add("Cast", (hot,), "typed", {"to": CODES[c.type(0).dtype]})
+        if rows != x:
+            steps.reshape(y, x)
+        return steps.finish()
 
 
 @operator("LpNormalization", "complex")
