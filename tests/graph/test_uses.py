@@ -29,7 +29,7 @@ _OLD = "ours from opset 7 on"
 APART = {
     **dict.fromkeys([*RANDOM[:1], *RANDOM[3:]], "gives another result each time"),
     **dict.fromkeys(["And", "Or", "Xor", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"], _OLD),
-    **dict.fromkeys(["Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Sum", "PRelu"], _OLD),
+    **dict.fromkeys(["Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Sum"], _OLD),
     "Scan": "ours from opset 9 on",
     "ImageDecoder": "onnxruntime has none",
 }
