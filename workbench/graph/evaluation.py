@@ -7,11 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.errors import ModelError, WorkbenchError
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import foreign, opdef
 from workbench.graph.operator_call import Call
 from workbench.graph.size_limits import check_types
+from workbench.ir.dtypes import BFLOAT16
+
+#: Attribute of a node: the element type in which its results are stored, which it computes in float32.
+STORED = "stored"
 
 #: What NumPy and Python raise about numbers that make no sense.
 _NONSENSE = (ArithmeticError, IndexError, TypeError, ValueError)
@@ -26,13 +31,25 @@ def infer(c: Call) -> tuple[TensorType, ...]:
         "model.invalid_graph" where its numbers make no sense, "model.too_large", and what the operator finds.
     """
     try:
-        found = opdef(c.node).infer(c)
+        found = tuple(TensorType(t.shape, stored_as(c, t.dtype)) for t in opdef(c.node).infer(c.wide))
         check_types(c, found)
         return found
     except WorkbenchError:
         raise
     except _NONSENSE as e:
         raise c.error("invalid_graph", f"does not fit its inputs: {e}", "look at its attributes and shapes") from e
+
+
+def stored_as(c: Call, dtype: str) -> str:
+    """Element type in which a node's results are kept that it computes in another.
+
+    Results in float32 are kept as the attribute `STORED` says, which only the pass `bfloat16` writes, and as the inputs
+    are without it.
+    """
+    if dtype != "float32":
+        return dtype
+    halved = c.wide is not c and not opdef(c.node).converts
+    return c.get_str(STORED, BFLOAT16.name if halved else dtype)
 
 
 def evaluate(c: Call, *args: Any) -> tuple[Any, ...]:
@@ -51,7 +68,7 @@ def evaluate(c: Call, *args: Any) -> tuple[Any, ...]:
         return empty
     try:
         with np.errstate(all="ignore"):  # infinities and NaN are results like others
-            found: Any = op.reference(c, *args)
+            found: Any = op.reference(c.wide, *map(_widened, args))
     except WorkbenchError:
         raise
     except _NONSENSE as e:
@@ -59,7 +76,15 @@ def evaluate(c: Call, *args: Any) -> tuple[Any, ...]:
     except MemoryError as e:
         raise c.error("too_large", "would give a result that there is no memory for", "look at its inputs") from e
     every = found if isinstance(found, tuple) else (found,)
-    return tuple(v if isinstance(v, list) or v is None else np.asarray(v) for v in every)
+    return tuple(v if isinstance(v, list) or v is None else _kept(c, np.asarray(v)) for v in every)
+
+
+def _widened(value: Any) -> Any:
+    return value.astype(np.float32) if isinstance(value, np.ndarray) and value.dtype == BFLOAT16 else value
+
+
+def _kept(c: Call, value: Array) -> Array:
+    return value.astype(stored_as(c, value.dtype.name), copy=False)
 
 
 def _empty(c: Call) -> tuple[Array, ...]:
@@ -73,11 +98,16 @@ def _empty(c: Call) -> tuple[Array, ...]:
     return () if any(t.size for t in types) else tuple(np.empty(t.shape, t.dtype) for t in types)
 
 
+def kernel_function(c: Call) -> KernelFunction | None:
+    """The runtime kernel that computes a node; None where a loop nest does, or nothing for what is stored in bfloat16."""
+    return opdef(c.node).kernel(c) if c.wide is c and STORED not in c.node.attrs else None
+
+
 def obstacle(c: Call, outs: Sequence[TensorType]) -> str:
     """Why a node cannot become (part of) a kernel; "" where it can."""
     op = opdef(c.node)
-    if op.kernel(c) is None:
-        if found := op.obstacle(c):
+    if kernel_function(c) is None:
+        if found := op.obstacle(c.wide):
             return found
         if any(c.node.outputs[1:]):
             return "more than one result"

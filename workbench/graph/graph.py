@@ -29,8 +29,8 @@ AttrValue: TypeAlias = "int | float | str | tuple[int, ...] | tuple[float, ...] 
 #: What methods of `Graph` leave to modules above: `infer`, `passes.order` and `passes.explain`.
 type_inference: Provided[[Iterable[Node], Mapping[str, TensorType], Mapping[str, Array]], dict[str, TensorType]]
 type_inference = Provided("inference of types")
-pass_runner: Provided[[Graph, Sequence[str] | None, Iterable[str] | str], Graph] = Provided("graph passes")
-pass_explainer: Provided[[Graph, Sequence[str] | None, Iterable[str] | str], Report] = Provided("reports of passes")
+pass_runner: Provided[[Graph, Sequence[str] | None, Iterable[str] | str, str], Graph] = Provided("graph passes")
+pass_explainer: Provided[[Graph, Sequence[str] | None, Iterable[str] | str, str], Report] = Provided("reports of passes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,8 +231,13 @@ class Graph(Drawn):
         history = (*self.history, note) if note else self.history
         return Graph.make(self.name, live, self.input_types(), outputs, kept, history)
 
-    def optimize(self, passes: Sequence[str] | None = None, without: Iterable[str] | str = ()) -> Graph:
-        """Run passes; every output keeps its name, type and value.
+    def optimize(
+        self,
+        passes: Sequence[str] | None = None,
+        without: Iterable[str] | str = (),
+        precision: str = "float32",
+    ) -> Graph:
+        """Run passes; every output keeps its name, type and, in float32, its value.
 
         Parameters
         ----------
@@ -241,18 +246,27 @@ class Graph(Drawn):
             fusion. `workbench.graph.list_passes` says what there is.
         without : str or iterable of str
             Passes to leave out. Without "fuse" every node becomes a kernel of its own.
+        precision : str
+            "float32", or "bfloat16": products multiply numbers of 8 bits of precision and sum them in float32, see
+            the pass of that name. Where `passes` are given they decide.
 
         Raises
         ------
         UsageError
             "usage.pass" for a name that is unknown, "usage.pass_order" where a pass stands before one that it
-            requires.
+            requires, "usage.precision" for a precision that there is not.
         """
-        return pass_runner(self, passes, without)
+        return pass_runner(self, passes, without, precision)
 
-    def explain(self, passes: Sequence[str] | None = None, without: Iterable[str] | str = ()) -> Report:
+    def to_precision(self, precision: str) -> Graph:
+        """Return the graph optimised for a precision, as `optimize` does it."""
+        return self.optimize(precision=precision)
+
+    def explain(
+        self, passes: Sequence[str] | None = None, without: Iterable[str] | str = (), precision: str = "float32"
+    ) -> Report:
         """Optimise, and keep what every pass did to which node and why; see `workbench.graph.explain`."""
-        return pass_explainer(self, passes, without)
+        return pass_explainer(self, passes, without, precision)
 
     def replace(self, **changes: Any) -> Graph:
         """Copy with some fields replaced; the copy is not what was read or optimised: no `origin`, no `source`."""

@@ -20,4 +20,5 @@ def describe(graph: Graph, nodes: Sequence[Node]) -> str:
     at = nodes.index(main)
     head = opdef(main).words(make_call(main, graph.types, graph.constants), graph.types[main.outputs[0]])
     before, after = ([opdef(n).word for n in part] for part in (nodes[:at], nodes[at + 1 :]))
-    return " + ".join([*before, head, *after])
+    halved = any(i and graph.types[i].dtype == "bfloat16" for i in main.inputs)
+    return " + ".join([*before, f"{head} bfloat16" if halved else head, *after])

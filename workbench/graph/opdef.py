@@ -45,6 +45,8 @@ class OpDef:
     typed_by: ClassVar[int] = 0  # the input that has the element type of the result
     by_type: ClassVar[bool] = False  # the result follows from the types of the inputs alone
     random: ClassVar[bool] = False  # another result each time: never computed ahead
+    converts: ClassVar[bool] = False  # the element type of the result does not follow from those of the inputs
+    sensitive: ClassVar[bool] = False  # small errors of its input become large ones: it stays in float32
     native: ClassVar[bool] = True  # declared here, not left to the onnx package
 
     # For a person, and for weights that are made up.
@@ -151,6 +153,10 @@ class OpDef:
         result lie; None where it is none, or scales its operands.
         """
         return None
+
+    def halved(self, c: Call) -> bool:
+        """Whether this is a product of its first two inputs that instructions for bfloat16 compute well."""
+        return False
 
     def summed_axis(self, c: Call) -> int | None:
         """Axis of the constant matrix of weights (input 1) that is summed over with the input's last; else None."""

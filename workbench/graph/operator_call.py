@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from workbench.errors import ModelError
 from workbench.graph.graph import Array, Node, TensorType
+from workbench.ir.dtypes import BFLOAT16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +35,14 @@ class Call:
     def version(self) -> int:
         """Opset that the node's attributes are written in."""
         return self.node.version
+
+    @property
+    def wide(self) -> Call:
+        """The same use on float32: an operator computes in float32 what is stored in bfloat16."""
+        if not any(t is not None and t.dtype == BFLOAT16.name for t in self.types):
+            return self
+        types = (TensorType(t.shape) if t is not None and t.dtype == BFLOAT16.name else t for t in self.types)
+        return replace(self, types=tuple(types))
 
     def has(self, i: int) -> bool:
         """Whether the optional input `i` is given."""

@@ -18,12 +18,13 @@ from workbench.graph.memory.operand_views import read_through, written_in_order
 from workbench.graph.opdef import opdef
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import dims
-from workbench.graph.ops.lowering import as_type
+from workbench.graph.ops.lowering import as_type, widened
 from workbench.graph.passes import run_pass
 from workbench.graph.passes.fuse import is_view, runtime_kernel, why_not_compiled
 from workbench.graph.structural_key import structural_key
 from workbench.graph.type_inference import make_call
 from workbench.ir import Func
+from workbench.ir.dtypes import is_float
 from workbench.ir.flops import count_flops
 from workbench.markup import Drawn
 from workbench.safe_text import shown_legibly
@@ -224,7 +225,8 @@ class _Lowering:
         if op.commutative:  # what the group computed comes first, so that both ways of writing it give one task
             node = replace(node, inputs=tuple(sorted(node.inputs, key=lambda i: i in order or i not in tensors)))
         call = make_call(node, self.graph.types, self.graph.constants)
-        call = Call(call.node, call.types, call.values, names)
+        dtype = self.graph.types[node.outputs[0]].dtype
+        call = Call(call.node, call.types, call.values, names).wide
         args: list[te.Tensor | None] = []
         for i, x in enumerate(node.inputs):
             if x and x not in tensors and self._is_tensor(call, i):
@@ -237,13 +239,15 @@ class _Lowering:
         source = args[0] if args else None
         if op.moves and source is not None:
             if op.transposes and len(source.stages) == 1 and source.stages[0].reduce:
-                tensors[node.outputs[0]] = written_in_order(call, source)
+                tensors[node.outputs[0]] = as_type(call, written_in_order(call, source), dtype)
                 return
             if any(opdef(n).fusion == "complex" for n in later):
                 tensors[node.outputs[0]] = read_through(call, source)
                 return
-        y = op.lower(call, *args)
-        tensors[node.outputs[0]] = as_type(call, y, self.graph.types[node.outputs[0]].dtype)
+        kept = op.moves or op.picks or op.joins  # elements stay what they are
+        alike = all(a is None or a.dtype == dtype or not is_float(a.dtype) for a in args)
+        seen = args if kept and alike else [None if a is None else widened(a) for a in args]
+        tensors[node.outputs[0]] = as_type(call, op.lower(call, *seen), dtype)
 
     def _is_tensor(self, call: Call, i: int) -> bool:
         """Parameters such as shapes, axes and single numbers are part of the code, not arguments."""

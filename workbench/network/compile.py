@@ -89,6 +89,7 @@ def compile(
     threads: int | None = None,
     without: Iterable[str] | str = (),
     nearest: bool = False,
+    precision: str | None = None,
 ) -> Executable:
     """Compile a network.
 
@@ -107,6 +108,8 @@ def compile(
     nearest : bool
         Whether a task without a record gets the schedule of the nearest one (the same task on another machine, else a
         task of the same kind), adapted.
+    precision : str, optional
+        "float32" or "bfloat16", see `Graph.optimize`; by default that of an optimised graph, and float32 of others.
 
     Returns
     -------
@@ -122,7 +125,8 @@ def compile(
     ModelError
         For a node that cannot be compiled.
     UsageError
-        ``usage.pass``: an unknown pass is to be left out, or one of a graph that is optimised already.
+        ``usage.pass``: an unknown pass is to be left out, or one of a graph that is optimised already;
+        ``usage.precision``: an unknown one, or another one than that of an optimised graph.
     BuildError
         ``build.*``.
     """
@@ -130,7 +134,7 @@ def compile(
     resolved = _resolve(target)
     threads = resolved.threads if threads is None else whole("threads", threads, code="run.threads")
     check_memory(graph)
-    graph = optimized(graph, without)
+    graph = optimized(graph, without, precision)
     groups = partition(graph)
     is_a("nearest", nearest, bool)
     database = _database(log, {g.key for g in groups if g.func is not None}, nearest)

@@ -71,7 +71,8 @@ class _Spots:
     def join(self, k: int) -> None:
         """Let the parts of a concatenation lie side by side, if all of them can."""
         (node,), (whole,) = self.groups[k].nodes, self.groups[k].outputs
-        if self._lies_already(k):
+        types = self.graph.types
+        if any(types[t].dtype != types[whole].dtype for t in node.inputs) or self._lies_already(k):
             return
         axis = node.attrs.get("axis", 1)
         assert isinstance(axis, int)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from workbench.graph.passes.base import Pass, because, find_pass, graph_pass, passes, run_pass, select_passes
 from workbench.graph.passes.explain import Change, PassReport, Report, explain
-from workbench.graph.passes.pipeline import DEFAULT, ORDER, finished, list_passes, optimized, run_passes
+from workbench.graph.passes.pipeline import DEFAULT, ORDER, PRECISIONS, finished, list_passes, optimized, order_of, run_passes
 
 __all__ = [
     "DEFAULT",
     "ORDER",
+    "PRECISIONS",
     "Change",
     "Pass",
     "PassReport",
@@ -20,6 +21,7 @@ __all__ = [
     "graph_pass",
     "list_passes",
     "optimized",
+    "order_of",
     "passes",
     "run_pass",
     "run_passes",

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from workbench.graph.graph import Graph, Node, Origin, pass_explainer
 from workbench.graph.passes.base import Journal, find_pass, journal, run_pass, select_passes
 from workbench.graph.passes.fuse import kernel_count
-from workbench.graph.passes.pipeline import DEFAULT, ORDER, finished
+from workbench.graph.passes.pipeline import ORDER, finished, order_of
 from workbench.markup import Drawn
 from workbench.safe_text import shown_legibly
 
@@ -167,13 +167,18 @@ class Report(Drawn):
         return f"<Report of {len(self.passes)} passes on {self.graph.name!r}: {sizes}>"
 
 
-def explain(graph: Graph, passes: Sequence[str] | None = None, without: Iterable[str] | str = ()) -> Report:
+def explain(
+    graph: Graph,
+    passes: Sequence[str] | None = None,
+    without: Iterable[str] | str = (),
+    precision: str = "float32",
+) -> Report:
     """Optimise a graph and keep what every pass did.
 
     Parameters
     ----------
     graph : Graph
-    passes, without
+    passes, without, precision
         As for `Graph.optimize`, and with the same errors.
 
     Returns
@@ -182,7 +187,7 @@ def explain(graph: Graph, passes: Sequence[str] | None = None, without: Iterable
         Its `graph` is what `Graph.optimize` returns.
     """
     without = (without,) if isinstance(without, str) else tuple(without)
-    wanted = tuple(DEFAULT if passes is None else passes)
+    wanted = order_of(precision) if passes is None else tuple(passes)
     order = select_passes(wanted, without)
     now, done, graphs = graph, list[PassReport](), list[Graph]()
     for name in order:

@@ -25,7 +25,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from workbench.codegen.runtime_kernels.declaration import KernelFunction
-from workbench.graph.evaluation import obstacle
+from workbench.graph.evaluation import kernel_function, obstacle
 from workbench.graph.graph import FusedNodes, Graph, Node
 from workbench.graph.opdef import Fusion, opdef
 from workbench.graph.passes.base import graph_pass
@@ -97,7 +97,7 @@ def why_not_compiled(graph: Graph, node: Node) -> str:
 
 def runtime_kernel(graph: Graph, node: Node) -> KernelFunction | None:
     """The runtime kernel that computes a node; None where a loop nest does."""
-    return opdef(node).kernel(make_call(node, graph.types, graph.constants))
+    return kernel_function(make_call(node, graph.types, graph.constants))
 
 
 def fusion_class(graph: Graph, node: Node) -> Fusion:

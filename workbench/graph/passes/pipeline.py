@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from workbench.errors import UsageError
+from workbench.errors import UsageError, did_you_mean
 from workbench.graph.graph import Graph, Origin, pass_runner
 from workbench.graph.passes import fuse
 from workbench.graph.passes.base import Pass, find_pass, passes, run_pass, select_passes
@@ -34,11 +34,30 @@ ORDER = (
     "layout",
     "simplify_views",
     "fold_constants",
+    "bfloat16",
     "fuse",
 )
 
 #: What `Graph.optimize` runs.
 DEFAULT = tuple(name for name in ORDER if find_pass(name).default)
+
+#: Precision in which a network is computed -> the passes that it needs besides.
+PRECISIONS: dict[str, tuple[str, ...]] = {"float32": (), "bfloat16": ("bfloat16",)}
+
+
+def order_of(precision: str) -> tuple[str, ...]:
+    """Passes that `Graph.optimize` runs for a precision.
+
+    Raises
+    ------
+    UsageError
+        "usage.precision" for one that there is not.
+    """
+    if precision not in PRECISIONS:
+        text = f"There is no precision {precision!r}."
+        hint = did_you_mean(str(precision), PRECISIONS, "precisions")
+        raise UsageError("usage.precision", text, (str(precision),), hint)
+    return tuple(name for name in ORDER if find_pass(name).default or name in PRECISIONS[precision])
 
 
 def list_passes() -> tuple[Pass, ...]:
@@ -46,13 +65,18 @@ def list_passes() -> tuple[Pass, ...]:
     return tuple(find_pass(name) for name in dict.fromkeys((*ORDER, *passes())))
 
 
-def run_passes(graph: Graph, order: Sequence[str] | None = None, without: Iterable[str] | str = ()) -> Graph:
-    """Run passes in order (default: `DEFAULT`), except those that are left out.
+def run_passes(
+    graph: Graph,
+    order: Sequence[str] | None = None,
+    without: Iterable[str] | str = (),
+    precision: str = "float32",
+) -> Graph:
+    """Run passes in order (default: those of the precision), except those that are left out.
 
     Where fusion is left out by name every node becomes a kernel of its own.
     """
     without = (without,) if isinstance(without, str) else tuple(without)
-    order = tuple(DEFAULT if order is None else order)
+    order = order_of(precision) if order is None else tuple(order)
     now = graph
     for name in select_passes(order, without):
         now = run_pass(now, name)
@@ -68,16 +92,21 @@ def finished(graph: Graph, origin: Origin) -> Graph:
     return done if done is origin.graph else done.replace(origin=origin)
 
 
-def optimized(graph: Graph, without: Iterable[str] | str = ()) -> Graph:
-    """Return the graph, optimised when it is not yet.
+def optimized(graph: Graph, without: Iterable[str] | str = (), precision: str | None = None) -> Graph:
+    """Return the graph, optimised when it is not yet; `precision` is float32, or that of an optimised graph.
 
     Raises
     ------
     UsageError
-        "usage.pass" when a pass is to be left out of a graph that has been through all of them.
+        "usage.pass" when a pass is to be left out of a graph that has been through all of them, "usage.precision" when
+        it has been optimised for another precision.
     """
     if not graph.groups:
-        return run_passes(graph, None, without)
+        return run_passes(graph, None, without, precision or "float32")
+    missing = set(order_of(precision or "float32")) - set(DEFAULT)
+    if precision is not None and missing != (set(graph.origin.passes if graph.origin else ()) - set(DEFAULT)):
+        text = f"The graph is optimised already, for another precision than {precision}."
+        raise UsageError("usage.precision", text, (precision,), "give the graph as load_onnx returns it")
     if select_passes(DEFAULT, without) != DEFAULT:
         text = "The graph is optimised already, so no pass can be left out any more."
         raise UsageError("usage.pass", text, tuple(without), "give the graph as load_onnx returns it")

@@ -27,6 +27,7 @@ DTYPES = {
     11: "float64",
     12: "uint32",
     13: "uint64",
+    16: "bfloat16",
 }
 CODES = {name: code for code, name in DTYPES.items()}
 
@@ -101,7 +102,7 @@ class Transpose(OpDef):
         return compute(self.shape(c), lambda *i: x[places(i)], c.name("transpose"))
 
 
-@operator("Cast", "injective", elementwise=True)
+@operator("Cast", "injective", elementwise=True, converts=True)
 class Cast(OpDef):
     """Convert the element type."""
 

@@ -12,7 +12,7 @@ from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import BIAS, WEIGHT, dims
-from workbench.graph.ops.lowering import Idx, at, broadcast_shape, compute, operand
+from workbench.graph.ops.lowering import LEAST_HALVED, Idx, at, broadcast_shape, compute, operand
 
 #: What is summed of two elements and the places where they were read.
 Term: TypeAlias = Callable[[te.Value, te.Value, Sequence[Idx], Sequence[Idx]], te.Value]
@@ -66,6 +66,9 @@ class MatMul(OpDef):
     def product_axes(self, c: Call) -> tuple[int, int] | None:
         return (0, 1) if len(c.shape(1)) == 2 else None
 
+    def halved(self, c: Call) -> bool:
+        return c.shape(0)[-1] >= LEAST_HALVED
+
     def summed_axis(self, c: Call) -> int | None:
         return 0
 
@@ -98,6 +101,9 @@ class Gemm(OpDef):
     def words(self, c: Call, out: TensorType) -> str:
         m, n, k = gemm_sizes(c, 0, 1)
         return f"dense {f'{m}x' if m > 1 else ''}{k}→{n}" + (" + bias" if c.has(2) else "")
+
+    def halved(self, c: Call) -> bool:
+        return gemm_sizes(c, 0, 1)[2] >= LEAST_HALVED
 
     def product_axes(self, c: Call) -> tuple[int, int] | None:
         scaled = c.get_float("alpha", 1.0) != 1 or c.get_float("beta", 1.0) != 1

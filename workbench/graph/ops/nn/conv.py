@@ -13,6 +13,8 @@ from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import BIAS, DATA, WEIGHT, Weights, dims
 from workbench.graph.ops.lowering import (
+    LEAST_HALVED,
+    Widened,
     Window,
     compute,
     from_nchw,
@@ -155,6 +157,10 @@ class Conv(OpDef):
     def product_axes(self, c: Call) -> tuple[int, int] | None:
         return None if layout_of(c) == "NHWC" else (1, 0)
 
+    def halved(self, c: Call) -> bool:
+        s = conv_shape(c)
+        return min(s.ci, s.co) // s.groups >= LEAST_HALVED
+
     def words(self, c: Call, out: TensorType) -> str:
         return conv_words(c, conv_shape(c)) + (" + bias" if c.has(2) else "")
 
@@ -172,5 +178,6 @@ class Conv(OpDef):
 
     def lower(self, c: Call, x: te.Tensor, w: te.Tensor, b: te.Tensor | None = None) -> te.Tensor:
         s = conv_shape(c)
-        y = conv_stage(c, s, pad_stage(c, x, s.win, s.layout, 0.0), w, lambda data, weight, o: data * weight)
+        xp = pad_stage(c, x, s.win, s.layout, 0.0, narrow=isinstance(w, Widened))
+        y = conv_stage(c, s, xp, w, lambda data, weight, o: data * weight)
         return with_bias(c, s.layout, y, b, "c" if s.depthwise else "o")

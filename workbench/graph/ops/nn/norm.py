@@ -135,12 +135,12 @@ class _Grouped(OpDef):
         return compute(x.shape, body, c.name(self.word), _names(c, x.ndim))
 
 
-@operator("InstanceNormalization", "complex", image=True, word="instance_norm")
+@operator("InstanceNormalization", "complex", sensitive=True, image=True, word="instance_norm")
 class InstanceNormalization(_Grouped):
     """Normalisation by the statistics of each image and channel."""
 
 
-@operator("GroupNormalization", "complex", image=True, word="group_norm")
+@operator("GroupNormalization", "complex", sensitive=True, image=True, word="group_norm")
 class GroupNormalization(_Grouped):
     """Normalisation by the statistics of each image and group of channels, scaled by group until opset 20."""
 
@@ -200,7 +200,7 @@ class LRN(OpDef):
         return compute(x.shape, lambda *i: x[i] / te.power(total[i] * alpha + bias, beta), c.name("lrn"), names)
 
 
-@operator("LayerNormalization", "complex", rowwise=True)
+@operator("LayerNormalization", "complex", sensitive=True, rowwise=True)
 class LayerNormalization(OpDef):
     """Normalisation over the axes from `axis` on, then scale and shift; the statistics where they are asked for."""
 
@@ -248,7 +248,7 @@ class LayerNormalization(OpDef):
 _LEAST_DEVIATION = 1e-9
 
 
-@operator("MeanVarianceNormalization", "complex")
+@operator("MeanVarianceNormalization", "complex", sensitive=True)
 class MeanVarianceNormalization(OpDef):
     """Normalisation by the mean and the deviation over chosen axes, which are a float32 for float16 as well.
 

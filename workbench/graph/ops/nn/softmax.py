@@ -72,7 +72,7 @@ class Rows:
         return tuple(0 if d == -1 else i[d] for d in self.rest)
 
 
-@operator("Softmax", "complex", rowwise=True, not_negative=True)
+@operator("Softmax", "complex", sensitive=True, rowwise=True, not_negative=True)
 class Softmax(AlongAxis):
     """exp(x) / sum(exp(x)) along a row."""
 
@@ -88,7 +88,7 @@ class Softmax(AlongAxis):
         return compute(x.shape, lambda *i: e[i] * inverse[rows.row(i)], c.name("softmax"))
 
 
-@operator("LogSoftmax", "complex")
+@operator("LogSoftmax", "complex", sensitive=True)
 class LogSoftmax(AlongAxis):
     """x - log(sum(exp(x))) along a row, without overflow."""
 
@@ -104,7 +104,7 @@ class LogSoftmax(AlongAxis):
         return compute(x.shape, lambda *i: x[i] - top[rows.row(i)] - log[rows.row(i)], c.name("log_softmax"))
 
 
-@operator("Hardmax", "opaque")
+@operator("Hardmax", "opaque", sensitive=True)
 class Hardmax(AlongAxis):
     """1 at the first largest element of a row, 0 elsewhere."""
 
@@ -130,7 +130,7 @@ class Hardmax(AlongAxis):
         return steps.finish()
 
 
-@operator("LpNormalization", "complex")
+@operator("LpNormalization", "complex", sensitive=True)
 class LpNormalization(OpDef):
     """x divided by the norm of its row: the sum of magnitudes, or the root of the sum of squares; 0 of a row of 0."""
 
