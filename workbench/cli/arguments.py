@@ -49,9 +49,12 @@ def shape(command: Parser) -> None:
 
 
 def without(command: Parser) -> None:
-    """Add ``--without``."""
+    """Add ``--without`` and ``--precision``."""
     command.add_argument(
         "--without", action="append", default=[], metavar="PASS", help="leave out a graph pass; may be repeated"
+    )
+    command.add_argument(
+        "--precision", default="float32", metavar="TYPE", help="compute products in float32 (default) or bfloat16"
     )
 
 

@@ -81,7 +81,7 @@ def load_graph(options: Namespace, output: Output, target: Target) -> Graph:
     """Load, fill and optimise the model of a command line."""
     shapes = parse_shapes(options.shape) or None
     without = passes_left_out(options)
-    return read_model(options, output, target, shapes).optimize(without=without)
+    return read_model(options, output, target, shapes).optimize(without=without, precision=options.precision)
 
 
 def passes_left_out(options: Namespace) -> list[str]:

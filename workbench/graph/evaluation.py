@@ -99,7 +99,7 @@ def _empty(c: Call) -> tuple[Array, ...]:
 
 
 def kernel_function(c: Call) -> KernelFunction | None:
-    """The runtime kernel that computes a node; None where a loop nest does, or nothing for what is stored in bfloat16."""
+    """The runtime kernel that computes a node; None where none does, as for what is stored in bfloat16."""
     return opdef(c.node).kernel(c) if c.wide is c and STORED not in c.node.attrs else None
 
 

@@ -30,7 +30,9 @@ AttrValue: TypeAlias = "int | float | str | tuple[int, ...] | tuple[float, ...] 
 type_inference: Provided[[Iterable[Node], Mapping[str, TensorType], Mapping[str, Array]], dict[str, TensorType]]
 type_inference = Provided("inference of types")
 pass_runner: Provided[[Graph, Sequence[str] | None, Iterable[str] | str, str], Graph] = Provided("graph passes")
-pass_explainer: Provided[[Graph, Sequence[str] | None, Iterable[str] | str, str], Report] = Provided("reports of passes")
+pass_explainer: Provided[[Graph, Sequence[str] | None, Iterable[str] | str, str], Report] = Provided(
+    "reports of passes"
+)
 
 
 @dataclass(frozen=True, slots=True)

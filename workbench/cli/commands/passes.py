@@ -26,7 +26,8 @@ def passes(options: Namespace, output: Output) -> int:
     from workbench.graph import explain, list_passes, load_onnx
 
     if options.model is not None:
-        report = explain(load_onnx(options.model, parse_shapes(options.shape) or None), without=without)
+        graph = load_onnx(options.model, parse_shapes(options.shape) or None)
+        report = explain(graph, without=without, precision=options.precision)
         output.result({"model": str(options.model), **report.to_json()}, str(report))
         return 0
     listed = list_passes()

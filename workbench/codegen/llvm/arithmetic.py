@@ -221,8 +221,15 @@ class Arithmetic:
         return m.cast("bitcast", m.integer("shl", m.cast("zext", v, "uint32"), 16), "float32")
 
     def _halved(self, v: Value) -> Value:
-        """A float32 rounded to the nearest bfloat16, to even; NaN stays NaN."""
+        """A float32 rounded to the nearest bfloat16, to even; NaN stays NaN.
+
+        The instruction takes denormal numbers for 0.
+        """
         m = self.math
+        if "avx512bf16" in self.fb.isa and "avx512vl" in self.fb.isa and v.lanes in (4, 8, 16):
+            short = self.fb.pure(f"fptrunc {v.typed} to <{v.lanes} x bfloat>", "bfloat16", v.lanes, (v,))
+            text = f"bitcast <{v.lanes} x bfloat> {short.text} to <{v.lanes} x i16>"
+            return self.fb.pure(text, "bfloat16", v.lanes, (short,))
         bits = m.cast("bitcast", v, "uint32")
         odd = m.integer("and", m.integer("lshr", bits, 16), 1)
         rounded = m.integer("add", bits, m.integer("add", odd, 0x7FFF))

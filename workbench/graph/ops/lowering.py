@@ -205,7 +205,9 @@ def window(c: Call, size: tuple[int, ...], kernel: tuple[int, ...], least: int =
     return Window(size, kernel, strides, dilations, tuple(begin), tuple(end), tuple(out))
 
 
-def pad_stage(c: Call, x: te.Tensor, win: Window, layout: str, value: float | te.Value, narrow: bool = False) -> te.Tensor:
+def pad_stage(
+    c: Call, x: te.Tensor, win: Window, layout: str, value: float | te.Value, narrow: bool = False
+) -> te.Tensor:
     """Stage that surrounds the image with `value`, as far as any window reads; the image itself where none does.
 
     With `narrow` it holds bfloat16 where the image does.

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from workbench.graph.passes.base import Pass, because, find_pass, graph_pass, passes, run_pass, select_passes
 from workbench.graph.passes.explain import Change, PassReport, Report, explain
-from workbench.graph.passes.pipeline import DEFAULT, ORDER, PRECISIONS, finished, list_passes, optimized, order_of, run_passes
+from workbench.graph.passes.pipeline import (
+    DEFAULT,
+    ORDER,
+    PRECISIONS,
+    finished,
+    list_passes,
+    optimized,
+    order_of,
+    run_passes,
+)
 
 __all__ = [
     "DEFAULT",

@@ -78,7 +78,8 @@ class _Choice:
         for node in graph.nodes:
             if self._shares(node):
                 for t in node.inputs if opdef(node).joins else node.inputs[:1]:
-                    self._up[self.root(t)] = self.root(node.outputs[0])
+                    if (top := self.root(t)) != (other := self.root(node.outputs[0])):
+                        self._up[top] = other
 
     def _multiplies(self, node: Node) -> bool:
         call = make_call(node, self.graph.types, self.graph.constants)
@@ -133,10 +134,10 @@ class _Choice:
                 yield reader.inputs[at]
 
     def _reach(self) -> tuple[set[str], set[str]]:
-        """Tensors that follow from some product, and those that some product follows from."""
+        """Tensors that follow from a product or convolution, and those that a product in bfloat16 follows from."""
         after, before = set[str](), set[str]()
         for n in self.graph.nodes:
-            if n.name in self.products or not after.isdisjoint(n.inputs):
+            if n.name in self.products or opdef(n).weights or not after.isdisjoint(n.inputs):
                 after.update(n.outputs)
         for n in reversed(self.graph.nodes):
             if n.name in self.products or not before.isdisjoint(n.outputs):

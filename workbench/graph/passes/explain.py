@@ -120,7 +120,7 @@ class Report(Drawn):
     passes : tuple of PassReport
         One for each run of a pass, in order.
     left_out : tuple of str
-        Declared passes that did not run.
+        Passes that would have run and were left out.
     graphs : tuple of Graph
         After each pass.
     """
@@ -197,7 +197,7 @@ def explain(
         done.append(_report(name, now, after, said, time.perf_counter() - began))
         now = after
         graphs.append(now)
-    off = tuple(dict.fromkeys(n for n in ORDER if n not in order))
+    off = tuple(dict.fromkeys(n for n in ORDER if n not in order and (n in wanted or find_pass(n).default)))
     return Report(graph, finished(now, Origin(graph, wanted, without)), tuple(done), off, tuple(graphs))
 
 

@@ -22,8 +22,9 @@ Array: TypeAlias = NDArray[Any]
 
 #: Largest relative error of one rounding. That of float64 counts twice: what it is compared with is rounded like it.
 UNIT = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-52}
-#: Least distance of two numbers: products and quotients may be wrong by so much however small they are.
-LEAST = {"float16": 2.0**-24, "bfloat16": 2.0**-133, "float32": 2.0**-149, "float64": 2.0**-1074}
+#: Least distance of two numbers: products and quotients may be wrong by so much however small they are. Of bfloat16 the
+#: least normal number: instructions that round to it take those below for 0.
+LEAST = {"float16": 2.0**-24, "bfloat16": 2.0**-126, "float32": 2.0**-149, "float64": 2.0**-1074}
 LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38,
            "float64": 1.7976931348623157e308}  # fmt: skip
 

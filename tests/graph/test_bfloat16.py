@@ -1,0 +1,188 @@
+"""Networks in bfloat16: which tensors the pass chooses, and that kernels, nodes and NumPy agree about them."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+from graph.nets import random_feeds, residual_net, run_groups
+from graph.random_nets import random_net
+
+import workbench as wb
+from workbench.errors import UsageError
+from workbench.graph import Graph, Node, TensorType, explain, run_reference
+from workbench.graph.passes import order_of
+
+BF16 = ml_dtypes.bfloat16
+
+
+@pytest.fixture
+def small_products(monkeypatch):
+    """Products of any size take bfloat16."""
+    monkeypatch.setattr("workbench.graph.ops.nn.conv.LEAST_HALVED", 1)
+    monkeypatch.setattr("workbench.graph.ops.math.linear.LEAST_HALVED", 1)
+
+
+def constants(seed: int = 0, **shapes: tuple[int, ...]) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return {n: (rng.standard_normal(s) / np.sqrt(s[0])).astype("f4") for n, s in shapes.items()}
+
+
+def two_products(*between: Node, outputs: tuple[str, ...] = ("y",)) -> Graph:
+    """x · w -> a, nodes from a to b, b · v -> y."""
+    nodes = [Node("first", "MatMul", ("x", "w"), ("a",)), *between, Node("second", "MatMul", ("b", "v"), ("y",))]
+    return Graph.make(
+        "g", nodes, {"x": TensorType((5, 32))}, outputs, constants(w=(32, 48), v=(48, 16), s=(48,), t=(48,))
+    )
+
+
+def halved(graph: Graph) -> Graph:
+    return graph.optimize(precision="bfloat16")
+
+
+def kinds(graph: Graph) -> dict[str, str]:
+    return {n: t.dtype for n, t in graph.types.items() if n not in graph.constants}
+
+
+def relative(got: np.ndarray, want: np.ndarray) -> float:
+    return float(np.abs(got.astype("f8") - want.astype("f8")).max(initial=0) / np.abs(want).max(initial=1e-30))
+
+
+def test_what_lies_between_products_is_stored_in_bfloat16():
+    graph = halved(two_products(Node("r", "Relu", ("a",), ("b",))))
+    types = kinds(graph)
+    assert types["x"] == types["y"] == "float32"
+    assert types["a"] == "float32"  # in registers
+    assert types["b"] == "bfloat16"
+    assert types["x.bfloat16"] == "bfloat16"  # the Cast
+    made = {n.name: n for n in graph.nodes}
+    assert graph.types[made["first"].inputs[1]].dtype == "bfloat16"
+    assert made["first"].attrs["stored"] == "float32"
+    assert made["r"].attrs["stored"] == "bfloat16"
+
+
+def test_sensitive_operators_read_float32():
+    norm = Node("n", "LayerNormalization", ("a", "s", "t"), ("b",), {"axis": -1})
+    types = kinds(halved(two_products(norm)))
+    assert types["a"] == "float32"
+    assert types["b"] == "bfloat16"
+
+
+def test_outputs_keep_their_type():
+    graph = halved(two_products(Node("r", "Relu", ("a",), ("b",)), outputs=("y", "b")))
+    assert kinds(graph)["b"] == "float32"
+    assert kinds(graph)["b.bfloat16"] == "bfloat16"
+
+
+def test_parts_of_a_concatenation_are_kept_alike():
+    nodes = [
+        Node("p", "MatMul", ("x", "w"), ("a",)),
+        Node("q", "Relu", ("x",), ("c",)),
+        Node("j", "Concat", ("a", "c"), ("b",), {"axis": 1}),
+        Node("second", "MatMul", ("b", "v"), ("y",)),
+    ]
+    shapes = constants(w=(32, 16), v=(48, 16))
+    graph = Graph.make("g", nodes, {"x": TensorType((5, 32))}, ("y",), shapes)
+    types = kinds(halved(graph))
+    assert types["a"] == types["b"] == types["c"] == "bfloat16"
+    other = Graph.make("g", nodes, {"x": TensorType((5, 32))}, ("y", "c"), shapes)
+    types = kinds(halved(other))
+    assert types["a"] == types["b"] == types["c"] == "float32"
+    assert types["b.bfloat16"] == "bfloat16"
+
+
+def test_what_no_product_follows_stays_in_float32():
+    nodes = [Node("p", "MatMul", ("x", "w"), ("a",)), Node("s", "Softmax", ("a",), ("y",))]
+    graph = halved(Graph.make("g", nodes, {"x": TensorType((5, 32))}, ("y",), constants(w=(32, 16))))
+    assert kinds(graph)["a"] == "float32"
+
+
+def test_a_network_without_products_is_left_alone():
+    graph = Graph.make("g", [Node("r", "Relu", ("x",), ("y",))], {"x": TensorType((4, 4))}, ("y",))
+    assert "no product" in " ".join(halved(graph).history)
+    assert set(kinds(halved(graph)).values()) == {"float32"}
+
+
+def test_the_report_says_what_is_rounded_and_why():
+    report = explain(two_products(Node("r", "Relu", ("a",), ("b",))), precision="bfloat16")
+    (done,) = (p for p in report.passes if p.name == "bfloat16")
+    reasons = {c.node: c.reason for c in done.changes}
+    assert reasons["r"] == "computes in float32, and its result is stored in bfloat16"
+    assert reasons["first"] == "multiplies bfloat16 and sums in float32, and its result stays in registers"
+    assert reasons["x.bfloat16.Cast"] == "x stays in float32, and a product reads it in bfloat16"
+    assert done.notes == ("bfloat16: 2 products, 1 of 2 tensors between kernels",)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_nodes_and_kernels_agree(seed, small_products):
+    """Sums in another order may round to the neighbour."""
+    graph = random_net(seed)
+    feeds = random_feeds(graph)
+    done = halved(graph)
+    assert (done.inputs, done.outputs) == (graph.inputs, graph.outputs)
+    with np.errstate(all="ignore"):
+        want, got = run_reference(done, feeds), run_groups(done, feeds)
+    for name, value in want.items():
+        assert (
+            (got[name].dtype, got[name].shape) == (value.dtype, value.shape) == (graph.types[name].dtype, value.shape)
+        )
+        if np.isfinite(value).all():
+            assert relative(got[name], value) < 0.03
+
+
+def test_a_convolutional_network_is_near_the_exact_one(small_products):
+    graph = residual_net()
+    feeds = random_feeds(graph)
+    want = run_reference(graph, feeds)
+    got = wb.compile(graph, precision="bfloat16").run(feeds)
+    for name, value in want.items():
+        assert got[name].dtype == np.float32
+        assert 1e-6 < relative(got[name], value) < 0.03
+
+
+def test_each_pass_off(small_products):
+    graph = residual_net()
+    feeds = random_feeds(graph)
+    want = run_reference(graph, feeds)
+    for off in order_of("bfloat16"):
+        got = run_reference(graph.optimize(without=[off], precision="bfloat16"), feeds)
+        assert all(relative(got[n], want[n]) < 0.03 for n in want)
+
+
+def test_precision_of_a_graph():
+    graph = two_products(Node("r", "Relu", ("a",), ("b",)))
+    feeds = random_feeds(graph)
+    plain, rounded = graph.optimize(), graph.to_precision("bfloat16")
+    exact = wb.compile(plain, precision="float32").run(feeds)["y"]
+    got = wb.compile(rounded).run(feeds)["y"]
+    np.testing.assert_array_equal(got, wb.compile(graph, precision="bfloat16").run(feeds)["y"])
+    assert relative(got, exact) > 1e-5
+    assert {t.name for t in wb.extract_tasks(rounded)} != {t.name for t in wb.extract_tasks(plain)}
+    for call in (
+        lambda: graph.optimize(precision="bf16"),
+        lambda: wb.compile(plain, precision="bfloat16"),
+        lambda: wb.compile(rounded, precision="float32"),
+    ):
+        with pytest.raises(UsageError) as e:
+            call()
+        assert e.value.code == "usage.precision"
+
+
+def test_a_model_that_is_written_in_bfloat16():
+    """Every result is rounded, as the standard has it."""
+    rng = np.random.default_rng(0)
+    x, w, b = (rng.standard_normal(s).astype(BF16) for s in ((6, 40), (40, 24), (24,)))
+    nodes = [
+        Node("p", "MatMul", ("x", "w"), ("a",)),
+        Node("s", "Add", ("a", "b"), ("c",)),
+        Node("t", "Transpose", ("c",), ("d",), {"perm": (1, 0)}),
+        Node("e", "Tanh", ("d",), ("y",)),
+    ]
+    graph = Graph.make("g", nodes, {"x": TensorType((6, 40), "bfloat16")}, ("y",), {"w": w, "b": b})
+    assert graph.types["y"].dtype == "bfloat16"
+    product = (x.astype("f8") @ w.astype("f8")).astype("f4").astype(BF16)
+    want = np.tanh((product.astype("f4") + b.astype("f4")).astype(BF16).astype("f8")).astype(BF16).T
+    got = wb.compile(graph).run({"x": x})["y"]
+    assert got.dtype == BF16
+    assert relative(got.astype("f4"), want.astype("f4")) < 0.02
+    np.testing.assert_array_equal(run_reference(graph, {"x": x})["y"].view(np.uint16), want.view(np.uint16))
