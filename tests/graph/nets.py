@@ -134,10 +134,11 @@ def run_groups(graph: Graph, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarr
             continue
         params = {b.name: b for b in g.func.params}
         tensor = dict(g.args)
-        given = {p: read(t) for p, t in g.args if params[p].role != "output"}
+        # A kernel may see several dimensions of a tensor as one.
+        given = {p: read(t).reshape(params[p].shape) for p, t in g.args if params[p].role != "output"}
         assert [p for p, _ in g.args] == list(params)
         for name, value in evaluate(g.func, given).items():
-            read(tensor[name])[...] = value
+            read(tensor[name])[...] = value.reshape(graph.types[tensor[name]].shape)
     return {o: read(o).copy() for o in graph.outputs}
 
 

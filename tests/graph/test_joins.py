@@ -280,3 +280,20 @@ def test_the_plan_says_where_parts_begin():
     plan = plan_memory(graph, groups)
     (q,) = [t for g in groups for t, s in g.spots.items() if s.offset and t in g.outputs and not g.view]
     assert plan.places[q].skip == 4 * spots(graph)[q].offset > 0
+
+
+@pytest.mark.parametrize(("axis", "left"), [(1, 0), (2, 0), (3, 1)])
+def test_parts_of_kernels_that_see_an_image_as_a_row(axis, left):
+    """Parts along the width are copied: their rows, with gaps between them, are no row."""
+    vectors = {n: np.linspace(0.5, 2, 3).astype("f4") for n in ("g", "b")}
+    nodes = [
+        Node("i", "InstanceNormalization", ("x", "g", "b"), ("p",)),
+        Node("r", "Relu", ("x",), ("q",)),
+        concat("c", ("p", "q"), "z", axis),
+        Node("n", "InstanceNormalization", ("p", "g", "b"), ("s",)),
+        Node("t", "Sigmoid", ("z",), ("y",)),
+    ]
+    graph = Graph.make("g", nodes, {"x": TensorType((1, 3, 16, 16))}, ("y", "s"), vectors)
+    passes = ["fold_constants", "fuse"]
+    assert not kept(graph, passes)
+    assert copies(partition(graph.optimize(passes))) == left

@@ -56,7 +56,7 @@ def test_the_array_around_a_part():
     rng = random.Random(1)
     for _ in range(500):
         part = random_part(rng, rng.choice((6, 24, 60)))
-        spot = Spot("whole", 0, elements(part))
+        spot = Spot("whole", 0, part.shape, elements(part))
         if part.shape[-1] > 1 and spot.strides[-1] != 1:
             continue
         wide = spot.widened(part.shape)
@@ -70,4 +70,4 @@ def test_the_array_around_a_part():
 def test_parts_that_no_array_is_around(strides):
     """Columns apart, rows that overlap, distances that are no multiples."""
     with pytest.raises(ValueError, match="whole"):
-        Spot("whole", 0, strides).widened((2, 3, 4))
+        Spot("whole", 0, (2, 3, 4), strides).widened((2, 3, 4))

@@ -21,24 +21,32 @@ class Spot:
         Tensor whose memory it is.
     offset : int
         Of its first element in there, in elements.
-    strides : tuple of int
-        Distance in elements between neighbours of each of its own dimensions.
+    shape, strides : tuple of int
+        Its own dimensions, and the distance in elements between neighbours of each.
     """
 
     whole: str
     offset: int
+    shape: tuple[int, ...]
     strides: tuple[int, ...]
 
     def widened(self, shape: tuple[int, ...]) -> tuple[int, ...] | None:
-        """Shape of a row-major array in which neighbours lie as far apart; None for a tensor of `shape` that lies
-        without gaps.
+        """Shape of a row-major array in which neighbours lie as far apart; None for a tensor that lies without gaps.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            How a kernel sees the tensor: its own dimensions, or several of them as one.
 
         Raises
         ------
         ValueError
             Where there is no such array.
         """
-        if gapless(shape, self.strides):
+        strides = self.strides if shape == self.shape else restrided(self.shape, self.strides, shape)
+        if strides is None:
+            raise ValueError(self)
+        if gapless(shape, strides):
             return None
         out = list(shape)
         inner = None  # the next dimension that counts; how long it is around decides how far apart its rows lie
@@ -46,10 +54,10 @@ class Spot:
             at = d + 1 if inner is None else inner
             if at < len(shape):
                 rest = math.prod(out[at + 1 :])
-                if self.strides[d] % rest or self.strides[d] // rest < shape[at]:
+                if strides[d] % rest or strides[d] // rest < shape[at]:
                     raise ValueError(self)
-                out[at] = self.strides[d] // rest
-            elif self.strides[d] != 1:
+                out[at] = strides[d] // rest
+            elif strides[d] != 1:
                 raise ValueError(self)
             inner = d
         return tuple(out)

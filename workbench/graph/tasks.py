@@ -26,6 +26,7 @@ from workbench.graph.type_inference import make_call
 from workbench.ir import Func
 from workbench.ir.dtypes import is_float
 from workbench.ir.flops import count_flops
+from workbench.ir.merge_axes import merge_reduced_axes
 from workbench.markup import Drawn
 from workbench.safe_text import shown_legibly
 
@@ -183,7 +184,7 @@ class _Lowering:
         for k, n in enumerate(nodes):
             self._lower(n, names, tensors, order, nodes[k + 1 :])
         out = nodes[-1].outputs[0]
-        func = te.func(tensors[out], "_".join(opdef(n).word for n in nodes))
+        func = merge_reduced_axes(te.func(tensors[out], "_".join(opdef(n).word for n in nodes)))
         by_param = {tensors[t].name: t for t in [*order, out]}
         args = tuple((b.name, by_param[b.name]) for b in func.params)
         return Group(

@@ -270,6 +270,7 @@ def _kernel_call(k: int, group: Group, kernels: Kernels, memory: _Memory) -> Cal
     nest = func if isinstance(func, Func) else None
     # Parameters have the names of the task's first group; kernels of a task share their order.
     buffers = (None,) * len(tensors) if nest is None else nest.params
+    seen = (None,) * len(tensors) if group.func is None else group.func.params
     return CallPlan(
         f"{group.name}: {group.description}",
         kernels.codes[_variant(group)],
@@ -277,7 +278,7 @@ def _kernel_call(k: int, group: Group, kernels: Kernels, memory: _Memory) -> Cal
         int(group.flops),
         "" if nest is None else group.key,
         nest is not None and group.key not in kernels.untuned,
-        tuple(memory.use(t) for t in tensors),
+        tuple(memory.use(t, param) for t, param in zip(tensors, seen, strict=True)),
         memory.reuses(k, tensors),
         0 if group.func is None else least_traffic(group.func),
         None if nest is None else tile_of(nest),
@@ -346,9 +347,10 @@ class _Memory:
         names = self._graph.inputs if place.kind == "input" else self._graph.outputs
         return Slot(place.kind, names.index(place.name), place.skip)
 
-    def use(self, name: str) -> Use:
-        """Return what an argument is for those who check the plan."""
-        return Use(self._plan.places[name].name, tuple(self._graph.types[name].shape))
+    def use(self, name: str, param: Buffer | None = None) -> Use:
+        """Return what an argument is for those who check the plan, in the dimensions that a kernel's `param` has."""
+        shape = self._graph.types[name].shape if param is None else logical_shape(param)
+        return Use(self._plan.places[name].name, tuple(shape))
 
     def reuses(self, k: int, tensors: Sequence[str]) -> tuple[tuple[int, int], ...]:
         """Return which of a call's operands its result is written over, as positions among `tensors`."""

@@ -29,6 +29,7 @@ from workbench.graph.group import Group, Spot, gapless, restrided, row_major
 from workbench.graph.memory.lifetimes import ALIGNMENT, most_alive
 from workbench.graph.opdef import opdef
 from workbench.ir import Load, blocks
+from workbench.ir.poly import concrete
 
 #: Share of the most bytes alive at once by which views may raise them. Chosen, not measured: views save time and may
 #: cost memory.
@@ -80,7 +81,7 @@ class _Spots:
         new: dict[str, Spot] = {}
         for t in node.inputs:
             step = home.strides[axis]
-            spot = Spot(home.whole, home.offset + at * step, home.strides)
+            spot = Spot(home.whole, home.offset + at * step, self.graph.types[t].shape, home.strides)
             if t in new or not self._place(t, spot, new, made=True):
                 return
             at += self.graph.types[t].shape[axis]
@@ -97,11 +98,12 @@ class _Spots:
             return False
         at = first.offset
         for t, spot in zip(node.inputs, known, strict=True):
-            if spot != Spot(first.whole, at, first.strides):
+            if spot is None or (spot.whole, spot.offset, spot.strides) != (first.whole, at, first.strides):
                 return False
             at += self.graph.types[t].shape[axis] * first.strides[axis]
         new: dict[str, Spot] = {}
-        return self._place(whole, first, new, made=False) and self._keep(k, new)
+        spot = replace(first, shape=self.graph.types[whole].shape)
+        return self._place(whole, spot, new, made=False) and self._keep(k, new)
 
     def cut(self, k: int, start: Sequence[int], step: Sequence[int]) -> None:
         """Let a slice lie where it is cut out."""
@@ -110,14 +112,16 @@ class _Spots:
             return
         home = self.spot(source)
         offset = home.offset + sum(a * s for a, s in zip(start, home.strides, strict=True))
-        spot = Spot(home.whole, offset, tuple(a * s for a, s in zip(step, home.strides, strict=True)))
+        strides = tuple(a * s for a, s in zip(step, home.strides, strict=True))
+        spot = Spot(home.whole, offset, self.graph.types[part].shape, strides)
         new: dict[str, Spot] = {}
         if self._place(part, spot, new, made=False):
             self._keep(k, new)
 
     def spot(self, t: str) -> Spot:
         """Where a tensor lies: in itself, unless decided otherwise."""
-        return self.spots.get(t) or Spot(t, 0, row_major(self.graph.types[t].shape))
+        shape = self.graph.types[t].shape
+        return self.spots.get(t) or Spot(t, 0, shape, row_major(shape))
 
     def _place(self, t: str, spot: Spot, new: dict[str, Spot], *, made: bool) -> bool:
         """Try to let a tensor lie somewhere; `made`: whoever makes it has to write it there.
@@ -141,7 +145,7 @@ class _Spots:
 
     def _writes(self, g: Group, t: str, spot: Spot, dense: bool, new: dict[str, Spot]) -> bool:
         if not g.view:
-            return dense or g.func is not None
+            return dense or _takes(g, t, spot)
         return self._reshaped(t, g.inputs[0], spot, new, made=True)
 
     def _reads(self, g: Group, t: str, spot: Spot, dense: bool, new: dict[str, Spot]) -> bool:
@@ -149,12 +153,13 @@ class _Spots:
             return all(o in new or self._reshaped(t, o, spot, new, made=False) for o in g.outputs)
         if g.func is None or dense:
             return dense
-        return _is_concat(g) or self._run(t, spot) >= ALIGNMENT
+        return _is_concat(g) or (self._run(t, spot) >= ALIGNMENT and _takes(g, t, spot))
 
     def _reshaped(self, t: str, other: str, spot: Spot, new: dict[str, Spot], *, made: bool) -> bool:
         """Let a tensor of another shape lie where `t` is placed."""
-        own = restrided(self.graph.types[t].shape, spot.strides, self.graph.types[other].shape)
-        return own is not None and self._place(other, Spot(spot.whole, spot.offset, own), new, made=made)
+        shape = self.graph.types[other].shape
+        own = restrided(spot.shape, spot.strides, shape)
+        return own is not None and self._place(other, Spot(spot.whole, spot.offset, shape, own), new, made=made)
 
     def _run(self, t: str, spot: Spot) -> int:
         """Bytes that lie without gaps, at least."""
@@ -182,6 +187,19 @@ class _Spots:
                 g = replace(g, func=None, key="", flops=0, description=text)
             out.append(replace(g, spots=spots) if spots else g)
         return out
+
+
+def _takes(g: Group, t: str, spot: Spot) -> bool:
+    """Whether a kernel can read or write a tensor where it has gaps, in the dimensions that the kernel sees."""
+    if g.func is None:
+        return False
+    try:
+        for param, tensor in g.args:
+            if tensor == t:
+                spot.widened(tuple(map(concrete, g.func.buffer(param).shape)))
+    except ValueError:
+        return False
+    return True
 
 
 def _is_concat(g: Group) -> bool:

@@ -101,9 +101,7 @@ def _touches(call: CallPlan | HostCall) -> list[Touch]:
     for slot, use, around, dtype, written in _arguments(call):
         if slot.kind == "arena" and 0 not in use.shape:
             size = numpy_dtype(dtype).itemsize
-            # Packed operands are constants, so where the rank differs the tensor was only given another shape.
-            wide = around if len(around) == len(use.shape) else use.shape
-            strides = tuple(math.prod(wide[d + 1 :]) * size for d in range(len(wide)))
+            strides = tuple(math.prod(around[d + 1 :]) * size for d in range(len(around)))
             out.append(Touch(use.memory, slot.at + slot.skip, use.shape, strides, size, written))
     return sorted(out, key=lambda t: t.written)
 

@@ -17,8 +17,10 @@ from workbench.space.shared_steps.block_queries import loop_of_axis, missing_axe
 from workbench.space.shared_steps.placement import mark, partial_sums
 from workbench.space.shared_steps.register_tiles import AT_ONCE, WASTE, open_factors, vector_choices
 from workbench.space.sketch.rule_table import Draft, Skip, rule
-from workbench.space.sketch.rules.pointwise_stages import SMALL
 
+#: Points of all stages for each thread below which a parallel region is not worth its start: 8192 are half a
+#: microsecond to one.
+SMALL_WORK = 1 << 13
 #: Rows that are worked on together: their reductions overlap, and registers limit them. Chosen, not measured;
 #: `bench_suite` and `bench_space` tell what comes of it.
 MAX_ROWS = 8
@@ -126,7 +128,7 @@ class _Rows:
     def make(self) -> None:
         """Schedule all stages."""
         stages = [b for b, _ in blocks(self.s.func.body)]
-        size = points(stages[-1])
+        work = sum(map(points, stages))
         made: dict[str, str] = {}
         for b in stages:
             if b.is_reduction:
@@ -142,7 +144,7 @@ class _Rows:
         for name in order:
             if name not in reductions and not self._join(name, [r for r in reductions if made.get(r) == "partial"]):
                 self._vectorise(name)
-        if self.machine.threads > 1 and size >= SMALL * self.machine.threads:
+        if self.machine.threads > 1 and work >= SMALL_WORK * self.machine.threads:
             path = [lp.name for lp in self.s.func.block(self.final)[1]]
             self.s.parallel(*path[: path.index(outer) + 1])
 
