@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 
 import numpy as np
@@ -55,16 +54,16 @@ def test_random_sums_are_those_of_numpy():
         np.testing.assert_allclose(got.reshape(shape), want, atol=1e-5)
         several = any(shape[d] != 1 for d in range(len(shape)) if d not in axes)
         long = [d for d in axes if shape[d] != 1]
-        beside = any(b == a + 1 for a, b in itertools.pairwise(long))
-        assert (made is not func) >= (beside and several), (shape, axes)
+        last = {len(shape) - 2, len(shape) - 1} <= {*long}
+        assert (made is not func) >= (last and several), (shape, axes)
         assert several or made is func
         merged += made is not func
-    assert merged > 20
+    assert merged > 10
 
 
 @pytest.mark.parametrize(
     ("shape", "axes", "left"),
-    [((4, 3, 5), (1, 2), [[15]]), ((2, 3, 4, 5), (1, 2, 3), [[60]]), ((2, 3, 4, 5), (0, 1, 3), [[6, 5]])],
+    [((4, 3, 5), (1, 2), [[15]]), ((2, 3, 4, 5), (1, 2, 3), [[60]]), ((2, 3, 4, 5), (0, 2, 3), [[2, 20]])],
 )
 def test_what_is_left(shape, axes, left):
     assert terms(merge_reduced_axes(centred(shape, axes))) == left
@@ -76,8 +75,9 @@ def test_what_is_left(shape, axes, left):
         workloads.matmul(8, 8, 8),
         workloads.conv2d_nhwc(8, 8, 4, 4),
         centred((4, 5), (0, 1)),
+        centred((4, 5, 6), (0, 1)),
     ],
-    ids=["product", "windows", "one result"],
+    ids=["product", "windows", "one result", "columns"],
 )
 def test_what_stays(func):
     assert merge_reduced_axes(func) is func

@@ -25,6 +25,7 @@ _Dims = tuple[str, int]
 def merge_reduced_axes(func: Func) -> Func:
     """Make one axis of neighbouring axes over which a block reduces, where all that touches the same memory agrees.
 
+    They have to be the last ones of an array: what is one row of memory then is a row of the nest, too.
     Dimensions of buffers, parameters included, become one as well: the same memory in another shape. Convolutions and
     products stay, unless they reduce over the same neighbours in all their operands. So does a reduction with one
     result: its axes are what cores share out.
@@ -128,7 +129,7 @@ def _next(func: Func) -> tuple[set[_Dims], dict[str, set[_Axes]]] | None:
                 for p, block, a in uses:
                     if p in dims and a in axes[block]:
                         chosen.setdefault(block, set()).add(a)
-            if dims:
+            if any(k == len(shapes[buffer]) - 2 for buffer, k in dims):
                 return dims, chosen
     return None
 
