@@ -97,6 +97,13 @@ def test_lost_progress_is_taken_up_from_the_hand_in(tmp_path):
         labs.open("tiling", folder=tmp_path)
 
 
+def test_a_hand_in_of_another_lab_is_not_taken_up(tmp_path):
+    ADA.write(tmp_path)
+    traffic_done(tmp_path).hand_in()
+    (tmp_path / "tiling.handin.json").rename(tmp_path / "vectors.handin.json")
+    assert labs.open("vectors", folder=tmp_path).points == 0
+
+
 def test_another_s_hand_in_is_not_taken_up(tmp_path):
     ADA.write(tmp_path)
     traffic_done(tmp_path).hand_in()

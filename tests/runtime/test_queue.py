@@ -234,6 +234,32 @@ def test_waiting_costs_a_measurement_none_of_its_time(folder):
     assert (heard[-1].ahead, heard[-1].waited_s) == (0, pytest.approx(found.waited_s, abs=0.1))
 
 
+def test_who_is_first_in_the_line_hears_of_it_again_while_it_takes_long(folder):
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with turns.turn():
+            held.set()
+            done.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+
+    def heard_late(waiting):
+        if waiting.waited_s >= 0.5:
+            done.set()
+
+    before = turns.hear(heard_late)
+    try:
+        with turns.turn():
+            assert done.is_set()
+    finally:
+        done.set()
+        before.var.reset(before)
+    thread.join()
+
+
 @contextlib.contextmanager
 def held_until(condition):
     """A turn is held by another thread until something is the case."""

@@ -47,8 +47,8 @@ def open_lab(name: str, target: Target | None = None, folder: str | os.PathLike[
     return Lab(plan, target, read_lab_file(place), place)
 
 
-def _taken_up(file: LabFile, kept: Path) -> LabFile:
-    taken_up(kept, kept.with_name(kept.name.replace(".progress.jsonl", ".handin.json")))
+def _taken_up(file: LabFile, lab: str, kept: Path) -> LabFile:
+    taken_up(lab, kept, kept.with_name(f"{lab}.handin.json"))
     return claimed(file, kept)
 
 
@@ -70,7 +70,7 @@ class Lab:
     ) -> None:
         self.plan, self.folder = plan, folder or Path()
         kept = None if file is None else self.folder / f"{plan.name}.progress.jsonl"
-        self.file = LabFile() if file is None or kept is None else _taken_up(file, kept)
+        self.file = LabFile() if file is None or kept is None else _taken_up(file, plan.name, kept)
         self.target = Target.host(threads=plan.threads) if target is None else is_a("target", target, Target)
         self.settings = self.file.settings_of(plan.settings)
         self.journal = Journal(

@@ -30,8 +30,14 @@ def named(file: LabFile, lines: Sequence[dict[str, Any] | None]) -> LabFile:
     return replace(file, student=file.student or owner_of(lines) or hub)
 
 
-def taken_up(progress: Path, hand_in: Path) -> None:
+def taken_up(lab: str, progress: Path, hand_in: Path) -> None:
     """Where progress is lost, or stayed on another machine, take up that of the hand-in beside it.
+
+    Parameters
+    ----------
+    lab : str
+        Name of the lab; a hand-in of another one is none.
+    progress, hand_in : Path
 
     Raises
     ------
@@ -40,7 +46,10 @@ def taken_up(progress: Path, hand_in: Path) -> None:
     """
     if progress.exists() or not hand_in.exists():
         return
-    events = "".join(f"{canonical(event)}\n" for event in read_hand_in(hand_in).events)
+    found = read_hand_in(hand_in)
+    if found.lab != lab:
+        return
+    events = "".join(f"{canonical(event)}\n" for event in found.events)
     try:
         with progress.open("x", encoding="utf-8") as file:  # another notebook may have begun meanwhile
             file.write(events)

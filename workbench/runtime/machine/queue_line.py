@@ -293,8 +293,8 @@ class MeasurementQueue:
                 if ahead + 1 != told or now - said >= _TELL_S:
                     told, said = ahead + 1, now
                     tell(Waiting(told, history.usual_s * told, now - began))
-                if not ahead:
-                    fcntl.flock(turn, fcntl.LOCK_EX)  # the next one is woken by the system
+                if not ahead and now - began >= _TELL_S:  # told where it stands; from here on, woken by the system
+                    fcntl.flock(turn, fcntl.LOCK_EX)
                     break
                 usual = _LOOK * ahead * history.usual_s
                 time.sleep(min(_LONGEST_LOOK_S, max(_SHORTEST_LOOK_S, usual)))
