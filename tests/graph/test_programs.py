@@ -103,7 +103,7 @@ def test_results_whose_shape_depends_on_values_begin_another_stage():
     executable = DynamicExecutable(read_program(proto))
     for seed in range(3):
         agrees(proto, {"x": np.random.default_rng(seed).standard_normal((3, 4)).astype(np.float32)}, executable)
-    assert executable.reference_steps == ("NonZero",)
+    assert not executable.reference_steps
     with pytest.raises(ModelError) as e:
         load_onnx(proto)
     assert e.value.code == "model.dynamic_shape"

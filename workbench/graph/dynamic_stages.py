@@ -1,8 +1,8 @@
 """Models whose shapes are known only when they run: cut into stages that are typed by what has arrived so far.
 
 A stage is the longest run of nodes whose types follow from the shapes of what is there, and from the values of those
-small tensors that say shapes (the target of a Reshape, the sizes of a Resize). Where even that is not enough (NonZero,
-Loop, sequences) one node is computed by its reference, and the next stage begins with its result.
+small tensors that say shapes (the target of a Reshape, the sizes of a Resize). Where even that is not enough (Loop,
+sequences) one node is computed by its reference, and the next stage begins with its result.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from workbench.graph.dtypes import DTYPES
 from workbench.graph.evaluation import infer
 from workbench.graph.graph import Array, Graph, Node, TensorType
 from workbench.graph.model import Program
+from workbench.graph.opdef import opdef
+from workbench.graph.ops.counted import Counted, counted
 from workbench.graph.type_inference import FOLLOW, follow, make_call
 
 Values: TypeAlias = Mapping[str, Any]
@@ -36,12 +38,15 @@ class Stage:
     graph : Graph or None
     pinned : tuple of str
         Tensors on whose values the types depend.
+    cut : (str, str, int) or None
+        An output that is larger than what counts of it, the output that says how much does, and the axis.
     """
 
     start: int
     stop: int
     graph: Graph | None
     pinned: tuple[str, ...] = ()
+    cut: tuple[str, str, int] | None = None
 
 
 def typed_arrays(values: Values) -> dict[str, TensorType]:
@@ -65,8 +70,29 @@ def next_stage(program: Program, start: int, values: Values) -> Stage:
             break
         pinned |= {t: np.asarray(values[t]) for t in more}
     if stop == start:
-        return Stage(start, start + 1, None)
+        return _counted_stage(program, start, types, values) or Stage(start, start + 1, None)
     return Stage(start, stop, _graph(program, start, stop, types, pinned), tuple(pinned))
+
+
+def _counted_stage(program: Program, at: int, types: Mapping[str, TensorType], values: Values) -> Stage | None:
+    """One node whose data decide how large its result is; None where its largest size is not known either."""
+    node = counted(program.nodes[at])
+    every = {**types, **typed_arrays(program.constants)}
+    if node is None or any(i and i not in every for i in node.inputs):
+        return None
+    op, more = opdef(node), {i: np.asarray(values[i]) for i in node.inputs if i in types and _is_parameter(node, i)}
+    known = {**program.constants, **more}
+    call = make_call(node, every, known)
+    assert isinstance(op, Counted)
+    infer(call)
+    constants = {i: known[i] for i in node.inputs if i in known}
+    inputs = {i: types[i] for i in node.inputs if i and i not in constants}
+    graph = Graph.make(program.name, [node], inputs, node.outputs, constants)
+    return Stage(at, at + 1, graph, tuple(more), (node.outputs[0], node.outputs[1], op.cut_axis(call)))
+
+
+def _is_parameter(node: Node, x: str) -> bool:
+    return any(node.inputs[i] == x for i in opdef(node).parameters if i < len(node.inputs))
 
 
 class _Run:

@@ -140,8 +140,13 @@ class DynamicExecutable:
         self, stage: Stage, built: Executable | None, values: Mapping[str, Any], places: Mapping[str, Array]
     ) -> dict[str, Any]:
         if stage.graph is not None and built is not None:
-            out = {n: array for n, array in places.items() if n in stage.graph.outputs}
-            return dict(built.run({n: values[n] for n in stage.graph.inputs}, out=out or None))
+            cut = stage.cut
+            out = {n: array for n, array in places.items() if n in stage.graph.outputs and (cut is None or n != cut[0])}
+            found = dict(built.run({n: values[n] for n in stage.graph.inputs}, out=out or None))
+            if cut is not None:
+                name, count, axis = cut
+                found[name] = found[name][(slice(None),) * axis + (slice(int(found.pop(count)[0])),)]
+            return found
         (node,) = self.program.nodes[stage.start : stage.stop]
         everything = {**self.program.constants, **values}
         given = {i: everything[i] for i in node.inputs if i}

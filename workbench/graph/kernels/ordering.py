@@ -36,7 +36,7 @@ def key_of(x: Number, largest: bool) -> Number:
     return key if largest else key ^ every
 
 
-class _Heap:
+class Heap:
     """The worst of some elements on top: of equal keys, that with the larger number."""
 
     def __init__(self, code: Code) -> None:
@@ -76,7 +76,7 @@ def top_k(k: KernelEmitter, axis: int, count: int, largest: bool) -> None:
 
     def row(code: Code, number: Number) -> None:
         start = number // inner * (length * inner) + number % inner
-        x, heap = code.array("in0").at(start), _Heap(code)
+        x, heap = code.array("in0").at(start), Heap(code)
         with code.loop(count) as j:
             heap.keys[j], heap.numbers[j] = key_of(x[j * inner], largest), j
         with code.loop(count // 2) as j:
@@ -94,7 +94,7 @@ def top_k(k: KernelEmitter, axis: int, count: int, largest: bool) -> None:
     k.rows(outer * inner, row, length + 8 * count)
 
 
-def _improve(code: Code, heap: _Heap, x: Array, sizes: tuple[int, int, int], largest: bool) -> None:
+def _improve(code: Code, heap: Heap, x: Array, sizes: tuple[int, int, int], largest: bool) -> None:
     """Let the elements behind the first `count` take the place of the worst ones."""
     count, length, inner = sizes
     wide = 1 if inner > 1 else _AT_ONCE * code.lanes(x.dtype)
@@ -115,7 +115,7 @@ def _improve(code: Code, heap: _Heap, x: Array, sizes: tuple[int, int, int], lar
         look(j)
 
 
-def _written(code: Code, heap: _Heap, x: Array, inner: int, count: int, first: Number) -> None:
+def _written(code: Code, heap: Heap, x: Array, inner: int, count: int, first: Number) -> None:
     values, places = code.given("out0"), code.given("out1")
     with code.loop(count) as j:
         which, at = heap.numbers[j], first + j * inner

@@ -1,0 +1,79 @@
+"""Operators whose data decide how large a result is: runtime kernels that write the largest, and count."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graph.test_uses import agree, by_onnxruntime, model_of
+
+from workbench.graph.onnx import read_program
+from workbench.network.dynamic_shapes import DynamicExecutable
+
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+
+def non_zero(rng):
+    shape = tuple(int(n) for n in rng.integers(1, 9, rng.integers(1, 5)))
+    dtype = rng.choice(["float32", "int64", "bool", "int32", "uint8"])
+    return [(rng.integers(0, 3, shape) > rng.integers(0, 3)).astype(dtype)], {}
+
+
+def compress(rng):
+    shape = tuple(int(n) for n in rng.integers(1, 40, rng.integers(1, 4)))
+    axis = None if rng.random() < 0.3 else int(rng.integers(-len(shape), len(shape)))
+    length = int(np.prod(shape)) if axis is None else shape[axis]
+    marks = rng.random(rng.integers(1, length + 1)) < rng.choice([0.0, 0.5, 1.0])
+    x = rng.integers(-9, 9, shape).astype(rng.choice(["float32", "float64", "int64", "int32", "uint8", "bool"]))
+    return [x, marks], {} if axis is None else {"axis": axis}
+
+
+def boxes(rng):
+    images, classes, count = int(rng.integers(1, 3)), int(rng.integers(1, 4)), int(rng.integers(1, 60))
+    found = rng.random((images, count, 4)).astype(np.float32) * np.float32([10, 10, 4, 4])
+    scores = rng.choice([rng.random((images, classes, count)), rng.integers(0, 4, (images, classes, count)) / 4])
+    inputs = [found, scores.astype(np.float32), np.array([rng.integers(0, count + 3)])]
+    inputs += [np.float32([rng.choice([0.0, 0.3, 0.5, 1.0])])] if rng.random() < 0.8 else []
+    inputs += [np.float32([rng.choice([-1.0, 0.25, 0.5, 2.0])])] if len(inputs) == 4 and rng.random() < 0.7 else []
+    return inputs, {"center_point_box": int(rng.integers(2))}
+
+
+DRAWN = {"NonZero": non_zero, "Compress": compress, "NonMaxSuppression": boxes}
+
+
+def check(name: str, seed: int) -> None:
+    rng = np.random.default_rng([len(name), seed])
+    inputs, attrs = DRAWN[name](rng)
+    names = [f"x{k}" for k in range(len(inputs))]
+    known = names[2:3] if rng.random() < 0.5 else []  # how many boxes is a constant, or given
+    feeds = dict(zip(names, inputs, strict=True))
+    node = onnx.helper.make_node(name, names, ["y"], name="n", **attrs)
+    moving = {n: a for n, a in feeds.items() if n not in known}
+    model = model_of([node], moving, ["y"], 13, {n: feeds[n] for n in known})
+    executable = DynamicExecutable(read_program(model))
+    agree(executable.run(moving), by_onnxruntime(model, moving))
+    nothing = name == "NonMaxSuppression" and not inputs[2][0]
+    assert executable.reference_steps == ((name,) if nothing else ())
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_like_onnxruntime(name):
+    for seed in range(15):
+        check(name, seed)
+
+
+@pytest.mark.checks
+@pytest.mark.parametrize("name", DRAWN)
+def test_many_like_onnxruntime(name):
+    for seed in range(100, 300):
+        check(name, seed)
+
+
+@pytest.mark.parametrize("marks", [[0, 0, 0, 0], [1, 0, 1, 1], [1, 1, 1, 1]])
+def test_what_follows_is_compiled_for_as_many_as_there_are(marks):
+    nodes = [onnx.helper.make_node("Compress", ["x", "m"], ["t"], axis=0), onnx.helper.make_node("Relu", ["t"], ["y"])]
+    feeds = {"x": np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32), "m": np.array(marks, bool)}
+    model = model_of(nodes, feeds, ["y", "t"], 13)
+    executable = DynamicExecutable(read_program(model))
+    agree(executable.run(feeds), by_onnxruntime(model, feeds))
+    assert not executable.reference_steps
