@@ -16,6 +16,7 @@ from codegen.running import TARGET, marked
 from workbench import te
 from workbench.codegen.backend import build_func
 from workbench.codegen.llvm.vmath import DECLARED, HALF_ULP
+from workbench.codegen.llvm.vmath.power import BY_PRODUCTS
 from workbench.ir.expr import BINARY_OPS
 from workbench.runtime.kernel import Kernel
 from workbench.target import Target
@@ -208,6 +209,25 @@ def test_special_pairs(op, dtype, kind, machine):
     same = np.isnan(want) & np.isnan(got) | (got == want) & (np.signbit(got) == np.signbit(want))
     assert same[exact].all(), [*zip(x[exact & ~same], y[exact & ~same], got[exact & ~same], strict=True)][:5]
     np.testing.assert_allclose(got, want, rtol=1e-6 if dtype == "float32" else 1e-15)
+
+
+@MACHINES
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("exponent", BY_PRODUCTS)
+def test_constant_exponents_are_as_exact_as_promised(exponent, dtype, machine):
+    """Products and roots in the place of a power: special cases are those of C, finite results are close."""
+    if dtype == "float64" and WIDE is None:
+        pytest.skip("NumPy's long double is no wider than float64 here")
+    x = np.concatenate([spread(dtype, 2000), np.array([0.0, -0.0, np.inf, -np.inf, np.nan], dtype)])
+    x = np.concatenate([x, np.abs(x)])
+    t = te.placeholder(x.shape, dtype, name="X")
+    f = marked(te.func(te.compute(x.shape, lambda i: te.power(t[i], te.const(exponent, dtype)), "Y")), i="vectorize")
+    got = Kernel(f, build_func(f, TARGETS[machine]), TARGETS[machine])(x)
+    # An exponent for each element: NumPy takes a scalar 0.5 for a square root, whose special cases are others.
+    want = oracle("pow", x, np.full_like(x, exponent), wide=np.float64 if dtype == "float32" else WIDE)
+    assert errors(got, want).max() <= 2 * DECLARED["pow", dtype].ulp, worst("pow", dtype, got, want, x)
+    known = ~np.isnan(want)
+    np.testing.assert_array_equal(np.signbit(got)[known], np.signbit(want)[known])
 
 
 @MACHINES

@@ -18,6 +18,7 @@ import numpy as np
 
 from workbench.codegen.llvm.builder import LLVM_TYPE, FunctionBuilder, Value, literal
 from workbench.codegen.llvm.vmath import FORMATS, VectorMath
+from workbench.codegen.llvm.vmath.power import BY_PRODUCTS
 from workbench.ir.expr import COMPARE_OPS
 
 _TRUTH = {"add": "or", "max": "or", "mul": "and", "min": "and", "sub": "xor", "and": "and", "or": "or"}
@@ -98,11 +99,13 @@ class Arithmetic:
         return self.math.select(unordered, b, ordered)
 
     def _power(self, a: Value, b: Value) -> Value:
-        """Power of floats; squares and cubes are products."""
-        if is_literal(b, 2.0) or is_literal(b, 3.0):
-            square = self.math.exact("fmul", a, a)
-            return square if is_literal(b, 2.0) else self.math.exact("fmul", square, a)
-        return self.math.emit("pow", a, b)
+        """Power of floats; that to some constants is products and roots."""
+        by = next((emit for exponent, emit in BY_PRODUCTS.items() if is_literal(b, exponent)), None)
+        if by is None:
+            return self.math.emit("pow", a, b)
+        narrow = a.dtype == "float16"
+        got = by(self.math, self.cast(a, "float32") if narrow else a)
+        return self.cast(got, "float16") if narrow else got
 
     def _quotient(self, a: Value, b: Value) -> Value:
         name = "udiv" if is_unsigned(a) else "sdiv"
