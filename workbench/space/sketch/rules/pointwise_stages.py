@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from workbench.errors import ScheduleError
-from workbench.ir import Affine, Block, For, Func, blocks
+from workbench.ir import Affine, Block, Digit, For, Func, blocks
 from workbench.ir.expr import loads, measure
 from workbench.ir.poly import product
 from workbench.machine_model.machine_parameters import Machine
@@ -206,6 +206,12 @@ def _schedule(s: Schedule, block: Block, path: tuple[For, ...], machine: Machine
     lp = contiguous_loop(s.func, block, path)
     parts: list[str] = []
     inner: str | None = None
+    if lp is not None and (size := _period(block, lp)) > 1:
+        outer, _ = s.split(lp.name, [None, size])
+        spatial.add(outer)
+        block, path = s.func.block(block.name)
+        lp = contiguous_loop(s.func, block, path)
+        parts.append(f"cut where what it reads begins again, every {size}")
     if lp is not None and isinstance(lp.extent, int) and lp.extent > 1 and _whole(block, lp):
         choices, several = vector_choices(lp.extent, machine), AT_ONCE * machine.lanes
         parts.append("contiguous axis vectorised")
@@ -229,9 +235,22 @@ def _schedule(s: Schedule, block: Block, path: tuple[For, ...], machine: Machine
 
 def _whole(block: Block, lp: For) -> bool:
     """Whether no access takes the loop apart, so that it can be split anywhere."""
+    return all(d.plain for d in _digits(block, lp))
+
+
+def _digits(block: Block, lp: For) -> list[Digit]:
+    """Parts of a loop that accesses look at."""
     env = block.env
     forms = [x.subst(env) for ld in loads(block.value) for x in ld.index]
-    return all(d.plain for x in forms for d, _ in x.terms if d.var == lp.name)
+    return [d for x in forms for d, _ in x.terms if d.var == lp.name]
+
+
+def _period(block: Block, lp: For) -> int:
+    """Iterations after which an access that takes the loop apart begins again or goes on elsewhere; 1 where none."""
+    taken = [d for d in _digits(block, lp) if not d.plain]
+    sizes = [d.lower if d.lower != 1 else d.extent for d in taken]
+    fitting = [n for n in sizes if isinstance(n, int) and isinstance(lp.extent, int) and lp.extent % n == 0]
+    return min(fitting) if fitting and len(fitting) == len(sizes) else 1
 
 
 def _parallel_head(func: Func, name: str, inner: str | None) -> list[str]:
