@@ -9,7 +9,7 @@ from workbench import te, workloads
 from workbench.codegen.llvm.module import emit_module
 from workbench.graph.tasks import Task
 from workbench.ir import blocks
-from workbench.ir.expr import measure
+from workbench.ir.expr import loads, measure
 from workbench.machine_model.features import INDEX
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule.primitives.compute_inline import ComputeInline
@@ -320,3 +320,15 @@ def test_choices_of_a_huge_axis_are_found_at_once(extent):
     found = vector_choices(extent, Machine.of(Target.host(threads=1)))
     assert found
     assert all(extent % n == 0 for n in found)
+
+
+def test_a_row_that_is_read_again_and_again_is_copied_in_vectors():
+    """The axis is cut where what it reads begins again, so that no element asks for a remainder."""
+    x = te.placeholder((64, 300), name="X")
+    tiled = te.compute((256, 900), lambda i, j: x[i % 64, j % 300], name="Y")
+    func = default_schedule(te.func(tiled), TARGET).func
+    block, path = func.block("Y")
+    wide = next(lp for lp in path if lp.kind == "vectorize")
+    digits = {(d.var, d.plain) for ld in loads(block.value) for x in ld.index for d, _ in x.subst(block.env).terms}
+    assert (wide.name, True) in digits
+    assert (wide.name, False) not in digits

@@ -126,7 +126,8 @@ class Accesses(Places):
         size, room = b.shape[-1], b.strides()[-2]
         assert isinstance(size, int)
         assert isinstance(room, int)
-        if wide is None or hi - lo != wide.active - 1 or hi + 1 < size or lo + wide.count > room:
+        backwards = self._terms(idx[-1])[2] < 0
+        if wide is None or backwards or hi - lo != wide.active - 1 or hi + 1 < size or lo + wide.count > room:
             return False
         return self.mask.text == self.fixed_mask([k < wide.active for k in range(wide.count)]).text
 
@@ -159,7 +160,10 @@ class Accesses(Places):
     def _load_at(self, buffer: str, at: Address, otherwise: Value | None = None) -> Value:
         """Load; lanes that do not run have the value `otherwise`, else any."""
         lanes = self.lanes if at.step else 1
-        if at.step not in (0, 1) or (lanes > 1 and self.mask is not None and not self._masks(buffer)):
+        unmasked = lanes > 1 and self.mask is not None and not self._masks(buffer)
+        if at.step == -1 and at.cond is None and not unmasked:
+            return self._backwards(buffer, at)
+        if at.step not in (0, 1) or unmasked:
             return self._gather(buffer, at, lanes)
         dtype, pointer = self.memory_dtype(buffer), at.pointer
         vec = Value("", dtype, lanes)
@@ -197,6 +201,25 @@ class Accesses(Places):
         zero = literal(0, v.dtype, v.lanes)
         return self.fb.pure(f"icmp ne {v.typed}, {zero.text}", "bool", v.lanes, (v,))
 
+    def _backwards(self, buffer: str, at: Address) -> Value:
+        """Load lanes that lie in memory the other way round."""
+        elem, mask = LLVM_TYPE[self.memory_dtype(buffer)], self.mask
+        first = self.fb.gep(at.pointer, index(1 - self.lanes), elem)
+        self.mask = None if mask is None else self._turned(mask)
+        try:
+            return self._turned(self._load_at(buffer, Address(first, 1)))
+        finally:
+            self.mask = mask
+
+    def _turned(self, v: Value) -> Value:
+        """The lanes of a vector in the other order."""
+        if not v.text.startswith("%"):
+            bits = v.text.strip("<>").split(", ")
+            return Value(f"<{', '.join(reversed(bits))}>", v.dtype, v.lanes)
+        order = ", ".join(f"i32 {k}" for k in reversed(range(v.lanes)))
+        text = f"shufflevector {v.typed}, {v.type} poison, <{v.lanes} x i32> <{order}>"
+        return self.fb.pure(text, v.dtype, v.lanes, (v,))
+
     def _gather(self, buffer: str, at: Address, lanes: int) -> Value:
         """Load the lanes one by one; those that do not run read what the first one may read, or zeros."""
         elem, mask, self.mask = LLVM_TYPE[self.memory_dtype(buffer)], self.mask, None
@@ -222,7 +245,7 @@ class Accesses(Places):
     def _deciding(self, ld: Load, at: Address) -> tuple[Value | None, frozenset[str]]:
         """What decides whether a load's address exists, of the conditions around it, and what these look at."""
         # Lanes that do not run are not loaded, wherever they are.
-        masked = at.step == 1 and self.mask is not None and self._masks(ld.buffer)
+        masked = abs(at.step) == 1 and self.mask is not None and self._masks(ld.buffer)
         mine = frozenset[str]().union(*(f.vars for f in ld.index))
         cond: bool | Value = True
         names = frozenset[str]()

@@ -278,6 +278,15 @@ class Pad(OpDef):
             return (size - 1) - te.abs((size - 1) - inner)
         return at
 
+    def sides(self, c: Call, i: te.Axis, pads: tuple[int, int], size: int) -> tuple[te.Axis | int, te.Axis | int] | None:
+        """Places of what stands at `i` of the result before and behind the tensor, where they go up or down evenly."""
+        mode, at = c.get_str("mode", "constant"), i - pads[0]
+        if mode == "edge":
+            return 0, size - 1
+        if max(pads) >= size:
+            return None
+        return (at + size, at - size) if mode == "wrap" else (at * -1, at * -1 + 2 * (size - 1))
+
     def lower(self, c: Call, x: te.Tensor, *_: Any) -> te.Tensor:
         kept, pads = self._kept(c)
         if any(k != slice(0, e) for k, e in zip(kept, x.shape, strict=True)):
@@ -290,8 +299,17 @@ class Pad(OpDef):
         if c.get_str("mode", "constant") != "constant":
 
             def around(*i: te.Axis) -> te.Value:
-                sides = zip(i, pads, x.shape, strict=True)
-                return x[tuple(self.beyond(c, v, p, n) if any(p) else v for v, p, n in sides)]
+                *outer, last = zip(i, pads, x.shape, strict=True)
+                row = tuple(self.beyond(c, v, p, n) if any(p) else v for v, p, n in outer)
+                sides = self.sides(c, *last) if any(last[1]) else None
+                if sides is None:
+                    return x[(*row, self.beyond(c, *last) if any(last[1]) else last[0])]
+                # Along rows up to three pieces, of which each is read in vectors.
+                k, (before, behind), size = last
+                nothing = te.const(False if x.dtype == "bool" else 0, x.dtype)
+                value = te.select((k >= before) & (k < before + size), x[(*row, k - before)], nothing)
+                value = te.select(k >= before + size, x[(*row, sides[1])], value) if behind else value
+                return te.select(k < before, x[(*row, sides[0])], value) if before else value
 
             return compute(self.shape(c), around, c.name("pad"))
 
