@@ -278,7 +278,9 @@ class Pad(OpDef):
             return (size - 1) - te.abs((size - 1) - inner)
         return at
 
-    def sides(self, c: Call, i: te.Axis, pads: tuple[int, int], size: int) -> tuple[te.Axis | int, te.Axis | int] | None:
+    def sides(
+        self, c: Call, i: te.Axis, pads: tuple[int, int], size: int
+    ) -> tuple[te.Axis | int, te.Axis | int] | None:
         """Places of what stands at `i` of the result before and behind the tensor, where they go up or down evenly."""
         mode, at = c.get_str("mode", "constant"), i - pads[0]
         if mode == "edge":
