@@ -110,7 +110,11 @@ def columns(drawing: Json, folds: list[Json] | None = None) -> Json:
     """The answer to the question "graph": a drawing column by column."""
     nodes, edges = drawing["nodes"], drawing["edges"]
     folds = folds or []
-    words = sorted({n[c] for n in nodes for c in ("label", "sub", "kind")} | {f["title"] for f in folds})
+    words = sorted(
+        {n[c] for n in nodes for c in ("label", "sub", "kind")}
+        | {n.get("dtype", "") for n in nodes}
+        | {f["title"] for f in folds}
+    )
     fields = ("id", "title", "times", "nodes", "open", "task", "x", "y", "w", "h")
     frames = {c: [words.index(f[c]) if c == "title" else f[c] for f in folds] for c in fields}
     lines = [e["points"] for e in edges]
@@ -119,6 +123,7 @@ def columns(drawing: Json, folds: list[Json] | None = None) -> Json:
         "key": "k", "words": words, **{c: [words.index(n[c]) for n in nodes] for c in ("label", "sub", "kind")},
         **{c: [n[c] for n in nodes] for c in ("id", "task", "x", "y", "w", "h")},
         **{c: [n.get(c, usual) for n in nodes] for c, usual in (("bytes", 4096), ("ops", 1), ("fold", None))},
+        "dtype": [words.index(n.get("dtype", "")) for n in nodes],
         "folds": frames, "points": [p[:2] + [b - a for a, b in zip(p, p[2:], strict=False)] for p in lines],
         "likes": {k: n["likes"] for k, n in enumerate(nodes) if n.get("likes")},
         "a": [at[e["a"]] for e in edges], "b": [at[e["b"]] for e in edges],

@@ -408,6 +408,21 @@ def test_colours_follow_the_choice(panels: Panels) -> None:
     assert panels.page.locator(".swb-dag-svg .swb-block.is-host.swb-tone0").count() == 1
 
 
+def test_colours_say_in_which_type_a_node_computes(panels: Panels) -> None:
+    graph = states.graph()
+    some = [n for n in graph["nodes"] if n["kind"] == "task"][:4]
+    for n, dtype in zip(some, ("float32", "bfloat16", "int8", "bool"), strict=True):
+        n["dtype"] = dtype
+    show(panels, graph, width=700)
+    choose(panels, "Colour of the nodes", "type")
+    for n, tone in zip(some, (1, 3, 5, 0), strict=True):
+        bring(panels, n["id"])
+        assert f"swb-tone{tone}" in node(panels, n["id"]).get_attribute("class")
+    assert panels.page.locator(".swb-dag-corner").inner_text().count(" bits") == 3
+    node(panels, some[1]["id"]).click()
+    assert "bfloat16" in panels.page.locator(".swb-readout-line").inner_text()
+
+
 def test_a_question_that_fails_says_so_and_is_asked_again(panels: Panels) -> None:
     error = {"code": "x", "message": "No room for it.", "where": [], "hint": "close something"}
     panels.page.evaluate("error => { kernel.answers.graph = { ok: false, error } }", error)

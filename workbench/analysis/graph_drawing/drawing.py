@@ -41,6 +41,8 @@ class Leaf:
         What one run of it has to move at least.
     ops : int
         Operators that it consists of.
+    dtype : str
+        Element type that its main operator reads first: what it computes in, or converts; "" for what computes nothing.
     mark, reason : str
         What a pass did to it, and why; "" where no pass is looked at, or left it alone.
     """
@@ -52,6 +54,7 @@ class Leaf:
     task: int | None = None
     bytes: int = 0
     ops: int = 1
+    dtype: str = ""
     mark: Mark | Literal[""] = ""
     reason: str = ""
 
@@ -170,7 +173,7 @@ class Drawing:
             **_each(n, {
                 "id": lambda p: p.leaf.id, "label": lambda p: words(p.leaf.label), "sub": lambda p: words(p.leaf.sub),
                 "kind": lambda p: words(p.leaf.kind), "task": lambda p: p.leaf.task, "bytes": lambda p: p.leaf.bytes,
-                "ops": lambda p: p.leaf.ops, "fold": lambda p: p.frame, **_PLACE,
+                "ops": lambda p: p.leaf.ops, "dtype": lambda p: words(p.leaf.dtype), "fold": lambda p: p.frame, **_PLACE,
             }),
             "folds": _each(frames, {
                 "id": lambda p: p.frame.id, "title": lambda p: words(p.frame.title), "times": lambda p: p.frame.times,

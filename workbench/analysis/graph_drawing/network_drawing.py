@@ -187,11 +187,17 @@ class _Units:
             return Leaf(main.name, _word(main), size, "view")
         if task is not None:
             label, sub = kernel_label(describe(graph, members))
-            return Leaf(main.name, label, sub or size, "task", task, self.traffic[task], len(members))
+            moved, dtype = self.traffic[task], self._reads(main)
+            return Leaf(main.name, label, sub or size, "task", task, moved, len(members), dtype)
         if main.op == "Concat":
             return Leaf(main.name, f"concat of {len(main.inputs)}", "written in place", "view")
         why = why_not_compiled(graph, first) or (runtime_kernel(graph, first) is not None and "runtime kernel") or ""
-        return Leaf(main.name, _word(main), shortened(why, LONGEST + 10) or size, "host", None, self._moved(members))
+        about = shortened(why, LONGEST + 10) or size
+        return Leaf(main.name, _word(main), about, "host", None, self._moved(members), dtype=self._reads(main))
+
+    def _reads(self, node: Node) -> str:
+        """Element type of the first input."""
+        return next((self.graph.types[i].dtype for i in node.inputs if i), "")
 
     def _moved(self, members: Sequence[Node]) -> int:
         """Bytes of the distinct tensors that enter and leave."""
@@ -209,7 +215,8 @@ class _Units:
     def _operator(self, node: Node, task: int | None) -> Leaf:
         kind = "view" if is_view(self.graph, node) else "op"
         found = self.marks.get(node.name)
-        leaf = Leaf(node.name, _word(node), _size(self.graph, _made(node)), kind, task, self._moved([node]))
+        size, dtype = _size(self.graph, _made(node)), "" if kind == "view" else self._reads(node)
+        leaf = Leaf(node.name, _word(node), size, kind, task, self._moved([node]), dtype=dtype)
         return leaf if found is None else replace(leaf, mark=found.kind, reason=found.reason)
 
 

@@ -14,6 +14,8 @@ export interface GraphNode {
   /** Bytes that one run moves at least, operators, the frame around it. */
   readonly bytes?: number;
   readonly ops?: number;
+  /** The element type that it computes in. */
+  readonly dtype?: string;
   readonly frame?: string;
   /** Names of those in the other instances of its block, which are not drawn. */
   readonly likes?: string;
@@ -67,6 +69,7 @@ export interface GraphColumns {
   readonly task: readonly (number | null)[];
   readonly bytes: readonly number[];
   readonly ops: readonly number[];
+  readonly dtype: readonly number[];
   readonly fold: readonly (number | null)[];
   readonly x: readonly number[];
   readonly y: readonly number[];

@@ -62,6 +62,7 @@ export function fromColumns(c: GraphColumns): DagData {
       h: c.h[k]!,
       bytes: c.bytes[k],
       ops: c.ops[k],
+      dtype: word(c.dtype[k]),
       frame: frames[c.fold[k] ?? -1]?.id,
       likes: c.likes[k],
       mark,

@@ -8,7 +8,7 @@ import { shareStep, STEPS } from '../elements/share-bar';
 import { shareOf } from '../tuning/task-columns';
 import type { TaskRow } from '../../shared/types';
 
-export type Mode = 'share' | 'bytes' | 'trials' | 'tunable';
+export type Mode = 'share' | 'bytes' | 'trials' | 'type' | 'tunable';
 type Rows = ReadonlyMap<number, TaskRow>;
 type Value = (node: DagNode, row: TaskRow | undefined) => number | null | undefined;
 
@@ -16,10 +16,24 @@ const MODES: Readonly<Record<Mode, readonly [name: string, value: Value, print: 
   share: ['time', (_, row) => row && shareOf(row), top => percent(top)],
   bytes: ['bytes', node => (node.kind === 'view' ? null : node.bytes), top => bytes(top)],
   trials: ['trials', (_, row) => row?.trials, top => count(top)],
-  tunable: ['tunable', node => (node.task == null ? null : 1), () => '']
+  type: ['element type', node => TYPES[bits(node)], () => ''],
+  tunable: ['tunable', node => (node.task == null ? null : TUNABLE), () => '']
 };
 /** The tone of what is tunable: where text on it is well read. */
 const TUNABLE = 3;
+/** Tones by the bits of a number: the fewer, the stronger. */
+const TYPES: Readonly<Record<string, number>> = { 32: 1, 16: 3, 8: 5 };
+
+const bits = (node: DagNode): string => /\d+$/.exec(node.dtype ?? '')?.[0] ?? '';
+
+/** The words beside their boxes. */
+const BOXES: Partial<Record<Mode, readonly (readonly [word: string, tone: number])[]>> = {
+  type: Object.entries(TYPES).map(([many, tone]) => [`${many} bits`, tone] as const),
+  tunable: [
+    ['tunable', TUNABLE],
+    ['not', 0]
+  ]
+};
 
 /** Steps of the scale for each node, the same map as long as no colour changes, and the largest value. */
 export function useTones(
@@ -30,7 +44,7 @@ export function useTones(
   const value = MODES[mode][1];
   const values = nodes.map(node => (node.kind === 'frame' ? null : value(node, rows.get(node.task ?? -1))));
   const top = values.reduce<number>((most, one) => Math.max(most, one ?? 0), 0);
-  const steps = values.map(one => (mode === 'tunable' ? (one ? TUNABLE : 0) : shareStep(one, top)));
+  const steps = values.map(one => (BOXES[mode] ? (one ?? 0) : shareStep(one, top)));
   const key = steps.join('');
   const tones = useMemo(() => new Map(nodes.map((node, i) => [node.id, steps[i] ?? 0])), [nodes, key]);
   return [tones, top];
@@ -39,13 +53,16 @@ export function useTones(
 /** What the colours mean, in a corner of the drawing. */
 export function Scale({ mode, top }: { mode: Mode; top: number }) {
   const [name, , print] = MODES[mode];
-  if (mode === 'tunable') {
+  const boxes = BOXES[mode];
+  if (boxes) {
     return (
       <span class="swb-legend">
-        <i class={`swb-legend-box swb-bg${TUNABLE}`} />
-        tunable
-        <i class="swb-legend-box is-hatched" />
-        not
+        {boxes.map(([word, tone]) => (
+          <>
+            <i class={`swb-legend-box ${tone ? `swb-bg${tone}` : 'is-hatched'}`} />
+            {word}
+          </>
+        ))}
       </span>
     );
   }

@@ -100,6 +100,7 @@ function Cost({ node, row, onToggle }: CostProps) {
           </span>
         )}
         {row?.share != null && <b>{percent(row.share)}</b>}
+        {node.dtype && <span title="Element type that it computes in">{node.dtype}</span>}
         {!!node.bytes && (
           <span class="swb-readout-bytes" title="Bytes that one run has to move at least">
             {bytes(node.bytes)}
