@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tune.test_space_kinds import agree
 
-from workbench import workloads
+from workbench import te, workloads
 from workbench.codegen.backend import build_func
 from workbench.ir.interpreter import interp
 from workbench.ir.numpy_reference.evaluate import evaluate
@@ -19,12 +19,22 @@ from workbench.target import Target
 V4 = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2"
 VNNI = V4.replace("x86-64-v4", "icelake-server")
 
+
+def windows(h, w):
+    """Largest of 3x3 elements, along the height and then along the width."""
+    x = te.placeholder((3, h, w), "float32", "X")
+    k, q = te.reduce_axis(3, "k"), te.reduce_axis(3, "q")
+    rows = te.compute((3, h - 2, w), lambda c, i, j: te.max(x[c, i + k, j], axis=k), "rows")
+    return te.func(te.compute((3, h - 2, w - 2), lambda c, i, j: te.max(rows[c, i, j + q], axis=q), "both"), "windows")
+
+
 #: Rule -> a computation and a machine for which it fires.
 FIRES = {
     "inline": (lambda: workloads.matmul(12, 32, 8, bias=True, relu=True), V4),
     "tensorize": (lambda: workloads.matmul_int8(8, 32, 64, constant_b=True), VNNI),
     "winograd": (lambda: workloads.conv2d_nhwc(9, 8, 16, 16, relu=True), V4),
     "rows": (lambda: workloads.softmax(9, 64), V4),
+    "strips": (lambda: windows(11, 20), V4),
     "rfactor": (lambda: workloads.matmul(3, 17, 300, bias=True, relu=True), V4),
     "lanes": (lambda: workloads.conv2d_nhwc(7, 6, 32, 1, bias=True, relu=True), V4),
     "lengthen": (lambda: workloads.matmul(37, 53, 8), V4),

@@ -35,6 +35,20 @@ _Step: TypeAlias = Callable[[te.Value], te.Value] | None
 _Steps: TypeAlias = tuple[_Step, _Step]
 
 
+def _along(win: Window, d: int) -> Window:
+    """Windows over images that were reduced along all dimensions but one."""
+    one = tuple(e == d for e in range(len(win.size)))
+
+    def rest(own: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(a if mine else b for mine, a, b in zip(one, own, other, strict=True))
+
+    ones, none = (1,) * len(one), (0,) * len(one)
+    return Window(
+        rest(win.size, win.out), rest(win.kernel, ones), rest(win.strides, ones), rest(win.dilations, ones),
+        rest(win.begin, none), rest(win.end, none), win.out,
+    )  # fmt: skip
+
+
 def pool_window(c: Call) -> Window:
     """Window of a pooling node; `ModelError` without kernel_shape."""
     kernel = c.get_ints("kernel_shape")
@@ -86,8 +100,60 @@ class _Pool(OpDef):
         return lowest(dtype) if self.kind == "max" else 0.0
 
     def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
-        win, layout = self.geometry(c), layout_of(c)
-        xp, (of, after) = pad_stage(c, x, win, layout, self.fill(x.dtype)), self.steps(c, win)
+        win, (of, after) = self.geometry(c), self.steps(c, self.geometry(c))
+        total = self._sliding(c, x, win, of) if self._slides(win, x.dtype) else self._direct(c, x, win, of)
+        names = spatial_names(layout_of(c), len(win.size))
+        return (
+            total if after is None else compute(total.shape, lambda *i: after(total[i]), c.name(self.stages[1]), names)
+        )
+
+    def _slides(self, win: Window, dtype: str) -> bool:
+        """Whether neighbouring windows have elements in common along two dimensions or more, so that reducing one
+        dimension after the other takes fewer steps; sums in few bits would be rounded in between.
+        """
+        exact = self.kind == "max" or dtype in ("float32", "float64")
+        return exact and sum(k > s for k, s in zip(win.kernel, win.strides, strict=True)) >= 2
+
+    def _sliding(self, c: Call, x: te.Tensor, win: Window, of: _Step) -> te.Tensor:
+        """Reduce windows along one dimension after the other: each result is shared by all windows that contain it.
+
+        Whole rows are left out where they lie outside of the image; along the last dimension there is a frame instead.
+        """
+        layout, last = layout_of(c), len(win.size) - 1
+        for d in range(last + 1):
+            one = _along(win, d)
+            if one.kernel[d] == one.strides[d] == 1 and not one.padded:
+                continue
+            x = pad_stage(c, x, one, layout, self.fill(x.dtype)) if d == last else x
+            x, of = self._fold_along(c, x, win, d, of), None
+        return x
+
+    def _fold_along(self, c: Call, x: te.Tensor, win: Window, d: int, of: _Step) -> te.Tensor:
+        """Reduce the windows of an image along one dimension; those of the last one do not leave it."""
+        layout = layout_of(c)
+        n, size, ch = unplace(layout, x.shape)
+        names = spatial_names(layout, len(size))
+        last, k = d == len(size) - 1, te.reduce_axis(win.kernel[d], f"k{unplace(layout, names)[1][d]}")
+        leaves = not last and (win.begin[d] or win.reach(d) > size[d])
+
+        def body(*idx: te.Axis) -> te.Reduction:
+            b, pos, channel = unplace(layout, idx)
+            row = win.position(d, pos[d], k) - (0 if last else win.begin[d])
+            v = x[place(layout, b, (*pos[:d], row, *pos[d + 1 :]), channel)]
+            v = v if of is None else of(v)
+            v = where_all([(row >= 0) & (row < size[d])] if leaves else [], v, te.const(self.fill(x.dtype), x.dtype))
+            out = te.max(v, axis=k) if self.kind == "max" else te.sum(v, axis=k)
+            assert isinstance(out, te.Reduction)
+            return out
+
+        shape = place(layout, n, (*size[:d], win.out[d], *size[d + 1 :]), ch)
+        name = self.stages[0] if last else f"{self.stages[0]}_{unplace(layout, names)[1][d]}"
+        return compute(shape, body, c.name(name), names)
+
+    def _direct(self, c: Call, x: te.Tensor, win: Window, of: _Step) -> te.Tensor:
+        """Reduce each window as a whole."""
+        layout = layout_of(c)
+        xp = pad_stage(c, x, win, layout, self.fill(x.dtype))
         names = spatial_names(layout, len(win.size))
         ks = [te.reduce_axis(k, f"k{n}") for k, n in zip(win.kernel, unplace(layout, names)[1], strict=True)]
 
@@ -100,10 +166,7 @@ class _Pool(OpDef):
             assert isinstance(out, te.Reduction)
             return out
 
-        total = compute(self.shape(c), body, c.name(self.stages[0]), names)
-        return (
-            total if after is None else compute(total.shape, lambda *i: after(total[i]), c.name(self.stages[1]), names)
-        )
+        return compute(self.shape(c), body, c.name(self.stages[0]), names)
 
 
 class _Global(_Pool):

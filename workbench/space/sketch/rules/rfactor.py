@@ -36,7 +36,7 @@ MOST_CHUNKS = 256
 SIDE_BY_SIDE = 8
 
 
-@rule("rfactor", after="rows", about=untouched)
+@rule("rfactor", after="strips", about=untouched)
 def rfactor(draft: Draft, machine: Machine, block: Block) -> list[Draft]:
     """Cut a long reduction with few results into chunks that are reduced at the same time, and add them up afterwards.
 
