@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from workbench.errors import ScheduleError
 from workbench.intrinsics import Intrinsic, Mismatch, computes, registry
-from workbench.ir import Block, Load
+from workbench.ir import Block, Load, blocks
 from workbench.ir.poly import product
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
-from workbench.space.shared_steps.block_queries import epilogue, role, suited
+from workbench.space.shared_steps.block_queries import epilogue, is_padding, role, suited
 from workbench.space.shared_steps.register_tiles import open_factors, parallel_limits
 from workbench.space.sketch.rule_table import Draft, Skip, rule, untouched
 from workbench.space.sketch.rules.pointwise_stages import pointwise
@@ -41,7 +41,7 @@ def tensorize(draft: Draft, machine: Machine, block: Block) -> list[Draft]:
             why = "no instruction of the machine computes it" if why[:3] == "the" else why
             continue
         out = []
-        for columns_inside in (True, False):
+        for columns_inside in (True, False) if _data_first(draft, intrinsic, block) else (False, True):
             try:
                 out.append(_Tiles(draft.schedule.copy(), machine, intrinsic, block.name, columns_inside).make(draft))
             except ScheduleError as e:  # axes that the tiles do not suit
@@ -52,9 +52,16 @@ def tensorize(draft: Draft, machine: Machine, block: Block) -> list[Draft]:
     raise Skip(why)
 
 
+def _data_first(draft: Draft, intrinsic: Intrinsic, block: Block) -> bool:
+    """Whether the first operand is the larger one, so that it should be read only once."""
+    a, b = (draft.func.buffer(computes(intrinsic, draft.func, block)[name].buffer).nbytes for name in "AB")
+    return not isinstance(a, int) or not isinstance(b, int) or a >= b
+
+
 @dataclass(slots=True)
 class _Tiles:
-    """One form; `columns_inside` goes over the columns in the inner of the two loops over blocks.
+    """One form; `columns_inside` goes over the columns in the inner of the two loops over blocks. The other one goes
+    over blocks of columns outside of everything else, so that what one of them reads of B stays in cache.
 
     Attributes
     ----------
@@ -142,8 +149,15 @@ class _Tiles:
             buffer = self._operand(name).buffer
             if self.s.func.buffer(buffer).role != "const" and (longer or name == "B"):
                 self.s.cache_read(self.name, buffer)
+                self._inline(buffer)
         for axis, extent in longer.items():
             self.s.pad(self.name, axis, extent)
+
+    def _inline(self, buffer: str) -> None:
+        """Let the copy of an image that is surrounded with zeros take them in: one copy instead of two."""
+        writer = next((b for b, _ in blocks(self.s.func.body) if b.buffer == buffer), None)
+        if writer is not None and is_padding(writer):
+            self.s.compute_inline(writer.name)
 
     def _cut(self) -> tuple[list[str], str, tuple[str, ...]]:
         """Split and order the loops; returns those over blocks, the intrinsic's outermost, and those to unroll."""
@@ -165,10 +179,12 @@ class _Tiles:
             inner += own
         panel, sum_, *own = self.s.split(mine[self.k], [*open_factors(2), *self.sizes[self.k]])
         outer, middle, few = ([x[n] for x in levels] for n in range(3))
+        around = [*rest["S"], *outer]
         if not self.columns_inside:
             middle.reverse()
-        self.s.reorder(*rest["S"], *outer, panel, *middle, *rest["R"], sum_, *few, *inner, *own)
-        return [*rest["S"], *outer], inner[0], tuple(few)
+            around.insert(0, around.pop())
+        self.s.reorder(*around, panel, *middle, *rest["R"], sum_, *few, *inner, *own)
+        return around, inner[0], tuple(few)
 
     def _pack(self) -> None:
         """Bring the second operand into groups of the sum inside blocks of columns."""
