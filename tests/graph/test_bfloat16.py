@@ -10,7 +10,7 @@ from graph.random_nets import random_net
 
 import workbench as wb
 from workbench.errors import UsageError
-from workbench.graph import Graph, Node, TensorType, explain, run_reference
+from workbench.graph import Graph, Node, TensorType, explain, partition, run_reference
 from workbench.graph.passes import order_of
 
 BF16 = ml_dtypes.bfloat16
@@ -186,3 +186,37 @@ def test_a_model_that_is_written_in_bfloat16():
     assert got.dtype == BF16
     assert relative(got.astype("f4"), want.astype("f4")) < 0.02
     np.testing.assert_array_equal(run_reference(graph, {"x": x})["y"].view(np.uint16), want.view(np.uint16))
+
+
+def test_a_1x1_convolution_sees_an_image_as_one_row_of_pixels():
+    nodes = [
+        Node("c", "Conv", ("x", "w"), ("a",)),
+        Node("r", "Relu", ("a",), ("b",)),
+        Node("d", "Conv", ("b", "v"), ("e",)),
+        Node("s", "Add", ("e", "x"), ("y",)),
+    ]
+    weights = constants(w=(48, 32, 1, 1), v=(32, 48, 1, 1))
+    graph = Graph.make("g", nodes, {"x": TensorType((2, 32, 7, 5))}, ("y",), weights)
+    kernels = [g for g in partition(halved(graph)) if "conv" in g.description]
+    assert len(kernels) == 2
+    for kernel in kernels:
+        assert {tuple(b.shape)[:-1] for b in kernel.func.params if b.role != "const"} == {(1, 1, 70)}
+    feeds = random_feeds(graph)
+    want = run_reference(graph, feeds)["y"]
+    assert relative(wb.compile(graph, precision="bfloat16").run(feeds)["y"], want) < 0.02
+
+
+def test_rows_of_pixels_that_are_parts_of_a_concatenation():
+    nodes = [
+        Node("c", "Conv", ("x", "w"), ("a",)),
+        Node("d", "Conv", ("a", "v"), ("b",)),
+        Node("j", "Concat", ("a", "b"), ("e",), {"axis": 1}),
+        Node("f", "Conv", ("e", "u"), ("y",)),
+    ]
+    weights = constants(w=(64, 32, 1, 1), v=(32, 64, 1, 1), u=(16, 96, 1, 1))
+    graph = Graph.make("g", nodes, {"x": TensorType((1, 32, 7, 5))}, ("y",), weights)
+    groups = partition(halved(graph))
+    assert sum(g.description.startswith("parts in place") for g in groups) == 1
+    feeds = random_feeds(graph)
+    want = run_reference(graph, feeds)["y"]
+    assert relative(wb.compile(graph, precision="bfloat16").run(feeds)["y"], want) < 0.02

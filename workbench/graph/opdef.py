@@ -158,6 +158,10 @@ class OpDef:
         """Whether this is a product of its first two inputs that instructions for bfloat16 compute well."""
         return False
 
+    def by_pixel(self, c: Call) -> bool:
+        """Whether a pixel of an image with its channels last follows from the pixel at its place alone."""
+        return False
+
     def summed_axis(self, c: Call) -> int | None:
         """Axis of the constant matrix of weights (input 1) that is summed over with the input's last; else None."""
         return None

@@ -21,6 +21,7 @@ from workbench.graph.operator_facts import dims
 from workbench.graph.ops.lowering import as_type, widened
 from workbench.graph.passes import run_pass
 from workbench.graph.passes.fuse import is_view, runtime_kernel, why_not_compiled
+from workbench.graph.pixel_rows import in_one_row
 from workbench.graph.structural_key import structural_key
 from workbench.graph.type_inference import make_call
 from workbench.ir import Func
@@ -166,6 +167,7 @@ class _Lowering:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.nodes = {n.name: n for n in graph.nodes}
+        self.types = graph.types  # as the kernel at hand sees the tensors
 
     def group(self, fused: FusedNodes) -> Group:
         nodes = tuple(self.nodes[n] for n in fused.nodes)
@@ -181,6 +183,7 @@ class _Lowering:
         if (kernel := runtime_kernel(self.graph, first)) is not None:
             return self._runtime(first, kernel, fused.rules)
         names, tensors, order = _Names(), dict[str, te.Tensor](), list[str]()
+        self.types = {**self.graph.types, **rows} if (rows := in_one_row(self.graph, nodes)) else self.graph.types
         for k, n in enumerate(nodes):
             self._lower(n, names, tensors, order, nodes[k + 1 :])
         out = nodes[-1].outputs[0]
@@ -225,13 +228,13 @@ class _Lowering:
         op = opdef(node)
         if op.commutative:  # what the group computed comes first, so that both ways of writing it give one task
             node = replace(node, inputs=tuple(sorted(node.inputs, key=lambda i: i in order or i not in tensors)))
-        call = make_call(node, self.graph.types, self.graph.constants)
-        dtype = self.graph.types[node.outputs[0]].dtype
+        call = make_call(node, self.types, self.graph.constants)
+        dtype = self.types[node.outputs[0]].dtype
         call = Call(call.node, call.types, call.values, names).wide
         args: list[te.Tensor | None] = []
         for i, x in enumerate(node.inputs):
             if x and x not in tensors and self._is_tensor(call, i):
-                t = self.graph.types[x]
+                t = self.types[x]
                 tensors[x] = te.placeholder(
                     t.shape, t.dtype, names(self._role(node, i, order)), constant=x in self.graph.constants
                 )

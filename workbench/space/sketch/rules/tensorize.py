@@ -55,7 +55,7 @@ def tensorize(draft: Draft, machine: Machine, block: Block) -> list[Draft]:
 def _data_first(draft: Draft, intrinsic: Intrinsic, block: Block) -> bool:
     """Whether the first operand is the larger one, so that it should be read only once."""
     a, b = (draft.func.buffer(computes(intrinsic, draft.func, block)[name].buffer).nbytes for name in "AB")
-    return not isinstance(a, int) or not isinstance(b, int) or a >= b
+    return a >= b
 
 
 @dataclass(slots=True)
