@@ -7,7 +7,7 @@ quantisation; onnxruntime does the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,9 +31,10 @@ def qdq_to_integer(graph: Graph) -> Graph:
     search = _Search(graph, editor)
     count = 0
     for node in graph.nodes:
-        if node.op == "QuantizeLinear" and (new := search.around(node)) is not None:
-            editor.swap(node, [new])
-            because("between a dequantisation and a quantisation", new.name)
+        new = search.replacement(node)
+        if new:
+            editor.swap(node, new)
+            because("what it reads was dequantised", *(n.name for n in new))
             count += 1
     return editor.finish(f"qdq_to_integer: {count} operators in integers") if count else graph
 
@@ -57,6 +58,15 @@ class _Search:
         self.graph, self.editor = graph, editor
         self.makers, self.readers = graph.producers(), graph.consumers()
 
+    def replacement(self, node: Node) -> list[Node]:
+        """Nodes on integers in the place of a quantisation and what is before it, or of a product."""
+        if node.op == "QuantizeLinear":
+            found = self.around(node)
+            return [] if found is None else [found]
+        rule = _TO_REAL.get(node.op) if node.domain in ("", "ai.onnx") else None
+        after = self.readers.get(node.outputs[0], [])
+        return [] if rule is None or any(n.op == "QuantizeLinear" for n in after) else rule(self, node)
+
     # ---- what surrounds an operator ----
 
     def around(self, q: Node) -> Node | None:
@@ -65,7 +75,7 @@ class _Search:
         node = self._only(q.inputs[0])
         if out is None or out.axis is not None or node is None:
             return None
-        if node.op == "Relu" and self._cuts_at_zero(out):
+        if node.op in ("Relu", "Clip") and self._cut_by_range(node, out):
             node = self._only(node.inputs[0])
         if node is None or node.domain not in ("", "ai.onnx"):
             return None
@@ -81,10 +91,16 @@ class _Search:
         alone = len(self.readers.get(x, [])) == 1 and x not in self.graph.outputs
         return self.makers.get(x) if alone else None
 
-    def _cuts_at_zero(self, out: _Quantised) -> bool:
-        """Whether the quantised type has no negative numbers, so that it does what Relu does."""
+    def _cut_by_range(self, node: Node, out: _Quantised) -> bool:
+        """Whether the numbers that Relu or Clip changes are those that do not fit the quantised type either."""
+        limits = [self.graph.constants.get(i) if i else None for i in node.inputs[1:]]
+        if any(v is None and i for v, i in zip(limits, node.inputs[1:], strict=True)):
+            return False
+        low, high = cut_range(node, [None if v is None else float(v.reshape(())) for v in limits])
         zero = self.graph.constants[out.zero]
-        return bool(zero.reshape(-1)[0] == np.iinfo(zero.dtype).min)
+        steps = np.rint(np.array([low, high], np.float32) / self.number_of(out.scale)) + np.float32(zero.reshape(-1)[0])
+        info = np.iinfo(zero.dtype)
+        return bool(low <= high and steps[0] <= info.min and steps[1] >= info.max)
 
     def dequantised(self, x: str, each: bool = False) -> _Quantised | None:
         """What a tensor was before it was dequantised: with one scale, or (`each`) one for each channel of weights."""
@@ -117,7 +133,7 @@ class _Search:
 
     def bias(self, x: str, data: _Quantised, weights: _Quantised) -> str | None:
         """Bias in units of the sums, by name; None where it is computed."""
-        unit = self._number(data.scale) * self.graph.constants[weights.scale].astype(np.float32)
+        unit = self.number_of(data.scale) * self.graph.constants[weights.scale].astype(np.float32)
         node, real = self.makers.get(x), self.graph.constants.get(x)
         if real is None and node is not None and node.op == "DequantizeLinear":
             q, scale = (self.graph.constants.get(i) for i in node.inputs[:2])
@@ -130,7 +146,8 @@ class _Search:
             return None
         return self.editor.constant(f"{x}.sums", np.rint(real.astype(np.float64) / unit).astype(np.int32))
 
-    def _number(self, x: str) -> np.float32:
+    def number_of(self, x: str) -> np.float32:
+        """A scale that is one number."""
         return np.float32(self.graph.constants[x].reshape(-1)[0])
 
     def same(self, a: _Quantised, b: _Quantised) -> bool:
@@ -144,6 +161,19 @@ class _Search:
     def make(self, q: Node, op: str, inputs: tuple[str, ...], attrs: dict[str, AttrValue], domain: str = "") -> Node:
         """Node in the place of the quantisation."""
         return Node(q.name, op, inputs, q.outputs[:1], attrs, domain, 1 if domain else 10)
+
+
+def cut_range(node: Node, limits: Sequence[float | None]) -> tuple[float, float]:
+    """Least and largest number that Relu or Clip leaves; `limits` are the inputs of a Clip beside its data."""
+    if node.op == "Relu":
+        return 0.0, float("inf")
+    low, high = (*limits, None, None)[:2]
+    return _limit(node, "min", low, -np.inf), _limit(node, "max", high, np.inf)
+
+
+def _limit(node: Node, name: str, given: float | None, otherwise: float) -> float:
+    attribute = node.attrs.get(name, otherwise)
+    return given if given is not None else float(attribute) if isinstance(attribute, int | float) else otherwise
 
 
 # ---- operators -------------------------------------------------------------------------------------------------------
@@ -225,4 +255,58 @@ _RULES: dict[str, Callable[[_Search, Node, _Quantised, Node], Node | None]] = {
     "MatMul": _matmul,
     "Gemm": _gemm,
     "Concat": _concat,
+}
+
+
+# ---- products whose results stay real --------------------------------------------------------------------------------
+
+
+def _real_product(s: _Search, node: Node) -> list[Node]:
+    """Matrix product of bytes, its sums scaled back."""
+    a, b = s.dequantised(node.inputs[0]), s.dequantised(node.inputs[1], each=True)
+    ranks = [s.graph.types[i].rank for i in node.inputs[:2]]
+    if a is None or b is None or min(ranks) < 2 or (b.axis is not None and (ranks[1] != 2 or b.axis != 1)):
+        return []
+    sums = s.editor.make("MatMulInteger", (a.x, b.x, a.zero, b.zero), f"{node.outputs[0]}.sums")
+    return _scaled(s, node, sums, s.number_of(a.scale) * s.graph.constants[b.scale])
+
+
+def _real_gemm(s: _Search, node: Node) -> list[Node]:
+    """The same of Gemm; what it adds has to be a bias in units of the sums."""
+    x = s.dequantised(node.inputs[0])
+    found = None if x is None else _gemm(s, node, x, node)
+    return [] if found is None else [replace(found, inputs=found.inputs[:7])]
+
+
+def _real_conv(s: _Search, node: Node) -> list[Node]:
+    """Convolution of bytes, its sums scaled back."""
+    x, w = s.dequantised(node.inputs[0]), s.dequantised(node.inputs[1], each=True)
+    if x is None or w is None or w.axis not in (None, 0) or s.value(w.x) is None or node.attrs.get("layout"):
+        return []
+    along = (-1, *(1,) * (s.graph.types[node.inputs[0]].rank - 2))
+    names = (x.x, w.x, x.zero, w.zero)
+    sums = replace(s.editor.make("ConvInteger", names, f"{node.outputs[0]}.sums"), attrs=dict(node.attrs))
+    factor = s.number_of(x.scale) * s.graph.constants[w.scale].reshape(along if w.axis is not None else ())
+    bias = node.inputs[2] if len(node.inputs) > 2 else ""
+    if not bias:
+        return _scaled(s, node, sums, factor)
+    units = s.bias(bias, x, w)
+    if units is None:
+        return []
+    value = s.editor.constant(f"{bias}.along", s.editor.constants[units].reshape(along))
+    both = s.editor.make("Add", (sums.outputs[0], value), f"{node.outputs[0]}.both")
+    return [sums, *_scaled(s, node, both, factor)]
+
+
+def _scaled(s: _Search, node: Node, sums: Node, factor: Array) -> list[Node]:
+    """Sums in int32 and what makes real numbers of them."""
+    real = s.editor.make("Cast", sums.outputs, f"{node.outputs[0]}.whole", {"to": 1})
+    by = s.editor.constant(f"{node.outputs[0]}.factor", factor.astype(np.float32))
+    return [sums, real, Node(node.name, "Mul", (real.outputs[0], by), node.outputs[:1], {}, "", 14)]
+
+
+_TO_REAL: dict[str, Callable[[_Search, Node], list[Node]]] = {
+    "Conv": _real_conv,
+    "MatMul": _real_product,
+    "Gemm": _real_gemm,
 }
