@@ -173,7 +173,8 @@ class Drawing:
             **_each(n, {
                 "id": lambda p: p.leaf.id, "label": lambda p: words(p.leaf.label), "sub": lambda p: words(p.leaf.sub),
                 "kind": lambda p: words(p.leaf.kind), "task": lambda p: p.leaf.task, "bytes": lambda p: p.leaf.bytes,
-                "ops": lambda p: p.leaf.ops, "dtype": lambda p: words(p.leaf.dtype), "fold": lambda p: p.frame, **_PLACE,
+                "ops": lambda p: p.leaf.ops, "dtype": lambda p: words(p.leaf.dtype), "fold": lambda p: p.frame,
+                **_PLACE,
             }),
             "folds": _each(frames, {
                 "id": lambda p: p.frame.id, "title": lambda p: words(p.frame.title), "times": lambda p: p.frame.times,
