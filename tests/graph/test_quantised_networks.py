@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from workbench.graph import Graph, Node, TensorType, load_onnx, run_reference
+from workbench.graph import Graph, Node, TensorType, load_onnx, partition, run_reference
 from workbench.graph.passes import run_pass
 from workbench.network.compile import compile
 
@@ -96,6 +96,7 @@ def test_network_equals_onnxruntime(tmp_path, form, activations, kernels, channe
     for without in ((), ("integer_products",), ("qdq_to_integer",), ("layout",)) if channels else ((),):
         (got,) = compile(graph, without=without).run(feeds).values()
         np.testing.assert_allclose(got, want, atol=step * (1.01 if without else 1e-3), rtol=0, err_msg=str(without))
+    assert not [g.obstacle for g in partition(optimised) if g.obstacle]  # no step in Python
     kernels_of = [set(g.nodes) for g in optimised.groups]
     kind = {n.name: n.op for n in optimised.nodes}
     convolutions = [{kind[n] for n in g} for g in kernels_of if any(kind[n] == "ConvInteger" for n in g)]
@@ -104,6 +105,24 @@ def test_network_equals_onnxruntime(tmp_path, form, activations, kernels, channe
     assert len(convolutions) == (7 if kernels == "QUInt8" else 4)
     assert any("QLinearAdd" in k for k in convolutions)  # and so is the residual
     assert "Conv" not in kind.values()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("kernels", "channels"), [("QInt8", True), ("QUInt8", False)])
+def test_network_with_scales_found_at_run_time_equals_onnxruntime(tmp_path, kernels, channels):
+    import onnx
+
+    q = pytest.importorskip("onnxruntime.quantization")
+    onnx.save(network(), tmp_path / "float.onnx")
+    path = tmp_path / "dynamic.onnx"
+    q.quantize_dynamic(tmp_path / "float.onnx", path, per_channel=channels, weight_type=q.QuantType[kernels])
+    graph, feeds = load_onnx(path), {"x": image(9)}
+    (want,), (got,) = by_onnxruntime(path, feeds), compile(graph).run(feeds).values()
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+    ops = {n.op for n in graph.optimize().nodes}
+    assert {"ConvInteger", "MatMulInteger"} <= ops
+    assert not ops & {"Conv", "MatMul", "Gemm", "DynamicQuantizeLinear"}
+    assert not [g.obstacle for g in partition(graph.optimize()) if g.obstacle]  # no step in Python
 
 
 def test_what_has_other_readers_or_no_scale_stays_on_real_numbers():

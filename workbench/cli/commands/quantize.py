@@ -54,8 +54,8 @@ def quantize(options: Namespace, output: Output) -> int:
     save_onnx(done, options.output)
     plan = quantization.plan(graph, options.exclude)
     table = accuracy(graph, done, samples, target=target)
-    results = table[table["output"]]
-    rows = [[str(r.tensor), f"{r.relative:.3g}", f"{r.max_error:.3g}", f"{r.sqnr_db:.1f}"] for r in results.itertuples()]
+    results = table[table["output"]].itertuples()
+    rows = [[str(r.tensor), f"{r.relative:.3g}", f"{r.max_error:.3g}", f"{r.sqnr_db:.1f}"] for r in results]
     text = columns(["Output", "Relative error", "Largest error", "dB"], rows, {1, 2, 3})
     above = table.attrs["first_above"]
     more = f"\nThe first tensor with a relative error above {table.attrs['bound']:g} is {above}." if above else ""
