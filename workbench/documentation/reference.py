@@ -77,7 +77,7 @@ _OPERATORS = f"""# Operators
 
 Operators of ONNX that are declared here. One that is *a runtime kernel* is machine code with loops and branches of its
 own; there is nothing to tune. One that is *not tunable* runs by its reference in NumPy, between two kernels, unless a
-[pass](passes.md) has written it with other operators, as it does with recurrences of few steps. Any other operator of
+[pass](passes.md) has written it with other operators, as it does with recurrences. Any other operator of
 the standard runs by the reference of the `onnx` package, and is not tunable either.
 [Bringing a model in](../importing.md) says what is refused, and why.
 

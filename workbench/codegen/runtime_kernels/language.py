@@ -145,14 +145,17 @@ class Number:
         values = self.code.arithmetic.same_lanes(self.value, a.value, b.value)
         return Number(self.code, self.code.arithmetic.math.select(*values))
 
-    def anywhere(self) -> Number:
-        """Whether this truth value holds in any lane."""
-        if self.lanes == 1:
-            return self
-        wide = f"i{self.lanes}"
-        fb, operands = self.code.fb, (self.value,)
-        bits = fb.pure(f"bitcast {self.value.typed} to {wide}", "bool", 1, operands)
-        return Number(self.code, fb.pure(f"icmp ne {wide} {bits.text}, 0", "bool", 1, (bits,)))
+    def mask(self) -> Number:
+        """The lanes of a truth value as the lowest bits of a uint64: 8, 16, 32 or 64 of them."""
+        kind = {8: "uint8", 16: "uint16", 32: "uint32", 64: "uint64"}[self.lanes]
+        text = f"bitcast {self.value.typed} to i{self.lanes}"
+        return Number(self.code, self.code.fb.pure(text, kind, 1, (self.value,))).to("uint64")
+
+    def lowest_bit(self) -> Number:
+        """Position of the lowest bit that is set, of a uint64 that is not 0."""
+        fb, name = self.code.fb, "llvm.cttz.i64"
+        fb.declare(name, f"declare i64 @{name}(i64, i1)")
+        return Number(self.code, fb.pure(f"call i64 @{name}({self.value.typed}, i1 true)", "int64", 1, (self.value,)))
 
     def lane(self, k: int) -> Number:
         """One element of a vector."""
@@ -191,6 +194,27 @@ class Array:
         kind = Value("", self.dtype, lanes).type
         text = f"load {kind}, {self.at(at).base.typed}, align {itemsize(self.dtype)}"
         return Number(self.code, self.code.fb.here(text, self.dtype, lanes))
+
+    def gather(self, at: Number, where: Number | None = None) -> Number:
+        """The elements at the numbers of a vector of int32; 0, and no access, in lanes where `where` does not hold."""
+        if at.lanes == 1:
+            return self.load(at.to("int64")) if where is None else self._guarded(at, where)
+        fb, elem = self.code.fb, LLVM_TYPE[self.dtype]
+        vec, places = Value("zeroinitializer", self.dtype, at.lanes), f"<{at.lanes} x ptr>"
+        to = fb.pure(f"getelementptr {elem}, ptr {self.base.text}, {at.value.typed}", "ptr", at.lanes,
+                     (self.base, at.value))  # fmt: skip
+        mask = self.code.number(True, "bool").spread(at.lanes) if where is None else where
+        short = elem.replace("float", "f32").replace("double", "f64").replace("half", "f16")
+        name = f"llvm.masked.gather.v{at.lanes}{short}.v{at.lanes}p0"
+        fb.declare(name, f"declare {vec.type} @{name}({places}, i32, {mask.value.type}, {vec.type})")
+        given = f"{places} {to.text}, i32 {itemsize(self.dtype)}, {mask.value.typed}, {vec.typed}"
+        return Number(self.code, fb.here(f"call {vec.type} @{name}({given})", self.dtype, at.lanes))
+
+    def _guarded(self, at: Number, where: Number) -> Number:
+        found = self.code.variable(0, self.dtype)
+        with self.code.when(where):
+            found.set(self.load(at.to("int64")))
+        return found.now
 
     def store(self, at: Operand, value: Operand) -> None:
         """Write an element, or a vector, there."""

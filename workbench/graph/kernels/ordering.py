@@ -97,7 +97,7 @@ def top_k(k: KernelEmitter, axis: int, count: int, largest: bool) -> None:
 def _improve(code: Code, heap: Heap, x: Array, sizes: tuple[int, int, int], largest: bool) -> None:
     """Let the elements behind the first `count` take the place of the worst ones."""
     count, length, inner = sizes
-    wide = 1 if inner > 1 else _AT_ONCE * code.lanes(x.dtype)
+    wide = 1 if inner > 1 else min(_AT_ONCE * code.lanes(x.dtype), 64)
 
     def look(j: Number) -> None:
         key = key_of(x[j * inner], largest)
@@ -109,8 +109,11 @@ def _improve(code: Code, heap: Heap, x: Array, sizes: tuple[int, int, int], larg
         with code.loop(whole, count, wide) as j:
             some, top = x.load(j, wide), x[heap.numbers[0]]
             behind = some <= top if largest else some >= top  # of NaN neither holds: it is looked at
-            with code.when((~behind).anywhere()), code.loop(wide) as lane:
-                look(j + lane)
+            left = code.variable((~behind).mask(), "uint64")
+            with code.repeat(lambda: left.now.ne(0)):
+                found = left.now
+                look(j + found.lowest_bit())
+                left.set(found & (found - 1))
     with code.loop(length, whole if wide > 1 else count) as j:
         look(j)
 

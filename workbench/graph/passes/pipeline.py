@@ -21,7 +21,6 @@ ORDER = (
     "drop_identities",
     "integer_products",
     "decompose",
-    "unroll_recurrences",
     "part_statistics",
     "simplify",
     "flatten_products",

@@ -1,27 +1,24 @@
 """Recurrences over time: RNN, GRU, LSTM.
 
-Short ones with known weights become products and element-wise operators, step by step
-(`passes.unroll_recurrences`). What is left runs as a step in NumPy: all products with the input first, in one go, then
-the steps in a row.
+`decompose` writes one as a product of all inputs with W, a loop nest, and the steps, a runtime kernel.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from workbench.graph.graph import Array, TensorType
+from workbench.codegen.runtime_kernels.declaration import KernelFunction
+from workbench.graph.graph import Array, AttrValue, TensorType
+from workbench.graph.kernels.recurrence import Settings, recurrence
+from workbench.graph.node_steps import OWN, Steps
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.ops.nn.recurrent_activations import Activation, activations
-
-#: Steps, both directions together, up to which a recurrence is unrolled. Chosen: a step is two or three kernels, and
-#: some twenty nodes for every pass.
-MOST_STEPS = 64
-
 
 State = tuple[Array, ...]
 #: Rows up to which a matrix is multiplied row by row, in this thread. Chosen, not measured: others may be busy with the
@@ -67,9 +64,14 @@ class Weights:
 
 
 class Recurrent(OpDef):
-    """What all recurrences share: sizes, directions, the loop over time."""
+    """What all recurrences share: sizes, directions, the loop over time.
+
+    One that is compiled becomes a product of all inputs with W, and an operator of our own of the same name, `stepped`,
+    that takes this product for its first input, nothing for its second, and R transposed for its third.
+    """
 
     multi = True
+    stepped: ClassVar[bool] = False
     gates: ClassVar[int]
     states: ClassVar[int] = 1
     defaults: ClassVar[tuple[str, ...]]
@@ -81,11 +83,11 @@ class Recurrent(OpDef):
 
     def sizes(self, c: Call) -> Sizes:
         """Sizes, checked against the shapes of everything that is given."""
+        if self.stepped:
+            steps, batch, inputs = (c.get_int(name, 0) for name in ("steps", "batch", "inputs"))
+            return Sizes(steps, batch, inputs, c.shape(2)[1], _ways(c))
         x, w, r = c.shape(0), c.shape(1), c.shape(2)
-        way = c.get_str("direction", "forward")
-        ways = ("forward", "reverse") if way == "bidirectional" else (way,)
-        if way not in ("forward", "reverse", "bidirectional"):
-            raise c.error("unsupported_attr", f"goes in the direction {way!r}, which is not known")
+        ways = _ways(c)
         if len(x) != 3 or len(w) != 3 or len(r) != 3:
             raise c.error("shape_mismatch", f"takes tensors of 3 dimensions, not {list(x)}, {list(w)}, {list(r)}")
         batch, steps = (x[0], x[1]) if c.get_int("layout", 0) else (x[1], x[0])
@@ -112,29 +114,43 @@ class Recurrent(OpDef):
             every, last = (s.batch, s.steps, n, s.hidden), (s.batch, n, s.hidden)
         return (TensorType(every, dtype), *(TensorType(last, dtype),) * self.states)
 
-    def obstacle(self, c: Call) -> str:
-        s = self.sizes(c)
-        if s.steps * len(s.directions) > MOST_STEPS:
-            return f"a recurrence over {s.steps} steps"
-        return self.unknown(c) or "a recurrence that was not unrolled"
+    def decompose(self, c: Call, steps: Steps) -> bool:
+        """Write the product of all inputs with W, and the steps."""
+        s, node = self.sizes(c), c.node
+        if self.stepped or not math.prod((s.steps, s.batch, s.inputs, s.hidden)):
+            return False
+        x = steps.reshape(steps.name(0), (s.steps * s.batch, s.inputs), "rows")
+        w = steps.reshape(steps.name(1), (len(s.directions) * self.gates * s.hidden, s.inputs), "weights")
+        product = steps.add("Gemm", (x, w), "product", {"transB": 1})
+        r = steps.transpose(steps.name(2), (0, 2, 1), "recurrent")
+        sizes: dict[str, AttrValue] = {"steps": s.steps, "batch": s.batch, "inputs": s.inputs}
+        steps.add(node.op, (product, "", r, *node.inputs[3:]), "steps", {**node.attrs, **sizes}, own=True)
+        steps.nodes[-1] = replace(steps.nodes[-1], outputs=node.outputs)
+        return True
 
-    def unknown(self, c: Call) -> str:
-        """What keeps the recurrence from being unrolled whatever its length; "" if nothing does."""
-        given = [i for i in (1, 2, 3, 7) if i < len(c.types) and c.has(i)]
-        if any(c.values[i] is None for i in given):
-            return "a recurrence whose weights are computed"
-        lengths = c.values[4] if c.has(4) else None
-        if c.has(4) and (lengths is None or (lengths != self.sizes(c).steps).any()):
-            return "a recurrence over sequences of different lengths"
-        every = (f for d in range(len(self.sizes(c).directions)) for f in self.functions(c, d))
-        if odd := next((f.name for f in every if f.attrs is None), ""):
-            return f"a recurrence with the activation {odd}"
-        return ""
+    def kernel(self, c: Call) -> KernelFunction | None:
+        if not self.stepped:
+            return None
+        s, ways = self.sizes(c), _ways(c)
+        functions = tuple(
+            tuple((f.name, tuple(f.numbers.values())) for f in self.functions(c, d)) for d in range(len(ways))
+        )
+        backwards, first = tuple(way == "reverse" for way in ways), bool(c.get_int("layout", 0))
+        flags = bool(c.get_int("input_forget", 0)), bool(c.get_int("linear_before_reset", 0))
+        clip, kind = c.get_float("clip", 0.0), type(self).name
+        found = Settings(kind, s.steps, s.batch, s.hidden, backwards, first, functions, clip, *flags)
+        flops = 2 * len(ways) * s.steps * s.batch * found.rows * s.hidden
+        return KernelFunction(recurrence, (found,), flops)
+
+    def obstacle(self, c: Call) -> str:
+        return "a recurrence that was not decomposed"
 
     def weights_of(self, args: Sequence[Any], direction: int, hidden: int) -> Weights:
         """Weights of one direction."""
         w, r, b = args[1], args[2], args[3] if len(args) > 3 else None
         rows = self.gates * hidden
+        if self.stepped:
+            w, r = np.zeros((len(r), rows, 0), r.dtype), np.swapaxes(r, 1, 2)
         both = np.zeros(2 * rows, w.dtype) if b is None else b[direction]
         p = args[7] if len(args) > 7 else None
         mine = None if p is None else p[direction]
@@ -142,6 +158,8 @@ class Recurrent(OpDef):
 
     def reference(self, c: Call, x: Array, *rest: Any) -> tuple[Array, ...]:
         s, args, turned = self.sizes(c), (x, *rest), bool(c.get_int("layout", 0))
+        if self.stepped:
+            x = x.reshape(s.batch if turned else s.steps, -1, x.shape[-1])
         x = np.swapaxes(x, 0, 1) if turned else x
         lengths = args[4] if len(args) > 4 else None
         every = np.zeros((s.steps, len(s.directions), s.batch, s.hidden), x.dtype)
@@ -164,7 +182,9 @@ class Recurrent(OpDef):
     ) -> tuple[Array, State]:
         """Outputs of one direction, and the last state; a sequence that is over keeps its state and gives zeros."""
         steps, batch = x.shape[:2]
-        products = (_times(x.reshape(steps * batch, -1), w.w) + w.wb).reshape(steps, batch, -1)
+        rows = len(w.wb)
+        mine = x[:, :, d * rows : (d + 1) * rows] if self.stepped else _times(x.reshape(steps * batch, -1), w.w)
+        products = (mine.reshape(steps * batch, -1) + w.wb).reshape(steps, batch, -1)
         clip = c.get_float("clip", 0.0)
         fns = [_clipped(f, clip) if clip else f for f in self.functions(c, d)]
         y = np.zeros((steps, batch, w.r.shape[1]), x.dtype)
@@ -182,6 +202,14 @@ class Recurrent(OpDef):
     def step(self, c: Call, x: Array, state: State, w: Weights, f: list[Callable[[Array], Array]]) -> State:
         """State after one step; `x` is the product of the input with W, its bias added."""
         raise NotImplementedError
+
+
+def _ways(c: Call) -> tuple[str, ...]:
+    """Directions of a recurrence."""
+    way = c.get_str("direction", "forward")
+    if way not in ("forward", "reverse", "bidirectional"):
+        raise c.error("unsupported_attr", f"goes in the direction {way!r}, which is not known")
+    return ("forward", "reverse") if way == "bidirectional" else (way,)
 
 
 @operator("RNN", "opaque")
@@ -227,3 +255,7 @@ class Lstm(Recurrent):
         forget = 1 - i if c.get_int("input_forget", 0) else f[0](forget + p[2 * n :] * cell)
         cell = forget * cell + i * f[1](new)
         return f[0](o + p[n : 2 * n] * cell) * self.functions(c, w.direction)[2](cell), cell
+
+
+for _name, _plain in (("RNN", Rnn), ("GRU", Gru), ("LSTM", Lstm)):
+    operator(_name, "opaque", domain=OWN, stepped=True)(type(f"Stepped{_plain.__name__}", (_plain,), {}))

@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from workbench.graph.graph import Array, AttrValue
+from workbench.graph.graph import Array
 from workbench.graph.opdef import declared
 from workbench.graph.operator_call import Call
 from workbench.graph.ops.pointwise import Pointwise
@@ -43,11 +43,6 @@ class Activation:
     def __call__(self, x: Array) -> Array:
         """Apply it with NumPy."""
         return np.asarray(_function(self.name)[0](x, *self.numbers.values()), dtype=x.dtype)
-
-    @property
-    def attrs(self) -> dict[str, AttrValue] | None:
-        """Attributes of the operator of that name; None where there is no such operator."""
-        return None if self.name in _OTHERS else dict(self.numbers)
 
 
 def activations(c: Call, defaults: tuple[str, ...], directions: int) -> list[tuple[Activation, ...]]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
 
+from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.graph.graph import Array
+from workbench.graph.kernels.sampling import grid_sample
 from workbench.graph.node_steps import Steps
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
@@ -15,6 +18,8 @@ from workbench.graph.ops.nn.resize import cubic_weight
 
 #: Neighbours along a dimension, relative to the element at or before a position; None: the nearest element alone.
 _TAPS = {"nearest": None, "linear": (0, 1), "bilinear": (0, 1), "cubic": (-1, 0, 1, 2), "bicubic": (-1, 0, 1, 2)}
+#: Types that positions are computed in; elements of an image that 32 bits can number.
+FLOATS, LARGEST = ("float16", "bfloat16", "float32", "float64"), 1 << 31
 _PADDING = ("zeros", "border", "reflection")
 
 
@@ -30,6 +35,17 @@ class GridSample(OpDef):
         if len(x) < 3 or len(grid) != len(x) or grid[-1] != len(x) - 2 or grid[0] != x[0]:
             raise c.error("shape_mismatch", f"cannot read {list(x)} by a grid of shape {list(grid)}")
         return (*x[:2], *grid[1:-1])
+
+    def kernel(self, c: Call) -> KernelFunction | None:
+        if not {c.type(0).dtype, c.type(1).dtype} <= set(FLOATS) or math.prod(c.shape(0)[2:]) > LARGEST:
+            return None
+        taps = _TAPS[c.get_str("mode", "linear")]
+        count = 1 if taps is None else len(taps)
+        settings = count, c.get_str("padding_mode", "zeros"), bool(c.get_int("align_corners", 0))
+        return KernelFunction(grid_sample, settings, 2 * math.prod(self.shape(c)) * count ** (len(c.shape(0)) - 2))
+
+    def obstacle(self, c: Call) -> str:
+        return f"positions in {c.type(0).dtype} by {c.type(1).dtype}"
 
     def reference(self, c: Call, x: Array, grid: Array) -> Array:
         size, aligned, padding = x.shape[2:], c.get_int("align_corners", 0), c.get_str("padding_mode", "zeros")
