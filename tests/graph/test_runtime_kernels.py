@@ -9,12 +9,14 @@ import pytest
 from graph.examples import Case, cases
 from graph.test_uses import by_onnxruntime, model_of
 
-from workbench import load_onnx
+from workbench import load_exported, load_onnx
 from workbench.graph import Graph, Node, TensorType
 from workbench.graph.evaluation import evaluate, obstacle
 from workbench.graph.kernels.recurrence import GATES
+from workbench.graph.onnx import read_program
 from workbench.graph.opdef import registry
 from workbench.network.compile import compile
+from workbench.network.dynamic_shapes import DynamicExecutable
 from workbench.runtime.networks.execution_plan import CallPlan
 
 onnx = pytest.importorskip("onnx")
@@ -269,6 +271,39 @@ def test_every_type_is_stored_and_joined(name, dtype, how):
     case = Case("t", (x, index, new), {"reduction": how})
     exe, feeds = compiled(name, case, 2)
     agree(exe.run(feeds).values(), evaluate(case.call(name), *case.inputs))
+
+
+@pytest.mark.parametrize("how", ["none", "add", "max"])
+def test_what_is_stored_outside_is_dropped_and_the_last_one_wins(how):
+    x, at = np.zeros((4, 2), np.float32), np.array([[5, -5], [1, -4], [1, 0], [-9, 9]])
+    new = np.arange(1, 9, dtype=np.float32).reshape(4, 2)
+    want = {"none": [[0, 6], [5, 0]], "add": [[0, 10], [8, 0]], "max": [[0, 6], [5, 0]]}[how] + [[0, 0]] * 2
+    exe, feeds = compiled("ScatterElements", Case("odd", (x, at, new), {"reduction": how}))
+    np.testing.assert_array_equal(exe.run(feeds)["y0"], want)
+    exe, feeds = compiled("ScatterND", Case("odd", (x, at[:, :1], new), {"reduction": how}))
+    got = exe.run(feeds)["y0"]
+    np.testing.assert_array_equal(got[1], {"none": [5, 6], "add": [8, 10], "max": [5, 6]}[how])
+    assert not got[[0, 2, 3]].any()
+
+
+def test_a_library_has_the_kernels(tmp_path):
+    """With all threads, and as an executable has them."""
+    x = np.random.default_rng(2).standard_normal((8, 3000)).astype("float32")
+    exe, feeds = compiled("TopK", Case("t", (x, np.array([40])), {}, (1,), outputs=2), 2)
+    loaded = load_exported(exe.export(tmp_path / "net.so").library)
+    agree(loaded.run(feeds).values(), exe.run(feeds).values(), 0, 0)
+
+
+def test_shapes_may_be_known_only_at_run_time():
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 17]> g (float[n, m] x) => (float[n, m] y)
+        <int64 axis = {1}> { y = CumSum(x, axis) }"""
+    )
+    executable = DynamicExecutable(read_program(model))
+    for shape in ((3, 70), (2, 5)):
+        x = np.ones(shape, np.float32)
+        (got,) = executable.run({"x": x}).values()
+        np.testing.assert_array_equal(got, x.cumsum(1))
 
 
 def test_a_result_is_written_over_a_tensor_that_nobody_needs_any_more():
