@@ -85,8 +85,7 @@ def scatter_slices(k: KernelEmitter, how: str) -> None:
                 if by_columns:
                     _columns(code, number, size, source, target, join)
                 else:
-                    with code.loop(size) as i:
-                        _stored(target, i, source[i], join)
+                    code.along(size, source.dtype, lambda i, lanes: _stored(target, i, source.load(i, lanes), join))
 
     k.rows(parts, part, count * (width + (_BLOCK // 8 if by_columns else -(-size // parts))))
 
