@@ -1,8 +1,8 @@
 """Recurrences: one kernel with the loop over steps.
 
-The product of all inputs with W is given, of all steps at once; here each step multiplies the state before it with R,
-which lies transposed, so that vectors of columns are summed in registers. Directions and sequences are independent:
-threads share them. Some sequences go together, so that R is read once for all of them.
+The product of all inputs with W is given, of all steps at once. Each step multiplies the state before it with R, which
+lies transposed in blocks of columns, so that vectors of columns are summed in registers. Directions and sequences are
+independent: threads share them. Some sequences go together, so that R is read once for all of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from workbench.codegen.runtime_kernels.language import Array, Code, Number
 from workbench.codegen.runtime_kernels.module import KernelEmitter
 
 #: Sequences that go together, and vectors that are summed in registers, at most.
-_TOGETHER, _SUMS = 4, 16
+_TOGETHER, _SUMS = 8, 16
+#: Columns of R that lie together, where the hidden size is a multiple of it: whole rows would be pages apart.
+_BLOCK = 64
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
@@ -63,8 +65,13 @@ class Settings:
         return max(shared or fitting[:1])
 
 
+def block_of(kind: str, hidden: int) -> int:
+    """Columns of R that lie together: it comes as ``[directions, blocks, hidden, columns of a block]``."""
+    return _BLOCK if hidden % _BLOCK == 0 else GATES[kind] * hidden
+
+
 def recurrence(k: KernelEmitter, s: Settings) -> None:
-    """All steps of all directions; inputs as of the operator, but the product with W for X, and R transposed."""
+    """All steps of all directions; inputs as of the operator, but the product with W for X, and R in blocks."""
     together, kind = s.together(k.target.threads), k.dtype("in0")
     kind = kind if kind == "float64" else "float32"
     groups = s.batch // together
@@ -148,8 +155,9 @@ class _Direction:
     def _times(self, source: str, start: int, count: int) -> None:
         """Sums of some columns of R, by a vector of each sequence."""
         lanes, done = self.code.lanes(self.kind), start
-        most = max(1, _SUMS // self.count)
-        for vectors, width in ((most, lanes), (1, lanes), (1, max(1, lanes // 4)), (1, 1)):
+        most = 1 << (max(1, _SUMS // self.count).bit_length() - 1)
+        parts = [(most >> n, lanes) for n in range(most.bit_length())]
+        for vectors, width in (*parts, (1, max(1, lanes // 4)), (1, 1)):
             n = (start + count - done) // (vectors * width)
             if n:
                 with self.code.loop(n) as q:
@@ -158,11 +166,14 @@ class _Direction:
 
     def _columns(self, source: str, column: Number, vectors: int, width: int) -> None:
         code, s = self.code, self.s
-        r = code.array("in2").at(self.d * s.hidden * s.rows)
+        block = block_of(s.kind, s.hidden)
+        start = column // block * (s.hidden * block) + column % block
+        r = code.array("in2").at(start + self.d * s.hidden * s.rows)
+        places = [v * width // block * (s.hidden * block) + v * width % block for v in range(vectors)]
         x, sums = code.array(source), code.array("sums")
         found = [[code.variable(0, self.kind, width) for _ in range(vectors)] for _ in range(self.count)]
         with code.loop(s.hidden) as k:
-            weights = [r.load(k * s.rows + column + v * width, width).to(self.kind) for v in range(vectors)]
+            weights = [r.load(k * block + place, width).to(self.kind) for place in places]
             for b in range(self.count):
                 factor = x[k + b * s.hidden].spread(width)
                 for total, weight in zip(found[b], weights, strict=True):

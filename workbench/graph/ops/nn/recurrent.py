@@ -14,7 +14,7 @@ import numpy as np
 
 from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.graph.graph import Array, AttrValue, TensorType
-from workbench.graph.kernels.recurrence import Settings, recurrence
+from workbench.graph.kernels.recurrence import Settings, block_of, recurrence
 from workbench.graph.node_steps import OWN, Steps
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
@@ -67,7 +67,7 @@ class Recurrent(OpDef):
     """What all recurrences share: sizes, directions, the loop over time.
 
     One that is compiled becomes a product of all inputs with W, and an operator of our own of the same name, `stepped`,
-    that takes this product for its first input, nothing for its second, and R transposed for its third.
+    that takes this product for its first input, nothing for its second, and R for its third, transposed in blocks.
     """
 
     multi = True
@@ -85,7 +85,7 @@ class Recurrent(OpDef):
         """Sizes, checked against the shapes of everything that is given."""
         if self.stepped:
             steps, batch, inputs = (c.get_int(name, 0) for name in ("steps", "batch", "inputs"))
-            return Sizes(steps, batch, inputs, c.shape(2)[1], _ways(c))
+            return Sizes(steps, batch, inputs, c.shape(2)[2], _ways(c))
         x, w, r = c.shape(0), c.shape(1), c.shape(2)
         ways = _ways(c)
         if len(x) != 3 or len(w) != 3 or len(r) != 3:
@@ -122,7 +122,9 @@ class Recurrent(OpDef):
         x = steps.reshape(steps.name(0), (s.steps * s.batch, s.inputs), "rows")
         w = steps.reshape(steps.name(1), (len(s.directions) * self.gates * s.hidden, s.inputs), "weights")
         product = steps.add("Gemm", (x, w), "product", {"transB": 1})
-        r = steps.transpose(steps.name(2), (0, 2, 1), "recurrent")
+        block = block_of(node.op, s.hidden)
+        blocks = len(s.directions), self.gates * s.hidden // block, block, s.hidden
+        r = steps.transpose(steps.reshape(steps.name(2), blocks, "blocks"), (0, 1, 3, 2), "recurrent")
         sizes: dict[str, AttrValue] = {"steps": s.steps, "batch": s.batch, "inputs": s.inputs}
         steps.add(node.op, (product, "", r, *node.inputs[3:]), "steps", {**node.attrs, **sizes}, own=True)
         steps.nodes[-1] = replace(steps.nodes[-1], outputs=node.outputs)
@@ -150,7 +152,7 @@ class Recurrent(OpDef):
         w, r, b = args[1], args[2], args[3] if len(args) > 3 else None
         rows = self.gates * hidden
         if self.stepped:
-            w, r = np.zeros((len(r), rows, 0), r.dtype), np.swapaxes(r, 1, 2)
+            w, r = np.zeros((len(r), rows, 0), r.dtype), np.swapaxes(r, 2, 3).reshape(len(r), rows, hidden)
         both = np.zeros(2 * rows, w.dtype) if b is None else b[direction]
         p = args[7] if len(args) > 7 else None
         mine = None if p is None else p[direction]
