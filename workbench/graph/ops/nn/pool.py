@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench import te
 from workbench.graph.graph import Array, TensorType
+from workbench.graph.node_steps import Steps
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import dims
@@ -361,6 +362,16 @@ class MaxUnpool(OpDef):
             return tuple(int(d) for d in c.constant(2, "output_shape"))
         sizes = [(x[2 + d] - 1) * strides[d] + kernel[d] - pads[d] - pads[d + r] for d in range(r)]
         return (*x[:2], *sizes)
+
+    def decompose(self, c: Call, steps: Steps) -> bool:
+        """Write elements that are stored in a row of zeros."""
+        shape, x = self.shape(c), c.type(0)
+        if not x.size or not math.prod(shape):
+            return False
+        zeros = steps.constant("zeros", np.zeros(math.prod(shape), x.dtype))
+        places, elements = steps.reshape(steps.name(1), (x.size, 1)), steps.reshape(steps.name(0), (x.size,))
+        steps.reshape(steps.add("ScatterND", (zeros, places, elements), "stored"), shape)
+        return steps.finish()
 
     def reference(self, c: Call, x: Array, places: Array, *_: Any) -> Array:
         y = np.zeros(self.shape(c), x.dtype)
