@@ -9,6 +9,7 @@ from workbench.graph.graph import AttrValue
 from workbench.graph.ops.arrays.blocks import DepthToSpace, EyeLike, ReverseSequence, SpaceToDepth
 from workbench.graph.ops.arrays.movement import CastLike
 from workbench.graph.ops.lowering import ints
+from workbench.graph.ops.math.bits import BitCast, BitShift, Bitwise
 from workbench.graph.ops.math.einsum import Einsum
 from workbench.graph.ops.math.signal import DFT
 from workbench.graph.ops.nn.norm import GroupNormalization
@@ -92,3 +93,18 @@ def _fourier(op: DFT) -> list[Case]:
         Case("back, shorter", (whole, np.array(4)), {"axis": -2, "inverse": 1}, const=(1,), version=17),
         Case("first axis", (whole, None, np.array(0)), const=(2,), version=20),
     ]
+
+
+@cases.register
+def _bitwise(op: Bitwise) -> list[Case]:
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(0, 8, (3, 70)).astype(np.uint16) for _ in range(2))
+    attrs: dict[str, AttrValue] = {"direction": "LEFT"} if isinstance(op, BitShift) else {}
+    if op.name == "BitwiseNot":
+        return [Case("words", (a,)), Case("many", (rng.integers(-99, 99, 9000),))]
+    return [Case("alike", (a, b), attrs), Case("one row", (a, b[:1]), attrs)]
+
+
+@cases.register
+def _bit_cast(op: BitCast) -> list[Case]:
+    return [Case("float", (sample(3, 7),), {"to": 6}, version=26)]

@@ -10,7 +10,7 @@ from graph.examples.case import Case, cases, sample
 
 from workbench.graph.graph import Array, AttrValue
 from workbench.graph.ops.lowering import ints
-from workbench.graph.ops.nn.boxes import MaxRoiPool, NonMaxSuppression
+from workbench.graph.ops.nn.boxes import MaxRoiPool, NonMaxSuppression, RoiAlign
 from workbench.graph.ops.nn.conv import Conv
 from workbench.graph.ops.nn.conv_transpose import ConvTranspose
 from workbench.graph.ops.nn.norm import (
@@ -212,6 +212,17 @@ def _max_unpool(op: MaxUnpool) -> list[Case]:
     return [
         Case("places", (x, places), strided),
         Case("larger", (x, places, ints(1, 1, 5, 5)), strided, const=(2,)),
+    ]
+
+
+@cases.register
+def _roi_align(op: RoiAlign) -> list[Case]:
+    boxes = np.array([[0, 0, 5, 4], [-2, 1, 3, 9], [4, 4, 4, 4]], np.float32)
+    inputs = (sample(2, 3, 6, 7), boxes, ints(1, 0, 1))
+    whole: dict[str, AttrValue] = {"coordinate_transformation_mode": "output_half_pixel", "output_height": 2}
+    return [
+        Case("samples", inputs, {"output_width": 3, "sampling_ratio": 2, "spatial_scale": 0.8}, version=16),
+        Case("as many as elements", inputs, whole, version=16),
     ]
 
 

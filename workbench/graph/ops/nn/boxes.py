@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import OpDef, operator
+from workbench.graph.kernels.regions import means_of_bins
+from workbench.graph.opdef import OpDef, foreign, operator
 from workbench.graph.operator_call import Call
 
 
@@ -87,3 +89,26 @@ def _bins(first: int, last: int, count: int, size: int) -> list[slice]:
     starts = (int(np.floor(k * step)) + first for k in range(count))
     ends = (int(np.ceil((k + 1) * step)) + first for k in range(count))
     return [slice(min(max(a, 0), size), min(max(b, 0), size)) for a, b in zip(starts, ends, strict=True)]
+
+
+@operator("RoiAlign", "opaque")
+class RoiAlign(OpDef):
+    """Mean, or maximum, over samples in a grid of bins in each region ``[x1, y1, x2, y2]`` of an image."""
+
+    def shape(self, c: Call) -> tuple[int, ...]:
+        x, regions = c.shape(0), c.shape(1)
+        if len(x) != 4 or len(regions) != 2 or regions[1] != 4 or c.shape(2) != regions[:1]:
+            given = f"{list(x)}, {list(regions)} and {list(c.shape(2))}"
+            raise c.error("shape_mismatch", f"takes images, regions of four numbers and a number for each, not {given}")
+        return (regions[0], x[1], c.get_int("output_height", 1), c.get_int("output_width", 1))
+
+    def kernel(self, c: Call) -> KernelFunction | None:
+        if c.get_str("mode", "avg") != "avg":
+            return None
+        half = c.get_str("coordinate_transformation_mode", "half_pixel") == "half_pixel"
+        return KernelFunction(means_of_bins, (c.get_int("sampling_ratio", 0), c.get_float("spatial_scale", 1.0), half))
+
+    def reference(self, c: Call, x: Array, regions: Array, images: Array) -> Array:
+        other = foreign("", self.name, c.version)
+        assert other is not None
+        return np.asarray(other.reference(c, x, regions, images)[0])
