@@ -18,7 +18,8 @@ def in_one_row(graph: Graph, nodes: Sequence[Node]) -> dict[str, TensorType]:
     """Types of the images that a kernel's nodes read and make, as [1, 1, pixels, channels]; none where they stay."""
     first = nodes[0]
     types = graph.types
-    if len(first.inputs) < 2 or types[first.inputs[1]].dtype != "bfloat16" or types[first.outputs[0]].rank != 4:
+    weights = types.get(first.inputs[1]) if len(first.inputs) > 1 else None  # an input may be absent
+    if weights is None or weights.dtype != "bfloat16" or types[first.outputs[0]].rank != 4:
         return {}
     if not opdef(first).by_pixel(make_call(first, types, graph.constants)):
         return {}
