@@ -122,3 +122,13 @@ def test_spaces_are_right_without_any_one_rule(rule):
     nest = v.schedule.fill(v.sampler.row(row)).func
     verify(nest)
     agree(nest, _run(nest, inputs, target), want)
+
+
+def test_windows_over_neighbours_in_memory_are_no_rows():
+    """Sums over nearby channels lie side by side as what they are made of does: vectors of results, not of terms."""
+    x, k = te.placeholder((9, 64), "float32", "X"), te.reduce_axis(5, "k")
+    near = te.compute((9, 60), lambda i, c: te.sum(x[i, c + k], axis=k), "near")
+    func = te.func(te.compute((9, 60), lambda i, c: x[i, c + 2] / near[i, c], "y"), "windows")
+    for v in make_space(func, Target(V4)).variants:
+        assert "rows" not in {n.rule for n in v.notes}
+        assert any(lp.kind == "vectorize" for lp in v.schedule.func.block("near")[1])

@@ -108,8 +108,9 @@ def _along_lanes(block: Block) -> bool:
     reduced = [it.name for it in block.iters if it.kind == "R" and it.extent != 1]
     if len(reduced) != 1:
         return False
-    once = [ld for ld, axes in missing_axes(block).items() if not axes]
-    return any(ld.index and ld.index[-1].coefficient(reduced[0]) == 1 for ld in once)
+    once = [ld for ld, axes in missing_axes(block).items() if not axes and ld.index]
+    # A window that moves with the results, as over neighbouring channels, is no row.
+    return any(x.vars == {*reduced} and x.coefficient(reduced[0]) == 1 for x in (ld.index[-1] for ld in once))
 
 
 @dataclass(slots=True)
