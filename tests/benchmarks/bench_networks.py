@@ -5,7 +5,9 @@ Run it by hand (it is not part of the default tests; OpenVINO is not among the p
     pip install openvino
     WORKBENCH_REAL_MODELS=models python tests/benchmarks/bench_networks.py --logs logs --seconds 600 --json figures.json
     python tests/benchmarks/bench_networks.py resnet50 --logs logs
+    python tests/benchmarks/bench_networks.py resnet50 --precision bfloat16 --untuned
 
+With ``--precision bfloat16`` ours and OpenVINO (its own default) compute in it, onnxruntime in float32.
 Each network is tuned for ``--seconds`` (a log in ``--logs`` is used as it is). A process is timed again, up to three
 times, when others took more than a tenth of a core meanwhile. A ratio above 1 means that we are faster. Outputs are
 compared with onnxruntime's; the last lines say where our time goes.
@@ -15,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import statistics
 import subprocess
@@ -34,15 +35,15 @@ PEERS = ("onnxruntime", "openvino")
 QUIET = 0.1
 
 
-def tune(network: Network, model: Path, log: Path, threads: int, seconds: float) -> dict[str, float]:
+def tune(network: Network, model: Path, log: Path, args: argparse.Namespace) -> dict[str, float]:
     """Tune a network into `log`; returns what it cost."""
     import workbench as wb
     from workbench.target import Target
     from workbench.tune.options import TuneOptions
 
     start = time.perf_counter()
-    graph = wb.load_onnx(str(model), shapes=network.shapes or None)
-    target = Target.host(threads=threads)
+    graph = wb.load_onnx(str(model), shapes=network.shapes or None).optimize(precision=args.precision)
+    target, seconds = Target.host(threads=args.threads), args.seconds
     with wb.tune(graph, seconds=seconds, log=log, target=target, options=TuneOptions()) as session:
         session.wait(2 * seconds + 120)
         frame = session.frame()
@@ -56,7 +57,9 @@ def once(library: str, network: Network, model: Path, folder: Path, args: argpar
     found: dict[str, Any] = {}
     for _ in range(3):
         env = {**os.environ, "WORKBENCH_CACHE": "0"}  # compile times are those of a first time
-        done = subprocess.run([*cmd, str(args.run_seconds), log], capture_output=True, text=True, cwd=HERE, env=env)
+        done = subprocess.run(
+            [*cmd, str(args.run_seconds), args.precision, log], capture_output=True, text=True, cwd=HERE, env=env
+        )
         if done.returncode:
             raise SystemExit(f"{library} on {network.name} failed:\n{done.stderr[-3000:]}")
         new = json.loads(done.stdout.splitlines()[-1])
@@ -67,9 +70,9 @@ def once(library: str, network: Network, model: Path, folder: Path, args: argpar
     return found
 
 
-def difference(folder: Path, network: Network) -> float:
+def difference(folder: Path, network: Network, library: str) -> float:
     """Largest difference to onnxruntime relative to its largest value, over all outputs."""
-    ours, theirs = (dict(np.load(folder / f"{network.name}.{who}.npz")) for who in ("ours", "onnxruntime"))
+    ours, theirs = (dict(np.load(folder / f"{network.name}.{who}.npz")) for who in (library, "onnxruntime"))
     assert len(ours) == len(theirs)
     return max(float(np.max(np.abs(ours[k] - theirs[k])) / np.max(np.abs(theirs[k]))) for k in theirs)
 
@@ -78,8 +81,9 @@ def bench(network: Network, args: argparse.Namespace, folder: Path) -> dict[str,
     """Tune where there is no log yet, then time everyone in turn."""
     model = network.file(folder)
     np.savez(folder / f"{network.name}.npz", **network.inputs(model))
-    log = folder / f"{network.name}.{args.threads}t.tunelog.jsonl"
-    tuned = {} if log.exists() or args.untuned else tune(network, model, log, args.threads, args.seconds)
+    kind = "" if args.precision == "float32" else f".{args.precision}"
+    log = folder / f"{network.name}.{args.threads}t{kind}.tunelog.jsonl"
+    tuned = {} if log.exists() or args.untuned else tune(network, model, log, args)
     libraries = ["ours", *(p for p in PEERS if p not in args.skip)]
     rounds: dict[str, list[dict[str, Any]]] = {x: [] for x in libraries}
     for _ in range(args.rounds):
@@ -89,7 +93,8 @@ def bench(network: Network, args: argparse.Namespace, folder: Path) -> dict[str,
     medians = {x: statistics.median(r["median_ms"] for r in rows) for x, rows in rounds.items()}
     row = {"network": network.name, "tuned": tuned, "median_ms": medians, "rounds": rounds}
     row["ratios"] = {p: medians[p] / medians["ours"] for p in libraries[1:]}
-    row["difference"] = difference(folder, network) if "onnxruntime" in libraries else math.nan
+    known = libraries if "onnxruntime" in libraries else []
+    row["difference"] = {x: difference(folder, network, x) for x in known if x != "onnxruntime"}
     show(row)
     return row
 
@@ -97,7 +102,8 @@ def bench(network: Network, args: argparse.Namespace, folder: Path) -> dict[str,
 def show(row: dict[str, Any]) -> None:
     """Print one network's figures."""
     tuned = row["tuned"] or "not tuned here"
-    print(f"\n{row['network']}: outputs differ by {row['difference']:.1e} of max |onnxruntime|; {tuned}")
+    apart = ", ".join(f"{who} {value:.1e}" for who, value in row["difference"].items())
+    print(f"\n{row['network']}: outputs differ from onnxruntime's, of their largest, by {apart}; {tuned}")
     for library, rows in row["rounds"].items():
         times = [r["median_ms"] for r in rows]
         noise = max(r["foreign_cores"] for r in rows)
@@ -124,6 +130,7 @@ def main() -> None:
     p.add_argument("--run-seconds", type=float, default=2.0, help="time spent per process and round")
     p.add_argument("--logs", type=Path, help="keep logs and filled models here, and use those that are there")
     p.add_argument("--skip", nargs="*", default=[], choices=PEERS)
+    p.add_argument("--precision", default="float32", choices=["float32", "bfloat16"])
     p.add_argument("--untuned", action="store_true", help="default schedules instead of a log")
     p.add_argument("--json", type=Path)
     args = p.parse_args()

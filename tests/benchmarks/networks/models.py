@@ -63,6 +63,8 @@ NETWORKS = {
         Network("squeezenet", "light_squeezenet"),
         Network("mobilenetv2", "mobilenetv2_dynamo_op18.onnx", _IMAGE),
         Network("densenet121", "light_densenet121"),
+        Network("inception_v1", "light_inception_v1"),
+        Network("vgg19", "light_vgg19"),
         Network("minilm", "minilm_dynamo_op18.onnx", _TOKENS),
     )
 }

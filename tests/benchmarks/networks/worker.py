@@ -1,6 +1,6 @@
 """One library, one network, one fresh process: prints times and writes the outputs.
 
-``python -m networks.worker LIBRARY NETWORK MODEL INPUTS OUTPUTS THREADS SECONDS [LOG]``
+``python -m networks.worker LIBRARY NETWORK MODEL INPUTS OUTPUTS THREADS SECONDS PRECISION [LOG]``
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ import numpy as np
 from .models import NETWORKS, Arrays, Network
 
 Call = Callable[[], Sequence[np.ndarray]]
+Made = tuple[Call, dict[str, Any]]
 
 
-def ours(network: Network, model: Path, feeds: Arrays, threads: int, log: str) -> tuple[Call, dict[str, Any]]:
+def ours(
+    network: Network, model: Path, feeds: Arrays, threads: int, precision: str, log: str
+) -> tuple[Call, dict[str, Any]]:
     """This project, with the best schedules of the log (none: default schedules)."""
     import workbench as wb
 
     start = time.perf_counter()
     graph = wb.load_onnx(str(model), shapes=network.shapes or None)
     loaded = time.perf_counter()
-    exe = wb.compile(graph, log or None, threads=threads)
+    exe = wb.compile(graph, log or None, threads=threads, precision=precision)
     spent = {"import_s": loaded - start, "compile_s": time.perf_counter() - loaded, "untuned": len(exe.untuned)}
     exe.run(feeds)
     profile = exe.profile(feeds, repeat=30)
@@ -36,7 +39,9 @@ def ours(network: Network, model: Path, feeds: Arrays, threads: int, log: str) -
     return lambda: list(exe.run(feeds).values()), spent
 
 
-def onnxruntime(network: Network, model: Path, feeds: Arrays, threads: int, log: str) -> tuple[Call, dict[str, Any]]:
+def onnxruntime(
+    network: Network, model: Path, feeds: Arrays, threads: int, precision: str, log: str
+) -> tuple[Call, dict[str, Any]]:
     """The vendor-neutral runtime, in single precision."""
     import onnxruntime as ort
 
@@ -46,15 +51,19 @@ def onnxruntime(network: Network, model: Path, feeds: Arrays, threads: int, log:
     return lambda: session.run(None, feeds), {}
 
 
-def openvino(network: Network, model: Path, feeds: Arrays, threads: int, log: str) -> tuple[Call, dict[str, Any]]:
-    """Held to single precision: left alone it computes in bfloat16 where the processor can."""
+def openvino(
+    network: Network, model: Path, feeds: Arrays, threads: int, precision: str, log: str
+) -> tuple[Call, dict[str, Any]]:
+    """Left alone it computes in bfloat16 where the processor can."""
     import openvino as ov
 
     core = ov.Core()
     read = core.read_model(str(model))
     if network.shapes:
         read.reshape({name: list(shape) for name, shape in network.shapes.items()})
-    hints = {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads}
+    hints = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads}
+    if precision == "float32":
+        hints["INFERENCE_PRECISION_HINT"] = "f32"
     compiled = core.compile_model(read, "CPU", hints)
     request = compiled.create_infer_request()
     given = [feeds[i.get_any_name()] for i in compiled.inputs]
@@ -66,10 +75,10 @@ LIBRARIES = {"ours": ours, "onnxruntime": onnxruntime, "openvino": openvino}
 
 def main() -> None:
     """Entry point."""
-    library, name, model, inputs, outputs, threads, seconds, *log = sys.argv[1:]
+    library, name, model, inputs, outputs, threads, seconds, precision, *log = sys.argv[1:]
     feeds = dict(np.load(inputs))
     make = LIBRARIES[library]
-    run, spent = make(NETWORKS[name], Path(model), feeds, int(threads), log[0] if log else "")
+    run, spent = make(NETWORKS[name], Path(model), feeds, int(threads), precision, log[0] if log else "")
     np.savez(outputs, *run())
     times: list[float] = []
     warm = time.perf_counter() + 0.25 * float(seconds)
