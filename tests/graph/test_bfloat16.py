@@ -220,3 +220,17 @@ def test_rows_of_pixels_that_are_parts_of_a_concatenation():
     feeds = random_feeds(graph)
     want = run_reference(graph, feeds)["y"]
     assert relative(wb.compile(graph, precision="bfloat16").run(feeds)["y"], want) < 0.02
+
+
+def test_the_error_of_each_layer(small_products):
+    graph = residual_net()
+    samples = [random_feeds(graph)]
+    table = wb.accuracy(graph, "bfloat16", samples, bound=1e-9)
+    assert set(graph.outputs) == set(table.tensor[table.output])
+    assert (table.relative < 0.03).all()
+    first = table[table.relative > 0].iloc[0]
+    assert table.attrs["first_above"] == first.tensor
+    exact, rounded = wb.compile(graph).run(samples[0]), wb.compile(graph, precision="bfloat16").run(samples[0])
+    for name in graph.outputs:
+        error = np.abs(exact[name] - rounded[name]).max()
+        assert table[table.tensor == name].max_error.item() == pytest.approx(error, rel=1e-5, abs=1e-9)

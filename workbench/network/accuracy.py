@@ -69,7 +69,7 @@ def _ratio(error: float, size: float) -> float:
 
 def accuracy(
     graph: Graph,
-    other: Graph,
+    other: Graph | str,
     samples: Iterable[Any] | Mapping[str, Any],
     *,
     bound: float = BOUND,
@@ -82,8 +82,9 @@ def accuracy(
     ----------
     graph : Graph
         The network in float32, as `load_onnx` returns it.
-    other : Graph
-        What `quantize` or another change of precision made of it. Tensors are compared that both have by name; of those
+    other : Graph or str
+        What `quantize` or another change of precision made of it; or a precision ("bfloat16"): then both are optimised,
+        and the tensors compared are those of the optimised graphs. Tensors are compared that both have by name; of those
         that are quantised, what their readers see.
     samples : iterable
         Inputs, as for `quantize`; other ones than those of the calibration.
@@ -105,7 +106,7 @@ def accuracy(
     Raises
     ------
     UsageError
-        "usage.accuracy" where the two have no inputs or no tensor in common.
+        "usage.accuracy" where the two have no inputs or no tensor in common, "usage.precision" for an unknown one.
     InputError
         "samples.empty", "samples.not_finite", "samples.type".
     ShapeError
@@ -114,7 +115,9 @@ def accuracy(
     import pandas as pd
 
     is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
-    is_a("other", other, Graph, "give what quantize returns")
+    if isinstance(other, str):
+        graph, other = graph.optimize(), graph.optimize(precision=other)
+    is_a("other", other, Graph, "give what quantize returns, or a precision")
     if graph.input_types() != other.input_types():
         raise UsageError("usage.accuracy", "The two networks have other inputs", (graph.name, other.name))
     given = sample_list(graph, samples)
