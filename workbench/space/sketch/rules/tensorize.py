@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from workbench.errors import ScheduleError
 from workbench.intrinsics import Intrinsic, Mismatch, computes, registry
 from workbench.ir import Block, Load, blocks
-from workbench.ir.poly import product
+from workbench.ir.poly import Dim, product
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.shared_steps.block_queries import epilogue, is_padding, role, suited
@@ -21,6 +21,9 @@ BLOCKS = (1, 2, 3, 4, 6, 8, 12, 16)
 #: Times the points that there are which whole tiles may compute, before the instruction is left out. Set so that rows
 #: of 7 in tiles of 16 are still tried; they were worth it (`bench_tensor`).
 MAX_WASTE = 2.5
+#: Calls of the instruction in a row for one result, at least, where the sum goes over panels: each panel reads and writes
+#: its results once more. Set by `bench_precision`.
+PANEL = 16
 
 
 @rule("tensorize", after="inline", about=untouched)
@@ -80,6 +83,7 @@ class _Tiles:
     j: str = ""
     k: str = ""
     sizes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    wishes: list[tuple[str, Dim]] = field(default_factory=list)
 
     def make(self, draft: Draft) -> Draft:
         """Schedule it, with holes for all sizes."""
@@ -100,6 +104,8 @@ class _Tiles:
         held = product(s.func.loop(name)[0].extent for name in unrolled)
         d = d.limit("the results fit the registers", self.intrinsic.accumulators - held)
         d = d.limited(parallel_limits(s.func, outer, self.machine, shared_out=False))
+        for label, expr in self.wishes:
+            d = d.limit(label, expr, wish=True)
         return replace(pointwise(d, self.machine)[0], closed=True)
 
     @property
@@ -177,7 +183,13 @@ class _Tiles:
             out, mid, few, *own = self.s.split(mine[axis], [*open_factors(3, choices), *self.sizes[axis]])
             levels.append((out, mid, few))
             inner += own
+            if any(n in choices for n in (2, 3)):
+                self.wishes.append(("an operand is used twice", self.s.func.loop(few)[0].extent - 2))
+        terms = self.s.func.loop(mine[self.k])[0].extent
         panel, sum_, *own = self.s.split(mine[self.k], [*open_factors(2), *self.sizes[self.k]])
+        if isinstance(terms, int):
+            most = max(1, terms // (PANEL * math.prod(self.sizes[self.k])))
+            self.wishes.insert(0, ("sums stay in registers for long", most - self.s.func.loop(panel)[0].extent))
         outer, middle, few = ([x[n] for x in levels] for n in range(3))
         around = [*rest["S"], *outer]
         if not self.columns_inside:
