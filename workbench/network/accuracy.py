@@ -84,8 +84,8 @@ def accuracy(
         The network in float32, as `load_onnx` returns it.
     other : Graph or str
         What `quantize` or another change of precision made of it; or a precision ("bfloat16"): then both are optimised,
-        and the tensors compared are those of the optimised graphs. Tensors are compared that both have by name; of those
-        that are quantised, what their readers see.
+        and the tensors compared are those of the optimised graphs. Tensors are compared that both have by name; of
+        those that are quantised, what their readers see.
     samples : iterable
         Inputs, as for `quantize`; other ones than those of the calibration.
     bound : float

@@ -21,8 +21,8 @@ BLOCKS = (1, 2, 3, 4, 6, 8, 12, 16)
 #: Times the points that there are which whole tiles may compute, before the instruction is left out. Set so that rows
 #: of 7 in tiles of 16 are still tried; they were worth it (`bench_tensor`).
 MAX_WASTE = 2.5
-#: Calls of the instruction in a row for one result, at least, where the sum goes over panels: each panel reads and writes
-#: its results once more. Set by `bench_precision`.
+#: Calls of the instruction in a row for one result, at least, where the sum goes over panels: each panel reads and
+#: writes its results once more. Set by `bench_precision`.
 PANEL = 16
 
 
