@@ -10,6 +10,7 @@ from workbench.codegen.llvm.module import emit_module
 from workbench.graph.tasks import Task
 from workbench.ir import blocks
 from workbench.ir.expr import loads, measure
+from workbench.ir.interpreter import interp
 from workbench.machine_model.features import INDEX
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule.primitives.compute_inline import ComputeInline
@@ -262,7 +263,43 @@ def test_phases_of_a_transposed_convolution_multiply_with_their_own_taps(kernel)
     rows = path["h.0.2"].extent * path["w.0.2"].extent
     sums = emit_module(s.func, target, "kernel")[0].count("fadd")
     assert sums % (rows * path["o.2"].extent // 16 * (1 if kernel == 4 else 9)) == 0
-    assert len(s.func.body) == (2 if kernel == 4 else 3), "what the stride divides is computed in place"
+    assert len(s.func.body) == (1 if kernel == 4 else 2), "what the stride divides is computed in place"
+
+
+def test_padding_inside_of_the_blocks_comes_first_and_runs_in_vectors():
+    """Also where its row is as long as an open tile, and a frame."""
+    space = make_space(workloads.depthwise_conv2d_nhwc(14, 14, 64, kernel=5), TARGET)
+    first, apart = space.variants[:2]
+    assert "pad in blocks" in {n.tag for n in first.notes}
+    assert "pad in blocks" not in {n.tag for n in apart.notes}
+    (row,) = first.sampler.draw(1, np.random.default_rng(0))
+    func = first.schedule.fill(first.sampler.row(row)).func
+    assert len(func.body) == 1
+    assert func.block("pad")[1][-1].kind == "vectorize"
+
+
+def test_a_matrix_that_is_read_across_its_lines_is_turned_round_while_it_is_copied():
+    k = te.reduce_axis(64, "k")
+    a, b = te.placeholder((48, 64), name="A"), te.placeholder((96, 64), name="B")
+    func = te.func(te.compute((48, 96), lambda i, j: te.sum(a[i, k] * b[j, k], axis=k), name="C"), "product")
+    first, second, *_ = make_space(func, TARGET).variants
+    assert [["copy of B" in {n.tag for n in v.notes} for v in (first, second)]] == [[True, False]]
+    inputs = interp.random_inputs(func, 3)
+    for row in first.sampler.draw(3, np.random.default_rng(0)):
+        nest = first.schedule.fill(first.sampler.row(row)).func
+        *_, row_loop, lane = nest.block("B.copy")[1]
+        assert (row_loop.kind, row_loop.extent, lane.kind) == ("unroll", 16, "vectorize")
+        np.testing.assert_allclose(interp.trace_run(nest, inputs).outputs["C"], inputs["A"] @ inputs["B"].T, rtol=1e-4, atol=1e-4)
+
+
+def test_a_window_that_slides_is_no_row():
+    """Its terms lie side by side, but every result reads those of its neighbours: results are lanes."""
+    k = te.reduce_axis(31, "k")
+    x, w = te.placeholder((8, 94), name="X"), te.placeholder((8, 31), name="W")
+    func = te.func(te.compute((8, 64), lambda c, i: te.sum(x[c, i + k] * w[c, k], axis=k), name="Y"), "filters")
+    for variant in make_space(func, TARGET).variants:
+        assert {"tile"} <= {n.rule for n in variant.notes}
+        assert "rows" not in {n.rule for n in variant.notes}
 
 
 @pytest.mark.parametrize(("dtype", "wide"), [("float64", 56), ("float32", 64)])

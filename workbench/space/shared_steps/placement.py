@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from workbench.schedule import Schedule
-from workbench.space.shared_steps.block_queries import loops_inside, size_of
+from workbench.schedule.holes import divisors
+from workbench.space.shared_steps.block_queries import loop_of_axis, loops_inside, size_of
 
 #: Bytes of weights that come from beyond the near caches in a network, however few they are: from here on they are
 #: fetched ahead. Chosen, not measured; `bench_suite` and `bench_space` tell what comes of it.
@@ -17,6 +18,8 @@ DISTANCE = 16
 #: second, waiting for weights hardly matters. Chosen, not measured; `bench_suite` and `bench_space` tell what comes of
 #: it.
 FEW, MANY = 24, 256
+#: Rows of a block that is turned round in registers: as many as a vector of float32 has lanes at most.
+ROWS = 16
 
 
 def mark(s: Schedule, unrolled: Iterable[str], vector: str) -> None:
@@ -30,7 +33,15 @@ def place_copy(s: Schedule, copy: str, dim: int, width: Any, at: str) -> None:
     """Store a copy in blocks of the tile's vectors, and make it inside of a loop: what that reads is one stream."""
     s.transform_layout(s.func.block(copy)[0].buffer, dim, width)
     s.compute_at(copy, at)
-    s.vectorize(s.func.block(copy)[1][-1].name)
+    block, path = s.func.block(copy)
+    lane, last = loop_of_axis(block, path, block.index[-1].single_var() or ""), path[-1]
+    if lane is None or lane.name == last.name:
+        s.vectorize(last.name)
+        return
+    rows = max((d for d in divisors(last.extent) if d <= ROWS), default=1) if isinstance(last.extent, int) else 1
+    outer, row = s.split(last.name, [None, rows])  # vectors along what is read, which shuffles turn round
+    s.reorder(outer, row, lane.name)
+    mark(s, (row,), lane.name)
 
 
 def finish(s: Schedule, stage: str, at: str, vector: str, unrolled: bool) -> None:

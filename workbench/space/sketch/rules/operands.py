@@ -98,19 +98,25 @@ def copy(draft: Draft, machine: Machine, block: Block) -> Iterator[Draft]:
         buffer = draft.func.buffer(load.buffer)
         made = [b for b in producers(draft.func, block) if b.buffer == buffer.name]
         line = buffer.shape[-1]
-        if buffer.role not in ("input", "temp") or any(is_padding(b) for b in made) or dim != len(buffer.shape) - 1:
+        if buffer.role not in ("input", "temp") or any(is_padding(b) for b in made) or len(buffer.shape) < 2:
             continue
-        if len(buffer.shape) < 2 or not isinstance(line, int) or line * itemsize(buffer.dtype) < SHORT_LINE:
+        turned = dim != len(buffer.shape) - 1
+        if not turned and (not isinstance(line, int) or line * itemsize(buffer.dtype) < SHORT_LINE):
             continue
         s = draft.schedule.copy()
         try:
             place_copy(s, s.cache_read(block.name, buffer.name), dim, width, at)
         except ScheduleError:
             continue
+        same = draft.skip("copy", f"this form reads {buffer.name} where it lies")
+        tag = f"copy of {buffer.name}"
+        if turned:
+            reason = f"{block.name} reads {buffer.name} across its lines: the copy has them the other way round"
+            yield from (draft.change("copy", reason, s, tag=tag), same)
+            return
         apart = line * itemsize(buffer.dtype)
         reason = f"the lines of {buffer.name} lie {apart} bytes apart, and {block.name} reads short pieces of them"
-        yield draft.skip("copy", f"this form reads {buffer.name} where it lies")
-        yield draft.change("copy", reason, s, tag=f"copy of {buffer.name}")
+        yield from (same, draft.change("copy", reason, s, tag=tag))
         return
     raise Skip(f"nothing that is no constant is read along {draft.tile[-1]} in lines that lie {SHORT_LINE} bytes apart")
 
@@ -175,9 +181,9 @@ def pad(draft: Draft, machine: Machine, block: Block) -> list[Draft]:
     else:
         _vectorise_last(s, name, suited(machine, s.func, pads[0]).lanes)
         reason = f"{name} inside the parallel blocks of {block.name}"
-        out.append(draft.change("pad", reason, s, name, tag="pad in blocks"))
+        out.insert(0, draft.change("pad", reason, s, name, tag="pad in blocks"))
         if draft.panels and draft.structure is None:
-            return out[1:]
+            return out[:1]
     s = draft.schedule.copy()
     try:
         s.compute_inline(name)
@@ -189,7 +195,10 @@ def pad(draft: Draft, machine: Machine, block: Block) -> list[Draft]:
 def _vectorise_last(s: Schedule, name: str, lanes: int) -> None:
     """Vectorise the innermost loop of a moved stage where its extent is a known multiple of a few lanes."""
     lp = s.func.block(name)[1][-1]
-    if not isinstance(lp.extent, int) or lp.kind != "serial" or lp.extent < 4 or lp.extent % 4:
+    if not isinstance(lp.extent, int):
+        s.vectorize(lp.name)
+        return
+    if lp.kind != "serial" or lp.extent < 4 or lp.extent % 4:
         return
     if lp.extent <= MAX_VECTORS * lanes:
         s.vectorize(lp.name)
