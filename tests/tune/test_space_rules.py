@@ -395,7 +395,7 @@ def test_a_notebook_shows_variants_and_rules():
     html = space._repr_html_()
     for text in ("SSRSRS · pad in blocks", "winograd 4x4, data first", "<details", "bias_add", "it is a reduction"):
         assert text in html
-    assert repr(space.variants[0]) == "<variant 0: SSRS>"
+    assert repr(space.variants[0]) == "<variant 0: SSRS · pad in blocks>"
     assert repr(space).startswith(f"<space {space.id}: 6 variants, ")
 
 
