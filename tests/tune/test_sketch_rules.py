@@ -289,7 +289,9 @@ def test_a_matrix_that_is_read_across_its_lines_is_turned_round_while_it_is_copi
         nest = first.schedule.fill(first.sampler.row(row)).func
         *_, row_loop, lane = nest.block("B.copy")[1]
         assert (row_loop.kind, row_loop.extent, lane.kind) == ("unroll", 16, "vectorize")
-        np.testing.assert_allclose(interp.trace_run(nest, inputs).outputs["C"], inputs["A"] @ inputs["B"].T, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(
+            interp.trace_run(nest, inputs).outputs["C"], inputs["A"] @ inputs["B"].T, rtol=1e-4, atol=1e-4
+        )
 
 
 def test_a_window_that_slides_is_no_row():
