@@ -159,7 +159,7 @@ class OpDef:
         return False
 
     def by_pixel(self, c: Call) -> bool:
-        """Whether a pixel of an image with its channels last follows from the pixel at its place alone."""
+        """Whether a pixel of the image follows from the pixel at its place alone."""
         return False
 
     def summed_axis(self, c: Call) -> int | None:

@@ -164,7 +164,7 @@ class Conv(OpDef):
     def by_pixel(self, c: Call) -> bool:
         s = conv_shape(c)
         alone = s.groups == 1 and not s.win.padded and s.win.out == s.win.size
-        return alone and s.layout == "NHWC" and set(s.win.kernel) == {1}
+        return alone and set(s.win.kernel) == {1}
 
     def words(self, c: Call, out: TensorType) -> str:
         return conv_words(c, conv_shape(c)) + (" + bias" if c.has(2) else "")

@@ -29,6 +29,9 @@ class Prices:
         How much slower convolutions, windows and other operators of images are in channels-first layout, where
         channels are no vectors. (Default schedules on one core: 3x3 64 to 64 @28x28 947 against 396 µs, 1x1 140
         against 65; depthwise convolutions are equally fast in both.)
+    pixels_first : float
+        The same for 1x1 convolutions whose pixels are one row (default schedules on two cores, 100 to 255 @20x20 and
+        128 to 256 @14x14, batch 4: 50 and 170 µs; channels last 52 and 113, and 20 and 100 for the transpositions).
     first_ns : float
         What a convolution in channels-first layout costs besides: many schedules (Winograd's, tensor instructions) are
         only known for the other one, and it shares no task with those.
@@ -41,6 +44,7 @@ class Prices:
     kernel_ns: float = 500.0
     fused: float = 0.3
     convolution_first: float = 2.0
+    pixels_first: float = 1.2
     window_first: float = 2.0
     other_first: float = 1.01
     first_ns: float = 3000.0
@@ -69,7 +73,8 @@ class Prices:
         )
         ns = max(nbytes / self.bytes_per_ns, flops / self.flops_per_ns)
         if channels_first:
-            ns = ns * (self.other_first if depthwise else self.convolution_first) + self.first_ns
+            by_pixel = self.pixels_first if op.by_pixel(call) else self.convolution_first
+            ns = ns * (self.other_first if depthwise else by_pixel) + self.first_ns
         return ns
 
 
