@@ -1,4 +1,4 @@
-"""Runtime kernels of bits and regions: what onnxruntime leaves open."""
+"""Runtime kernels of bits, regions and recurrences: what onnxruntime leaves open."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import pytest
 from graph.examples import Case
 from graph.test_runtime_kernels import agree, compiled
 
+from workbench.graph import Graph, Node, run_reference
 from workbench.graph.evaluation import evaluate
+from workbench.graph.graph import TensorType
+from workbench.network.compile import compile
 
 
 @pytest.mark.parametrize("far", [np.inf, -np.inf, np.nan, 1e30])
@@ -28,3 +31,10 @@ def test_all_bits_may_be_moved_out(dtype, direction):
     pair = Case("t", tuple(np.array(a) for a in np.broadcast_arrays(*case.inputs)), case.attrs, version=28)
     exe, feeds = compiled("BitShift", pair)
     agree(exe.run(feeds).values(), evaluate(pair.call("BitShift"), *pair.inputs))
+
+
+def test_a_recurrence_may_give_its_last_state_alone():
+    x, w, r = (np.random.default_rng(0).standard_normal(s).astype("f4") for s in ((3, 2, 4), (1, 15, 4), (1, 15, 5)))
+    node = Node("n", "GRU", ("x", "w", "r"), ("", "h"), {"hidden_size": 5}, "", 14)
+    graph = Graph.make("one", [node], {"x": TensorType(x.shape)}, ["h"], {"w": w, "r": r})
+    np.testing.assert_allclose(compile(graph).run({"x": x})["h"], run_reference(graph, {"x": x})["h"], rtol=1e-5)

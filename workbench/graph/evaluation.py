@@ -84,7 +84,8 @@ def _widened(value: Any) -> Any:
 
 
 def _kept(c: Call, value: Array) -> Array:
-    return value.astype(stored_as(c, value.dtype.name), copy=False)
+    kind = stored_as(c, value.dtype.name)
+    return value if kind == value.dtype.name else value.astype(kind)  # the names of text types are no types
 
 
 def _empty(c: Call) -> tuple[Array, ...]:

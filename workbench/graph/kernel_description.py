@@ -18,7 +18,8 @@ def describe(graph: Graph, nodes: Sequence[Node]) -> str:
     """Description of the kernel that computes `nodes` (in topological order)."""
     main = main_node(nodes)
     at = nodes.index(main)
-    head = opdef(main).words(make_call(main, graph.types, graph.constants), graph.types[main.outputs[0]])
+    result = graph.types[next(o for o in main.outputs if o)]
+    head = opdef(main).words(make_call(main, graph.types, graph.constants), result)
     before, after = ([opdef(n).word for n in part] for part in (nodes[:at], nodes[at + 1 :]))
     halved = any(i and graph.types[i].dtype == "bfloat16" for i in main.inputs)
     return " + ".join([*before, f"{head} bfloat16" if halved else head, *after])
