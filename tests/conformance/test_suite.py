@@ -8,13 +8,13 @@ import pytest
 from conformance.suite import outcomes
 
 #: Results of these are random numbers, or 16-bit floats that are compared more closely than they are exact.
-MAY_DIFFER = ("bernoulli", "fp16", "bf16", "loop16_seq_none", "scan_sum")
+MAY_DIFFER = ("bernoulli", "fp16", "loop16_seq_none", "scan_sum")
 #: Zeros that rounding made something else in the expected result.
 MAY_DIFFER += ("dft_inverse",)
 #: What is expected here has faults of the reference that made it; onnxruntime computes what we do (`graph/test_uses`).
 MAY_DIFFER += ("downsample_scales_linear_align", "downsample_scales_cubic_align", "maxunpool_export_with_output_shape")
 SOME = r"^test_(add|clip_|concat_1d|conv_with|gather_|gemm_|if$|layer_norm.*2d|loop11|max_int|maxpool_2d|nonzero|pad_)|"
-SOME += r"^test_(ai_onnx_ml|adagrad|adam|momentum|nesterov)|"
+SOME += r"^test_(ai_onnx_ml|attention_4d_causal_bf16|adagrad|adam|einsum|momentum|nesterov)|"
 SOME += r"^test_(reduce_max_|reshape_|scan9|slice|softmax_axis|split_|squeeze|topk|where)"
 
 
@@ -37,6 +37,6 @@ def test_the_whole_suite():
     found = list(outcomes())
     assert not unexpected(found)
     passed = [o for o in found if o.status == "passed"]
-    assert len(passed) >= 1960
-    assert sum(o.plain for o in passed) >= 1435
+    assert len(passed) >= 1992
+    assert sum(o.plain for o in passed) >= 1439
     assert sum(o.plain and not o.reference for o in passed) >= 1280

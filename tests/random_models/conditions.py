@@ -70,6 +70,16 @@ def group_with_nan(c: Case) -> bool:
     return c.only(nan(c.x[0]).any(axis=reduced(c), keepdims=keep) & nan(c.got[0]))
 
 
+def beyond_integers(c: Case) -> bool:
+    """Whether lengths of integers are wrong only where there are no such integers on the way."""
+    if not whole(c):
+        return False
+    x = np.abs(c.x[0].astype("f8"))
+    terms = x if c.node.op_type == "ReduceL1" else x * x
+    large = terms.sum(axis=reduced(c)) > np.iinfo(c.x[0].dtype).max
+    return c.only(large.reshape(c.want[0].shape))
+
+
 def largest_alone(c: Case) -> bool:
     """Whether onnxruntime has the logarithm of a number of largest integers, and the largest."""
     x, how = c.x[0], {"axis": reduced(c), "keepdims": True}
@@ -136,10 +146,23 @@ def cancelled(c: Case) -> bool:
 
 def float32_statistics(c: Case) -> bool:
     """Whether differences are within float32's rounding of what groups are divided by and of what is left."""
-    x = c.x[0].reshape(c.x[0].shape[0], c.attr("num_groups"), -1)
-    deviation = np.sqrt(x.var(axis=-1) + c.attr("epsilon", 1e-5)).min(initial=np.inf)
-    size = np.abs(x).max(initial=0) / deviation * np.abs(c.x[1]).max(initial=0) + np.abs(c.x[2]).max(initial=0)
+    x, eps = c.x[0], c.attr("epsilon", 1e-5)
+    if c.node.op_type == "RMSNormalization":
+        squares = np.square(x).mean(axis=tuple(range(c.attr("axis", -1) % x.ndim, x.ndim)))
+    else:
+        squares = x.reshape(x.shape[0], c.attr("num_groups"), -1).var(axis=-1)
+    deviation = np.sqrt(squares + eps).min(initial=np.inf)
+    shift = 0 if c.operand(2) is None else np.abs(c.x[2]).max(initial=0)
+    size = np.abs(x).max(initial=0) / deviation * np.abs(c.x[1]).max(initial=0) + shift
     return x.dtype == np.float64 and c.only(c.apart() <= 4 * FLOAT32 * size)
+
+
+def beyond_float32(c: Case) -> bool:
+    """Whether rows are wrong only where they hold finite numbers that are infinite in float32."""
+    x = c.x[0]
+    axes = tuple(range(c.attr("axis", -1) % x.ndim, x.ndim))
+    large = (np.isfinite(x) & (np.abs(x) > np.finfo("f4").max)).any(axis=axes, keepdims=True)
+    return c.only(*[large] * len(c.want))
 
 
 def windows(c: Case) -> Iterator[tuple[int, int, int, int]]:

@@ -15,6 +15,8 @@ import onnx
 from random_models.conditions import (
     FLOAT32,
     Case,
+    beyond_float32,
+    beyond_integers,
     cancelled,
     cropping,
     dilated,
@@ -60,7 +62,7 @@ SHAPES = (
         "a window that does not fit: onnxruntime cuts the negative quotient of (size - window) / stride towards zero",
     ),
     Entry(
-        "AveragePool MaxPool",
+        "AveragePool LpPool MaxPool",
         dilated,
         "SAME is size / stride; onnxruntime forgets that a dilated window is wider",
     ),
@@ -143,6 +145,11 @@ VALUES = (
         overflow,
         "whether numbers near the largest overflow on the way depends on the order, which is free",
     ),
+    Entry(
+        "ReduceLogSumExp",
+        lambda c: c.only((c.want[0] == np.inf) & (c.got[0] > 88) & (c.got[0] < np.inf)),
+        "onnxruntime sums up exponentials as they are: infinite for large numbers, whose logarithm they are",
+    ),
     Entry("ReduceLogSumExp", group_with_nan, "a sum with NaN is NaN; onnxruntime looks for the largest and loses it"),
     Entry(
         "ReduceLogSumExp",
@@ -150,11 +157,21 @@ VALUES = (
         "of integers, onnxruntime cuts every exponential to an integer: what is less than the largest adds nothing",
     ),
     Entry(
+        "ReduceL1 ReduceL2",
+        beyond_integers,
+        "integers whose absolute values or squares are none: onnxruntime takes others, or those of floats",
+    ),
+    Entry(
+        "LRN",
+        lambda c: c.only(np.isnan(c.want[0]) & ~np.isfinite(np.square(c.x[0])).all(axis=1, keepdims=True)),
+        "onnxruntime adds the next channel to a sum and subtracts the last: NaN stays in it for good",
+    ),
+    Entry(
         "Shrink",
         lambda c: (
             c.only(np.abs(c.x[0].astype("f8")) >= 2**23)
             if whole(c)
-            else c.x[0].dtype == np.float64 and c.only(c.apart() <= FLOAT32 * np.abs(c.want[0]))
+            else c.x[0].dtype == np.float64 and c.only(c.apart() <= FLOAT32 * (np.abs(c.want[0]) + np.abs(c.x[0])))
         ),
         "onnxruntime computes integers and float64 in float32",
     ),
@@ -206,9 +223,19 @@ VALUES = (
         "the mean of nothing is undefined; onnxruntime says 0",
     ),
     Entry(
-        "GroupNormalization",
+        "GroupNormalization RMSNormalization",
         float32_statistics,
         "the standard computes statistics in float32 (stash_type), onnxruntime in float64",
+    ),
+    Entry(
+        "LayerNormalization",
+        beyond_float32,
+        "statistics are float32 by the standard: whether numbers beyond it cancel is for the order to say",
+    ),
+    Entry(
+        "Attention",
+        lambda c: c.x[0].dtype == np.float64 and c.only(c.apart() <= 64 * FLOAT32 * np.abs(c.want[0]).max(initial=0)),
+        "onnxruntime's scale of float64 is a root of a root in float32",
     ),
 )
 

@@ -11,7 +11,9 @@ from random_models import oracle
 from random_models.draft import Draft, Unfit
 from random_models.recipes import RECIPES
 
-OPSETS = range(7, 23)
+OPSETS = range(7, onnx.defs.onnx_opset_version() + 1)
+#: Nodes of a model, the least and the most.
+NODES = (5, 25)
 #: Times that a recipe is tried for the operator that is asked for.
 TRIES = 12
 
@@ -24,8 +26,11 @@ def has(op: str, opset: int) -> bool:
         return False
 
 
-def random_model(seed: int, number: int) -> Draft | None:
-    """Model with that number of a series; None where onnxruntime takes none of the kind that was asked for."""
+def random_model(seed: int, number: int, nodes: tuple[int, int] = NODES) -> Draft | None:
+    """Model with that number of a series; None where onnxruntime takes none of the kind that was asked for.
+
+    A recipe may add several nodes, so that a model may have some more than the most.
+    """
     rng = np.random.default_rng([seed, number])
     names = sorted(RECIPES)
     wanted = names[number % len(names)]
@@ -34,8 +39,10 @@ def random_model(seed: int, number: int) -> Draft | None:
         draft = Draft(rng, opset)
         if not _grow(draft, wanted):
             continue
-        for _ in range(int(rng.choice([0, 0, 1, 2, 3, 4, 5]))):
-            _grow(draft, str(rng.choice(names)))
+        size = int(rng.integers(nodes[0], nodes[1] + 1))
+        for _ in range(4 * size):
+            if len(draft.steps) < size:
+                _grow(draft, str(rng.choice(names)))
         try:
             feeds = {n: draft.known[n] for n in draft.inputs}
             model = draft.model()

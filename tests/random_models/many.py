@@ -1,4 +1,4 @@
-"""Many random models against onnxruntime: ``python -m random_models.many [--count N] [--seed S] [--jobs J]``.
+"""Many random models against onnxruntime: ``python -m random_models.many [--first K] [--count N] [--seed S]``.
 
 Each model is made and run in a process that may die or hang without harm to the others. ``--number K`` runs the Kth
 alone, here, and shows it; ``--save FILE`` writes it. ``--match PATTERN`` takes only those asked to begin with such an
@@ -21,29 +21,29 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from random_models.judging import Result, judge
-from random_models.making import random_model
+from random_models.making import NODES, random_model
 from random_models.recipes import RECIPES
 
 #: Seconds after which a model hangs.
 LIMIT = 120.0
 
 
-def one(seed: int, number: int, drafted: Connection | None = None) -> Result:
+def one(seed: int, number: int, nodes: tuple[int, int] = NODES, drafted: Connection | None = None) -> Result:
     """Make and judge one model."""
-    draft = random_model(seed, number)
+    draft = random_model(seed, number, nodes)
     if draft is None:
         return Result(number, "none", (sorted(RECIPES)[number % len(RECIPES)],), detail="onnxruntime takes none")
     operators = tuple(s.proto.op_type for s in draft.steps)
     return judge(draft, number, lambda: None if drafted is None else drafted.send(operators))
 
 
-def _work(seed: int, pipe: Connection) -> None:
+def _work(seed: int, nodes: tuple[int, int], pipe: Connection) -> None:
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lives
     import warnings
 
     warnings.simplefilter("ignore")
     while (number := pipe.recv()) is not None:
-        pipe.send(one(seed, number, pipe))
+        pipe.send(one(seed, number, nodes, pipe))
 
 
 @dataclass
@@ -51,6 +51,7 @@ class _Worker:
     """A process, what it works on and since when."""
 
     seed: int
+    nodes: tuple[int, int]
     pipe: Connection = field(init=False)
     process: mp.process.BaseProcess = field(init=False)
     number: int = -1
@@ -60,7 +61,7 @@ class _Worker:
     def start(self) -> None:
         context = mp.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(self.seed, theirs), daemon=True)
+        self.process = context.Process(target=_work, args=(self.seed, self.nodes, theirs), daemon=True)
         self.process.start()
         theirs.close()
 
@@ -96,9 +97,9 @@ class _Worker:
         self.pipe.close()
 
 
-def run(numbers: Sequence[int], seed: int, jobs: int = 2) -> Iterator[Result]:
+def run(numbers: Sequence[int], seed: int, jobs: int = 2, nodes: tuple[int, int] = NODES) -> Iterator[Result]:
     """Results in the order in which they come."""
-    todo, workers = iter(numbers), [_Worker(seed) for _ in range(min(jobs, len(numbers)))]
+    todo, workers = iter(numbers), [_Worker(seed, nodes) for _ in range(min(jobs, len(numbers)))]
     for w in workers:
         w.start()
     busy = [w for w, k in zip(workers, todo, strict=False) if w.give(k) is None]
@@ -147,6 +148,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--first", type=int, default=0, help="number of the first")
+    parser.add_argument("--nodes", type=int, nargs=2, default=NODES, metavar=("LEAST", "MOST"))
     parser.add_argument("--number", type=int, help="this one alone, with its text")
     parser.add_argument("--save", type=Path, help="where to write that one")
     parser.add_argument("--match", default="", help="regular expression on the first operator")
@@ -154,10 +157,12 @@ def main(argv: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as cache:
         os.environ.setdefault("WORKBENCH_CACHE_DIR", cache)
         if args.number is not None:
-            return _show(args.seed, args.number, args.save)
+            return _show(args.seed, args.number, tuple(args.nodes), args.save)
         names, start, found = sorted(RECIPES), time.monotonic(), list[Result]()
-        numbers = [k for k in range(args.count) if re.search(args.match, names[k % len(names)])]
-        for r in run(numbers, args.seed, args.jobs):
+        numbers = [
+            k for k in range(args.first, args.first + args.count) if re.search(args.match, names[k % len(names)])
+        ]
+        for r in run(numbers, args.seed, args.jobs, tuple(args.nodes)):
             found.append(r)
             if r.status not in ("same", "none", "not ours"):
                 print(r, flush=True)
@@ -165,10 +170,10 @@ def main(argv: list[str] | None = None) -> int:
     return int(any(r.status in ("differs", "crash", "hang") for r in found))
 
 
-def _show(seed: int, number: int, save: Path | None) -> int:
+def _show(seed: int, number: int, nodes: tuple[int, int], save: Path | None) -> int:
     import onnx
 
-    draft = random_model(seed, number)
+    draft = random_model(seed, number, nodes)
     if draft is None:
         print("onnxruntime takes none")
         return 0

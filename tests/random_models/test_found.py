@@ -191,6 +191,15 @@ TOGETHER = {
         11,
         {"x": np.zeros((1, 1, 1, 0), np.float32)},
     ),
+    "the less of a number and a NaN with a sign, known ahead": (
+        [
+            onnx.helper.make_node("ReduceLogSumExp", ["x"], ["s"]),
+            onnx.helper.make_node("Sqrt", ["s"], ["t"]),
+            onnx.helper.make_node("Min", ["t", "v"], ["y"]),
+        ],
+        18,
+        {"x": np.zeros((0, 3), np.float32), "v": np.array(-0.5, np.float32)},
+    ),
     "a region that nobody reads": (
         [
             onnx.helper.make_node("Resize", ["x", "r", "s"], ["t"], mode="linear"),

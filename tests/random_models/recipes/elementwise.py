@@ -39,6 +39,11 @@ def with_factors(d, op):
     d.add(op, [d.tensor(d.dtype(op))], **d.maybe(**attrs))
 
 
+@recipe("Swish")
+def swish(d, op):
+    d.add(op, [d.tensor(d.dtype(op))], **d.maybe(alpha=d.choice(1.0, 0.5, -1.5)))
+
+
 @recipe("Gelu")
 def gelu(d, op):
     d.add(op, [d.tensor(d.dtype(op))], **d.maybe(approximate=d.choice("none", "tanh")))

@@ -35,7 +35,7 @@ def along(d, op):
     d.add(op, [x], **d.maybe(axis=d.axis(len(d.shape(x)))))
 
 
-@recipe("CumSum")
+@recipe("CumSum CumProd")
 def running(d, op):
     x = d.tensor(d.dtype(op), rank=(1, 2, 3), kind="mild")
     axis = d.ints(d.axis(len(d.shape(x))), d.choice("int32", "int64"))

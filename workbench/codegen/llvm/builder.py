@@ -80,6 +80,8 @@ class Scope:
 
 def literal(value: float | int | bool, dtype: str, lanes: int = 1) -> Value:
     """A constant; vectors are splats."""
+    if value != value:
+        value = math.nan  # there is one, so that its text tells it; the sign of what was computed is dropped
     # The sign is part of the question: 0.0 and -0.0 are equal.
     return _literal(value, dtype, lanes, math.copysign(1.0, value) if value == 0 else 0.0)
 

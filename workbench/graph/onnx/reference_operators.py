@@ -88,7 +88,7 @@ class Foreign(OpDef):
         """All outputs; `ModelError` "model.reference_failed" where the onnx package gives up."""
         feeds = {name: v for name, v in zip(c.node.inputs, args, strict=True) if name}
         try:
-            found = evaluator(to_proto(c.node).SerializeToString(), self._domain, c.version).run(None, feeds)
+            found = evaluator(_brief(c, self._domain).SerializeToString(), self._domain, c.version).run(None, feeds)
         except Exception as e:
             what = f"cannot be computed by the reference implementation of the onnx package: {_short(e)}"
             raise c.error("reference_failed", what) from None
@@ -126,6 +126,18 @@ def to_proto(node: Node) -> onnx.NodeProto:
 
     attrs = {k: _attribute(v) for k, v in node.attrs.items()}
     return helper.make_node(node.op, node.inputs, _outputs(node), name=node.name, domain=node.domain, **attrs)
+
+
+def _brief(c: Call, domain: str) -> onnx.NodeProto:
+    """A node without attributes that say what is assumed anyway: some implementations do not know the newest."""
+    import onnx
+
+    declared = onnx.defs.get_schema(c.node.op, c.version, domain).attributes
+    proto = to_proto(c.node)
+    kept = [a for a in proto.attribute if a.name not in declared or a != declared[a.name].default_value]
+    del proto.attribute[:]
+    proto.attribute.extend(kept)
+    return proto
 
 
 def _outputs(node: Node) -> tuple[str, ...]:

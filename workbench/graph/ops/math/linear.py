@@ -76,7 +76,7 @@ class MatMul(OpDef):
         return product_shape(c, c.shape(0), c.shape(1))
 
     def reference(self, c: Call, a: Array, b: Array) -> Array:
-        return np.asarray(np.matmul(a, b))
+        return np.asarray(np.matmul(a, b), np.result_type(a, b))  # NumPy makes float32 of bfloat16
 
     def lower(self, c: Call, a: te.Tensor, b: te.Tensor) -> te.Tensor:
         return product_stage(c, a, b, lambda x, y, left, right: x * y)
