@@ -75,8 +75,8 @@ def beyond_integers(c: Case) -> bool:
     if not whole(c):
         return False
     x = np.abs(c.x[0].astype("f8"))
-    terms = x if c.node.op_type == "ReduceL1" else x * x
-    large = terms.sum(axis=reduced(c)) > np.iinfo(c.x[0].dtype).max
+    how = {"ReduceL1": x.sum, "ReduceL2": np.square(x).sum, "ReduceProd": x.prod}[c.node.op_type]
+    large = how(axis=reduced(c)) > np.iinfo(c.x[0].dtype).max
     return c.only(large.reshape(c.want[0].shape))
 
 

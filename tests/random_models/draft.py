@@ -234,7 +234,8 @@ class Draft:
                 return np.asarray(value * (1 + units * eps), value.dtype)
             most, least = alike
             largest = np.abs(value).max(initial=least, where=np.isfinite(value))
-            return np.asarray(value + largest * most * eps * np.where(units < 0, -1.0, 1.0), value.dtype)
+            sign = np.where(units < 0, -1.0, 1.0) if k > 1 else 1.0 - 2.0 * k  # what is a sign has both
+            return np.asarray(value + largest * most * eps * sign, value.dtype)
 
     # ---- the whole ----
 

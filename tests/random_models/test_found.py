@@ -21,6 +21,9 @@ ROIS = np.array([[0, 0, 0, 3, 3], [1, 1, 2, 4, 4], [1, -2, 3, 9, 1], [0, 4, 5, 4
 HALVES = f(2, 3, 4, 4).astype("f2")
 FOUND = {
     "LRN": [use(HALVES, size=3)],
+    "LpPool": [use(20 * HALVES, kernel_shape=(2, 2), p=p, opsets=(18,)) for p in (1, 2, 3)],
+    "GlobalLpPool": [use(20 * HALVES, p=p) for p in (1, 2, 3)],
+    "LpNormalization": [use(300 * HALVES, p=p, axis=1) for p in (1, 2)],
     "AveragePool": [use(HALVES, kernel_shape=(2, 2), pads=(1, 1, 0, 0))],
     "ReduceL2": [use(whole(2, 3, dtype=t), opsets=(11,), axes=(1,)) for t in (np.int32, np.int64)],
     "ReduceMean": [

@@ -59,7 +59,7 @@ class NonZero(Counted):
         return TensorType((len(c.shape(0)), c.type(0).size), "int64")
 
     def exact(self, c: Call, *args: Any) -> Array:
-        return np.array(np.nonzero(args[0]), np.int64).reshape(args[0].ndim, -1)
+        return np.array(np.nonzero(np.atleast_1d(args[0])), np.int64)[: args[0].ndim]
 
     def kernel(self, c: Call) -> KernelFunction | None:
         return KernelFunction(places_of_others)

@@ -306,13 +306,19 @@ def _exponent(c: Call) -> float:
     return p
 
 
-def _norm(p: float) -> _Steps:
-    """What is summed of each element, and the norm of the sum."""
-    if p == 1:
-        return te.abs, None
-    if p == 2:
-        return lambda v: v * v, te.sqrt
-    return lambda v: te.power(te.abs(v), p), lambda v: te.power(v, 1 / p)
+def _norm(p: float, dtype: str) -> _Steps:
+    """What is summed of each element, in float32 where powers of halves are soon none, and the norm of the sum."""
+    halves = dtype == "float16"
+
+    def part(v: te.Value) -> te.Value:
+        v = te.cast(v, "float32") if halves else v
+        return v * v if p == 2 else te.abs(v) if p == 1 else te.power(te.abs(v), p)
+
+    def root(v: te.Value) -> te.Value:
+        v = te.sqrt(v) if p == 2 else v if p == 1 else te.power(v, 1 / p)
+        return te.cast(v, dtype) if halves else v
+
+    return part, None if p == 1 and not halves else root
 
 
 class _Lp(_Pool):
@@ -323,11 +329,12 @@ class _Lp(_Pool):
         return super().shape(c)
 
     def steps(self, c: Call, win: Window) -> _Steps:
-        return _norm(_exponent(c))
+        return _norm(_exponent(c), c.type(0).dtype)
 
     def fold(self, c: Call, win: Window, taps: Array, axes: tuple[int, ...]) -> Array:
         p = _exponent(c)
-        return np.asarray((np.abs(taps) ** p).sum(axis=axes) ** (1 / p))
+        wide = np.abs(taps).astype(np.result_type(taps, np.float32))
+        return np.asarray((wide**p).sum(axis=axes) ** (1 / p))
 
 
 @operator("LpPool", "complex", window=True)

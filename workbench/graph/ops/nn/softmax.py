@@ -145,13 +145,17 @@ class LpNormalization(OpDef):
 
     def reference(self, c: Call, x: Array) -> Array:
         axis = c.named_axis(-1)
-        norm = np.linalg.norm(x, c.get_int("p", 2), axis, keepdims=True)
+        norm = np.linalg.norm(x.astype(np.result_type(x, np.float32)), c.get_int("p", 2), axis, keepdims=True)
         return np.asarray(x / np.where(norm == 0, 1, norm), dtype=x.dtype)
 
     def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
-        root = c.get_int("p", 2) == 2
-        rows = Rows(x, (c.named_axis(-1),))
-        parts = compute(x.shape, lambda *i: x[i] * x[i] if root else te.abs(x[i]), c.name("norm_parts"))
+        root, rows = c.get_int("p", 2) == 2, Rows(x, (c.named_axis(-1),))
+        halves = x.dtype == "float16"  # whose squares are soon none
+
+        def wide(i: tuple[te.Axis, ...]) -> te.Value:
+            return te.cast(x[i], "float32") if halves else x[i]
+
+        parts = compute(x.shape, lambda *i: wide(i) * wide(i) if root else te.abs(wide(i)), c.name("norm_parts"))
         total = rows.reduce("sum", parts, c.name("norm_sum"))
 
         def inverse(*i: te.Axis) -> te.Value:
@@ -159,4 +163,9 @@ class LpNormalization(OpDef):
             return te.select(v > 0.0, te.rsqrt(v) if root else 1.0 / v, v + 1.0)
 
         factor = rows.each(inverse, c.name("norm_inverse"))
-        return compute(x.shape, lambda *i: x[i] * factor[rows.row(i)], c.name("lp_norm"))
+
+        def scaled(*i: te.Axis) -> te.Value:
+            v = wide(i) * factor[rows.row(i)]
+            return te.cast(v, x.dtype) if halves else v
+
+        return compute(x.shape, scaled, c.name("lp_norm"))
