@@ -36,7 +36,9 @@ EXACT = frozenset(
 #: many units of the largest (onnxruntime's spectra are off by seven), which is of some size inside at least.
 SUMS = {
     **dict.fromkeys(("DFT", "STFT"), (8.0, 0.0)),
-    **dict.fromkeys(("BlackmanWindow", "Gelu", "HammingWindow", "HannWindow", "Sigmoid", "Swish"), (2.0, 1.0)),
+    **dict.fromkeys(
+        ("BlackmanWindow", "Gelu", "HammingWindow", "HannWindow", "Sigmoid", "SwiGLU", "Swish"), (2.0, 1.0)
+    ),
     **dict.fromkeys(("GRU", "LSTM", "RNN"), (2.0, 1.0)),
     **dict.fromkeys(("Attention", "CausalConvWithState", "GridSample", "LinearAttention", "Resize"), (2.0, 0.0)),
 }

@@ -44,6 +44,12 @@ def swish(d, op):
     d.add(op, [d.tensor(d.dtype(op))], **d.maybe(alpha=d.choice(1.0, 0.5, -1.5)))
 
 
+@recipe("SwiGLU")
+def gated(d, op):
+    x = d.tensor(d.dtype(op))
+    d.add(op, [x, d.tensor(d.dtype_of(x), shape=d.shape(x))], **d.maybe(alpha=d.choice(1.0, 0.5, -1.5)))
+
+
 @recipe("Gelu")
 def gelu(d, op):
     d.add(op, [d.tensor(d.dtype(op))], **d.maybe(approximate=d.choice("none", "tanh")))
