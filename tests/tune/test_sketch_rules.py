@@ -371,3 +371,11 @@ def test_a_row_that_is_read_again_and_again_is_copied_in_vectors():
     digits = {(d.var, d.plain) for ld in loads(block.value) for x in ld.index for d, _ in x.subst(block.env).terms}
     assert (wide.name, True) in digits
     assert (wide.name, False) not in digits
+
+
+@pytest.mark.parametrize(("dtype", "rows", "columns", "side"), [("uint8", 112, 64, 16), ("float32", 56, 64, 8)])
+def test_transpositions_are_cut_into_squares(dtype, rows, columns, side):
+    """As large as both axes, a register and the compiler's time allow."""
+    x = te.placeholder((columns, rows), dtype, name="X")
+    func = default_schedule(te.func(te.compute((rows, columns), lambda i, j: x[j, i], name="Y")), TARGET).func
+    assert [lp.extent for lp in func.block("Y")[1]][-2:] == [side, side]

@@ -1,4 +1,4 @@
-"""Transposing a square tile of vectors by shuffles."""
+"""Shuffles: lanes of two vectors, and transposing a square tile of vectors."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ def transposed(fb: FunctionBuilder, rows: list[Value], column: int) -> Value:
         shift = distance if row & distance else 0
         # Where the lane's bit is clear from the upper row, else from the lower one.
         picks = [lane + shift if not lane & distance else count + lane - distance + shift for lane in range(count)]
-        return shuffle(a, b, picks)
-
-    def shuffle(a: Value, b: Value, picks: list[int]) -> Value:
-        mask = ", ".join(f"i32 {k}" for k in picks)
-        text = f"shufflevector {a.typed}, {b.typed}, <{count} x i32> <{mask}>"
-        return fb.pure(text, a.dtype, count, (a, b))
+        return joined(fb, a, b, picks)
 
     return after(count, column)
+
+
+def joined(fb: FunctionBuilder, a: Value, b: Value, picks: list[int]) -> Value:
+    """Lanes of two vectors, of which those of the second have the higher numbers."""
+    mask = ", ".join(f"i32 {k}" for k in picks)
+    text = f"shufflevector {a.typed}, {b.typed}, <{len(picks)} x i32> <{mask}>"
+    return fb.pure(text, a.dtype, len(picks), (a, b))

@@ -1,4 +1,4 @@
-"""Rows that are read from their end: vectors that are turned round, whole, cut, and under conditions."""
+"""Rows that are read from their end or in steps: vectors that are turned round or picked from, whole and cut."""
 
 import numpy as np
 import pytest
@@ -49,3 +49,19 @@ def test_whole_rows_the_other_way_round(dtype):
         func = marked(func, k="vectorize")
         target = CPUS[0]
         np.testing.assert_array_equal(Kernel(func, build_func(func, target), target)(data), data[:, ::-1])
+
+
+@pytest.mark.parametrize("target", CPUS, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "bool", "float16"])
+def test_rows_in_steps(dtype, target):
+    """To the very last element of a buffer, and to the lanes of narrower rests."""
+    if dtype == "float16" and not target.isa & {"f16c", "avx512fp16"}:
+        pytest.skip("this processor has no float16")
+    rng = np.random.default_rng(0)
+    for step in (2, 3, 4, 5):
+        for n in (2, 8, 21, 64, 150):
+            x = te.placeholder((2, step * (n - 1) + 1), dtype, name="X")
+            func = te.func(te.compute((2, n), lambda i, k, x=x, step=step: x[i, k * step], name="Y"))
+            data = (rng.normal(size=x.shape) * 50).astype(dtype)
+            got = Kernel(marked(func, k="vectorize"), build_func(marked(func, k="vectorize"), target), target)(data)
+            np.testing.assert_array_equal(got, data[:, ::step])
