@@ -172,7 +172,7 @@ MUTATIONS = (
         dynamic,
     ),
     mutation(
-        "qdq_to_integer:_Search._cuts_at_zero", "any quantisation rectifies", "bool(zero", "True or bool(zero", qdq_relu
+        "qdq_to_integer:_Search._cut_by_range", "any quantisation rectifies", "bool(low", "bool(True or low", qdq_relu
     ),
     mutation(
         "qdq_to_integer:_Search.bias", "the bias keeps its unit", "if np.allclose(", "if True or np.allclose(", qdq_conv
