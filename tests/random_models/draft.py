@@ -185,6 +185,7 @@ class Draft:
     ) -> list[str]:
         """Append a node and compute it; `reads` names what its bodies capture. `Unfit` where onnxruntime refuses."""
         names = [f"t{len(self.steps)}_{k}" for k in range(outputs)]
+        attrs = {k: v for k, v in attrs.items() if v != []}  # of a scalar's axes; nothing says of which type it is
         proto = helper.make_node(op, list(inputs), names, name=f"{op}_{len(self.steps)}", **attrs)
         step = Step(proto, tuple(dict.fromkeys(n for n in (*inputs, *reads) if n)), tuple(names))
         run = self._runner(step)

@@ -55,6 +55,11 @@ class Entry:
 
 #: Where a result has another shape, or is another sequence.
 SHAPES = (
+    Entry(
+        "Unique",
+        lambda c: nan(c.x[0]).any(),
+        "the standard does not say which NaN are one; onnxruntime takes all as equal beside one",
+    ),
     Entry("NonZero", lambda c: c.x[0].ndim == 0, "the standard gives a scalar's places the shape [0, N], not [1, N]"),
     Entry(
         "AveragePool LpPool MaxPool",

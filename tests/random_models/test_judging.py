@@ -69,4 +69,4 @@ def test_one_wrong_element_of_a_model_is_seen(monkeypatch):
         if spoiled:
             seen.append(result.status == "differs")
     assert len(seen) >= 50
-    assert sum(seen) >= 0.95 * len(seen), f"{sum(seen)} of {len(seen)}"
+    assert sum(seen) >= 0.92 * len(seen), f"{sum(seen)} of {len(seen)}"

@@ -24,6 +24,9 @@ TEXTS = np.array(["a b", "a\tb"], object)
 CASES = [
     ("NonZero", [np.float32(1)], {}, np.zeros((1, 1)), np.zeros((0, 1)), None),
     ("NonZero", [ROWS], {}, np.zeros((1, 1)), None, np.zeros((0, 1))),
+    ("Unique", [ROWS], {}, np.zeros(1), np.zeros(4), None),
+    ("Unique", [ROWS[1:]], {}, np.zeros(1), None, np.zeros(4)),
+    ("ReduceL2", [np.int8([9, 3])], {"noop_with_empty_axes": 1}, np.int8([9, 3]), None, np.int8([8, 3])),
     ("ReduceMax", [ROWS], {"axes": [1], "keepdims": 0}, [1, 3], [NAN, 3], [NAN, 2]),
     ("ReduceMax", [ROWS], {"axes": [1], "keepdims": 0}, [1, 3], [NAN, 3], [2, 3]),
     ("GlobalMaxPool", [ROWS[None]], {}, [[[1], [3]]], [[[NAN], [3]]], [[[1], [2]]]),
