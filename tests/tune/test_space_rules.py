@@ -116,8 +116,8 @@ def test_custom_rules_stand_right_behind_the_one_they_name(near):
 
 
 def test_a_custom_rule_takes_part_in_every_space_and_says_why(near):
-    space = make_space(conv(), TARGET, rules=["-winograd"])
-    usual = make_space(conv(), TARGET, rules=["-winograd", "-near"])
+    space = make_space(conv(), TARGET, rules=["-winograd", "-fetch"])
+    usual = make_space(conv(), TARGET, rules=["-winograd", "-fetch", "-near"])
     assert len(space.variants) == 2 * len(usual.variants)
     assert sum("near" in v.label for v in space.variants) == len(usual.variants)
     for v in space.variants:

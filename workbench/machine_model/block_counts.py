@@ -56,6 +56,7 @@ class BlockFacts:
     inner_trips: Array
     tasks: Array
     share: Array
+    ahead: Array
     outer: Array
     traffic: Traffic
     prints: list[Footprint]
@@ -105,9 +106,15 @@ def block_facts(b: BlockPlan, value: Evaluate, n: int, machine: Machine) -> Bloc
     facts = BlockFacts(
         b, points, bodies, body_points, vector, vectors, vectors * b.ops, vectors * b.fma, *loads,
         stores, *_guards(nest, body.level, lanes), acc_vectors, visits, reloads, chain, apart, regs,
-        _inner_trips(nest, body.level), tasks, share, points, moving, prints, body, tile_working, lanes,
+        _inner_trips(nest, body.level), tasks, share, _ahead(nest), points, moving, prints, body, tile_working, lanes,
     )  # fmt: skip
     return facts if b.intrinsic is None else _called(facts, kept, machine.line)
+
+
+def _ahead(nest: _Nest) -> Array:
+    """Iterations that loops fetch ahead; one that runs once has nothing to fetch."""
+    noted = zip(nest.plan.loops, nest.runs, strict=True)
+    return nest.full(sum((runs * np.float32(lp.ahead) for lp, runs in noted if lp.ahead), np.zeros(1, np.float32)))
 
 
 class _Nest:

@@ -128,7 +128,7 @@ def block_cycles(f: BlockFacts, machine: Machine) -> Cycles:
     )
     waits = waiting(f, machine, c)
     memory = waits["l1"] + waits["l2"] + waits["l3"]
-    overlap = c.fetched if any(lp.ahead for lp in f.plan.loops) else c.overlap
+    overlap = np.where(f.ahead > 0, np.float32(c.fetched), np.float32(c.overlap))
     both = np.maximum(compute, memory) + overlap * np.minimum(compute, memory)
     return Cycles(body, compute * f.share, memory * f.share, both * f.share)
 

@@ -209,7 +209,7 @@ def _main(out: NDArray[np.float32], block: _Block, machine: Machine) -> None:
         "called": 0.0 if called is None else f.body_points / f.vectors,
         "inner_trips": f.inner_trips, "bodies": f.bodies, "visits": f.visits,
         "bodies_per_visit": np.where(f.visits > 0, f.bodies / np.maximum(f.visits, 1.0), np.float32(0.0)),
-        "reloads": f.reloads, "guards": f.guards, "ahead": float(sum(lp.ahead for lp in f.plan.loops)),
+        "reloads": f.reloads, "guards": f.guards, "ahead": f.ahead,
         "tasks": f.tasks, "share": f.share, "task_points": f.points / f.tasks, "compute": cycles.compute,
         "memory": cycles.memory, "balance": np.log2((cycles.compute + 1.0) / (cycles.memory + 1.0)),
         "l1_bytes": moved["l1"], "l2_bytes": moved["l2"], "l3_bytes": moved["l3"],

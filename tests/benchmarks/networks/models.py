@@ -66,5 +66,8 @@ NETWORKS = {
         Network("inception_v1", "light_inception_v1"),
         Network("vgg19", "light_vgg19"),
         Network("minilm", "minilm_dynamo_op18.onnx", _TOKENS),
+        Network("text_detector", "ch_PP-OCRv4_det_infer.onnx", {"x": (1, 3, 640, 640)}),
+        Network("face_detector", "pnet.onnx", {"input_1": (1, 480, 640, 3)}),
+        Network("text_recogniser", "ch_PP-OCRv4_rec_infer.onnx", {"x": (1, 3, 48, 320)}),
     )
 }

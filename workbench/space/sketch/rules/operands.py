@@ -211,8 +211,8 @@ def fetch(draft: Draft, machine: Machine, block: Block) -> list[Draft]:
     """Fetch weights some iterations of the reduction ahead, where not too many rows share them.
 
     Where enough rows do, also fetch the next panel evenly while the rows pass over this one; where the reduction is cut
-    into panels this was never slower than without. Weights that fit L2 come without fetching as well: when a kernel
-    runs alone, they are there.
+    into panels this was never slower than without. Weights that fit L2 are there when a kernel runs alone, and fetching
+    costs it nothing that could be measured; between the other kernels of a network they are not.
     """
     path = draft.func.block(block.name)[1]
     size, rows = _weights(draft, block), rows_of(block)
@@ -221,17 +221,14 @@ def fetch(draft: Draft, machine: Machine, block: Block) -> list[Draft]:
         raise Skip(f"it reads no constant of more than {LEAST >> 10} KiB")
     if rows > MANY or not running:
         raise Skip(f"{rows} rows share the weights" if rows > MANY else "its reduction has no loop")
-    what, along = f"{size / 2**20:.1f} MB of weights for {rows} rows", running[-1]
-    forms = [
-        _ahead(
-            draft, along, DISTANCE, f"{what}: {along} fetches {DISTANCE} iterations ahead", f"fetch {DISTANCE} ahead"
-        )
-    ]
-    if rows >= FEW and draft.outer:
-        panel = draft.outer[-1]
-        far = _ahead(forms[0], panel, 1, f"{what}: {panel} fetches the next panel during this one", "fetch panels")
-        forms = [far] if draft.panels else [far, *forms]
-    return forms if size > machine.l2 else [draft.skip("fetch", "this form trusts the weights to be in L2"), forms[0]]
+    what, along, far = f"{size / 2**20:.1f} MB of weights for {rows} rows", running[-1], size > machine.l2
+    reason, tag = f"{what}: {along} fetches {DISTANCE} iterations ahead", f"fetch {DISTANCE} ahead" if far else ""
+    few = _ahead(draft, along, DISTANCE, reason, tag)
+    if rows < FEW or not draft.outer:
+        return [few]
+    panel, tag = draft.outer[-1], "fetch panels" if far else ""
+    all_of_it = _ahead(few, panel, 1, f"{what}: {panel} fetches the next panel during this one", tag)
+    return [all_of_it, few] if far and not draft.panels else [all_of_it]
 
 
 def _ahead(draft: Draft, loop: str, distance: int, reason: str, tag: str) -> Draft:
