@@ -49,6 +49,22 @@ def written_out(square="Pow", *after, axis=2, eps=0.01, swap=False) -> Graph:
     return net(nodes, constants, (2, 3, 8))
 
 
+def by_mean_square(inverse="Reciprocal", *scale) -> Graph:
+    """A normalisation of rows by their mean square, as models before opset 23 write it."""
+    invert = [Node("i", inverse, ("s",) if inverse == "Reciprocal" else ("one", "s"), ("i",))]
+    last = Node("d", "Mul", ("i", "x"), ("d" if scale else "y",))
+    nodes = [
+        Node("q", "Mul", ("x", "x"), ("q",)),
+        Node("v", "ReduceMean", ("q",), ("v",), {"axes": (2,), "keepdims": 1}, "", 13),
+        Node("e", "Add", ("v", "eps"), ("e",)),
+        Node("s", "Sqrt", ("e",), ("s",)),
+        *([*invert, last] if inverse else [Node("d", "Div", ("x", "s"), last.outputs)]),
+        *(Node("k", op, ("d", "k"), ("y",)) for op in scale),
+    ]
+    constants = {"one": np.ones(1, F), "eps": np.array([0.01], F), "k": weights(8)}
+    return net(nodes, constants, (2, 3, 8))
+
+
 #: rule -> network, and the operators that remain (without the Relu that keeps outputs from being inputs)
 APPLIES = {
     "neutral_element": [
@@ -165,10 +181,20 @@ APPLIES = {
             ["Mul", "Erf", "Mul", "Add", "Mul"],
         ),
     ],
-    "layer_norm": [(written_out(), ["LayerNormalization"]), (written_out("Mul"), ["LayerNormalization"])],
+    "norm": [
+        (written_out(), ["LayerNormalization"]),
+        (written_out("Mul"), ["LayerNormalization"]),
+        (written_out(swap=True), ["ReduceMean", "Sub", "RMSNormalization"]),
+        *((by_mean_square(inverse), ["RMSNormalization"]) for inverse in ("", "Reciprocal", "Div")),
+    ],
+    "mish": [
+        (chain(("Softplus",), ("Tanh",), ("Mul", ("x",))), ["Mish"]),
+        (chain(("Softplus",), ("Tanh",), ("Mul", ("x", "@"))), ["Mish"]),
+    ],
     "scale_of_norm": [
         (written_out("Pow", ("Mul", "k"), ("Add", "h")), ["LayerNormalization"]),
         (written_out("Pow", ("Add", "h"), ("Mul", "k")), ["LayerNormalization", "Mul"]),
+        (by_mean_square("", "Mul"), ["RMSNormalization"]),
     ],
     "double_reshape": [
         (chain(("Flatten",), ("Unsqueeze", (), {"axes": (0,)}, 11), ("Relu",)), ["Reshape", "Relu"]),
@@ -284,8 +310,10 @@ STAYS = {
         chain(("Relu",), ("Min", ("c",)), constants=const(c=np.array([0.1, 0.2] * 3, F))),
         chain(("Clip", ("a", "b")), ("Relu",), constants=const(a=1.0, b=0.5)),
     ],
-    "layer_norm": [written_out(axis=1), written_out(swap=True)],
+    "norm": [written_out(axis=1)],
+    "mish": [chain(("Relu",), ("Softplus",), ("Tanh",), ("Mul", ("x",)))],
     "scale_of_norm": [
+        by_mean_square("", "Add"),
         net(
             [
                 Node("n", "LayerNormalization", ("x", "s"), ("t",), {"axis": 1}, "", 17),
@@ -293,7 +321,7 @@ STAYS = {
             ],
             {"s": np.ones((3, 8), F), "k": weights(8)},
             (2, 3, 8),
-        )
+        ),
     ],
     "double_cast": [chain(("Cast", (), {"to": 6}), ("Cast", (), {"to": 1}))],
     "twice_is_once": [chain(("Relu",), ("Abs",), ("Floor",))],

@@ -92,7 +92,7 @@ def gelu(a: Scalar, approximate: str = "none") -> Value:
     """
     x = _floating(a)
     if approximate == "none":
-        return x * 0.5 * (1.0 + erf(x * math.sqrt(0.5)))
+        return x * (erf(x * math.sqrt(0.5)) * 0.5 + 0.5)
     if approximate != "tanh":
         raise ExpressionError("te.value", f"There is no approximation {approximate!r} of gelu.", (), "none or tanh")
     scale = math.sqrt(8 / math.pi)
@@ -127,12 +127,12 @@ def hard_swish(a: Scalar) -> Value:
 
 
 def mish(a: Scalar) -> Value:
-    """``a * tanh(softplus(a))``, as a quotient of polynomials in ``exp(-|a|)``."""
+    """``a * tanh(softplus(a))``, as a quotient of polynomials in ``exp(a)``."""
     x = _floating(a)
-    e = exp(-abs(x))
-    # tanh(log(1 + exp(x))) is n / (n + 2) with n = exp(x) (exp(x) + 2), for positive x divided by exp(2 x).
-    top = _where(x > 0.0, 1.0 + 2.0 * e, e * (e + 2.0))
-    return x * (top / (top + _where(x > 0.0, 2.0 * (e * e), 2.0)))
+    # The quotient is 1 well below this, and nothing overflows up to it.
+    e = exp(minimum(x, 5.5 if x.dtype == "float16" else 20.0))
+    n = e * (e + 2.0)
+    return x * (n / (n + 2.0))
 
 
 def _floating(a: Scalar) -> Value:

@@ -19,6 +19,7 @@ from workbench.graph.ops.nn.norm import (
     InstanceNormalization,
     LayerNormalization,
     MeanVarianceNormalization,
+    RMSNormalization,
 )
 from workbench.graph.ops.nn.pool import (
     AveragePool,
@@ -139,6 +140,17 @@ def _layer_normalization(op: LayerNormalization) -> list[Case]:
         Case("no shift", (x, sample(8)), {"epsilon": 1e-3}, const=(1,)),
         Case("two axes", (x, sample(3, 8), sample(3, 8, seed=2)), {"axis": 1}),
         Case("all axes", (sample(4, 5), sample(4, 5)), {"axis": 0}),
+    ]
+
+
+@cases.register
+def _rms_normalization(op: RMSNormalization) -> list[Case]:
+    x = sample(2, 3, 8)
+    return [
+        Case("last", (x, sample(8)), const=(1,), version=23),
+        Case("two axes", (x, sample(3, 8)), {"axis": 1, "epsilon": 0.1}, version=23),
+        Case("all axes", (sample(4, 5), sample(4, 5)), {"axis": 0}, version=23),
+        Case("in float64", (x.astype(np.float64), sample(8).astype(np.float64)), {"stash_type": 11}, version=23),
     ]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from graph.examples.case import Case, cases, sample
 
+from workbench.graph.graph import AttrValue
+from workbench.graph.ops.nn.activations import Gelu
 from workbench.graph.ops.pointwise import Pointwise
 
 
@@ -28,3 +30,9 @@ def _pointwise(op: Pointwise) -> list[Case]:
     if op.result and not op.boolean:
         found.append(Case("ints", (np.array([1, -2, 3]), np.array([1, 2, -3]))))
     return [*found, Case("one", (a,)), Case("three", (a, b, column))] if op.variadic else found
+
+
+@cases.register
+def _gelu(op: Gelu) -> list[Case]:
+    forms: list[dict[str, AttrValue]] = [{}, {"approximate": "none"}, {"approximate": "tanh"}]
+    return [Case(f"form {k}", (sample(2, 3, 4) * 3,), attrs, version=20) for k, attrs in enumerate(forms)]

@@ -100,7 +100,7 @@ def _operand(s: Site, x: str, out: TensorType, matrix: tuple[int, int], views: l
     return views[-1].outputs[0]
 
 
-@declare(ROWS, "LayerNormalization", "Softmax")
+@declare(ROWS, "LayerNormalization", "RMSNormalization", "Softmax")
 def _rows_of_rows(s: Site, node: Node) -> Found:
     """What is computed for each row of a view of a matrix is a view of what is computed for each row of the matrix."""
     source, out = _rows(s, node.inputs[0]), s.type(node.outputs[0])

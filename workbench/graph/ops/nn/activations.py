@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -9,7 +11,11 @@ from typing import Any
 import numpy as np
 
 from workbench import te
-from workbench.graph.ops.pointwise import pointwise
+from workbench.graph.graph import Node
+from workbench.graph.operator_call import Call
+from workbench.graph.ops.pointwise import Pointwise, pointwise
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def _activation(name: str, doc: str, numpy: Any, scalar: Any, numbers: dict[str, float], **facts: Any) -> None:
@@ -26,6 +32,23 @@ def _celu(v: te.Value, alpha: float) -> te.Value:
     return te.select(v > 0.0, v, (te.elu(y) if alpha > 0 else -(te.elu(-y) * te.exp(y))) * alpha)
 
 
+class Gelu(Pointwise):
+    """A function of one value and of the attribute `approximate`."""
+
+    def accepts(self, node: Node) -> bool:
+        return node.attrs.get("approximate", "none") in ("none", "tanh")
+
+    def apply(self, c: Call, function: Callable[..., Any], values: list[Any]) -> Any:
+        return function(*values, c.get_str("approximate", "none"))
+
+
+def _np_gelu(x: Any, approximate: str) -> Any:
+    if approximate == "none":
+        return x * 0.5 * (1 + _erf(x * np.sqrt(0.5)))
+    return x * 0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+pointwise("Gelu", "x * (1 + erf(x / sqrt(2))) / 2, or nearly so by tanh.", _np_gelu, te.gelu, Gelu, fractions=True)
 _activation("Elu", "x where x > 0, else alpha * (exp(x) - 1).", _np_elu, te.elu, {"alpha": 1.0})
 _activation(
     "Celu",
@@ -42,6 +65,7 @@ _activation(
     {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875},
 )
 _activation("Softplus", "log(1 + exp(x)), without overflow.", partial(np.logaddexp, 0), te.softplus, {})
+_activation("Mish", "x * tanh(log(1 + exp(x))).", lambda x: x * np.tanh(np.logaddexp(0, x)), te.mish, {})
 _activation("Softsign", "x / (1 + |x|)", lambda x: x / (1 + np.abs(x)), lambda v: v / (te.abs(v) + 1.0), {})
 _activation(
     "ThresholdedRelu",

@@ -244,6 +244,47 @@ class LayerNormalization(OpDef):
         return compute(x.shape, body, c.name("layer_norm"))
 
 
+#: Types that statistics may have, by ONNX's number.
+_STASHED = {1: "float32", 11: "float64"}
+
+
+@operator("RMSNormalization", "complex", sensitive=True, rowwise=True, word="rms_norm")
+class RMSNormalization(OpDef):
+    """Division by the root of the mean square over the axes from `axis` on, then scale, whose type the result has."""
+
+    typed_by = 1
+
+    def accepts(self, node: Node) -> bool:
+        return node.attrs.get("stash_type", 1) in _STASHED
+
+    def wide(self, c: Call) -> str:
+        """Type in which all but the scale is computed."""
+        return _STASHED[c.get_int("stash_type", 1)]
+
+    def shape(self, c: Call) -> tuple[int, ...]:
+        if np.broadcast_shapes(c.shape(1), c.shape(0)) != c.shape(0):
+            raise c.error("shape_mismatch", f"has a scale of shape {list(c.shape(1))} for {list(c.shape(0))}")
+        return c.shape(0)
+
+    def reference(self, c: Call, x: Array, scale: Array) -> Array:
+        axes, wide = tuple(range(c.named_axis(-1), x.ndim)), x.astype(self.wide(c))
+        squares = np.square(wide).mean(axis=axes, keepdims=True)
+        y = wide / np.sqrt(squares + np.float32(c.get_float("epsilon", 1e-5)))
+        return np.asarray(y.astype(scale.dtype) * scale)
+
+    def lower(self, c: Call, x: te.Tensor, scale: te.Tensor) -> te.Tensor:
+        axis, eps, wide = c.named_axis(-1), c.get_float("epsilon", 1e-5), self.wide(c)
+        rows = Rows(x, tuple(range(axis, x.ndim)))
+        part = 1.0 / float(np.prod(x.shape[axis:]))
+        squares = rows.reduce("sum", x, c.name("rms_squares"), lambda v: te.cast(v, wide) * te.cast(v, wide))
+        inverse = rows.each(lambda *i: te.rsqrt(squares[i] * part + eps), c.name("rms_inverse"))
+
+        def body(*i: te.Axis) -> te.Value:
+            return te.cast(te.cast(x[i], wide) * inverse[rows.row(i)], scale.dtype) * at(scale, i)
+
+        return compute(x.shape, body, c.name("rms_norm"))
+
+
 #: What the standard adds to a deviation, so that nothing is divided by 0; there is no attribute for it.
 _LEAST_DEVIATION = 1e-9
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+
 import numpy as np
 
 from workbench.graph.graph import Node
@@ -12,22 +15,47 @@ from workbench.graph.passes.rules.rewriting import Found, Rule, Site, declare
 PATTERNS: dict[str, Rule] = {}
 
 
-@declare(PATTERNS, "Div")
-def _layer_norm(s: Site, node: Node) -> Found:
-    """(x - mean) / sqrt(mean of its squares + eps) along the last axis is a LayerNormalization without scale, shift."""
-    centred, deviation = node.inputs
-    root = s.maker(deviation, "Sqrt")
-    plus = s.maker(root.inputs[0], "Add") if root is not None else None
-    parts = s.split(plus) if plus is not None else None
-    epsilon = s.scalar(parts[1]) if parts else None
-    x = _centred(s, centred)
-    if parts is None or epsilon is None or x is None or _square_of(s, _mean_of(s, parts[0])) != centred:
-        return None
-    kind = s.type(x)
-    if kind.dtype != "float32" or kind.shape[-1] == 1 or s.type(node.outputs[0]) != kind:
-        return None
-    ones = s.constant(f"{node.outputs[0]}.scale", np.ones(kind.shape[-1], np.float32))
-    return [s.instead(node, "LayerNormalization", (x, ones), {"axis": -1, "epsilon": float(epsilon)}, 17)]
+@declare(PATTERNS, "Div", "Mul")
+def _norm(s: Site, node: Node) -> Found:
+    """A row by the root of its mean square is an RMSNormalization; its differences from the mean, a LayerNormalization."""
+    for y, deviation in _quotients(s, node):
+        root = s.maker(deviation, "Sqrt")
+        plus = s.maker(root.inputs[0], "Add") if root is not None else None
+        parts = s.split(plus) if plus is not None else None
+        epsilon = s.scalar(parts[1]) if parts else None
+        kind = s.type(y)
+        if parts is None or epsilon is None or _square_of(s, _mean_of(s, parts[0])) != y or kind.dtype != "float32":
+            continue
+        if kind.shape[-1] == 1 or s.type(node.outputs[0]) != kind:
+            continue
+        ones = s.constant(f"{node.outputs[0]}.scale", np.ones(kind.shape[-1], np.float32))
+        attrs = {"axis": -1, "epsilon": float(epsilon)}
+        if x := _centred(s, y):
+            return [s.instead(node, "LayerNormalization", (x, ones), attrs, 17)]
+        return [s.instead(node, "RMSNormalization", (y, ones), attrs, 23)]
+    return None
+
+
+def _quotients(s: Site, node: Node) -> Iterator[tuple[str, str]]:
+    """What is divided by what: by one node, or as a product with a reciprocal."""
+    if node.op == "Div":
+        yield node.inputs[0], node.inputs[1]
+        return
+    for x, y in itertools.permutations(node.inputs):
+        inverse = s.maker(y, "Reciprocal", "Div")
+        if inverse is not None and (inverse.op == "Reciprocal" or s.scalar(inverse.inputs[0]) == 1):
+            yield x, inverse.inputs[-1]
+
+
+@declare(PATTERNS, "Mul")
+def _mish(s: Site, node: Node) -> Found:
+    """X * tanh(softplus(x)) is a Mish."""
+    for x, y in itertools.permutations(node.inputs):
+        tanh = s.maker(y, "Tanh")
+        soft = s.maker(tanh.inputs[0], "Softplus") if tanh is not None else None
+        if soft is not None and soft.inputs[0] == x:
+            return [s.instead(node, "Mish", (x,))]
+    return None
 
 
 def _mean_of(s: Site, y: str) -> str | None:
@@ -59,9 +87,9 @@ def _square_of(s: Site, y: str | None) -> str | None:
 
 @declare(PATTERNS, "Mul", "Add")
 def _scale_of_norm(s: Site, node: Node) -> Found:
-    """What scales, then shifts each column of a LayerNormalization without scale or shift is its own."""
-    parts = s.split(node)
-    norm = s.maker(parts[0], "LayerNormalization") if parts and s.only(parts[0]) else None
+    """What scales, then shifts each column of a normalisation of rows without scale or shift is its own."""
+    parts, kinds = s.split(node), ("LayerNormalization", *(("RMSNormalization",) if node.op == "Mul" else ()))
+    norm = s.maker(parts[0], *kinds) if parts and s.only(parts[0]) else None
     if parts is None or norm is None or any(norm.outputs[1:]) or len(norm.inputs) > 2:
         return None
     value, width = s.constants[parts[1]], s.type(parts[0]).shape[-1]
@@ -75,4 +103,4 @@ def _scale_of_norm(s: Site, node: Node) -> Found:
         return [s.instead(node, "LayerNormalization", (*norm.inputs, vector), norm.attrs, norm.version)]
     if s.scalar(norm.inputs[1]) != 1:
         return None
-    return [s.instead(node, "LayerNormalization", (norm.inputs[0], vector), norm.attrs, norm.version)]
+    return [s.instead(node, norm.op, (norm.inputs[0], vector), norm.attrs, norm.version)]
