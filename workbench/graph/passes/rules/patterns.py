@@ -17,7 +17,7 @@ PATTERNS: dict[str, Rule] = {}
 
 @declare(PATTERNS, "Div", "Mul")
 def _norm(s: Site, node: Node) -> Found:
-    """A row by the root of its mean square is an RMSNormalization; its differences from the mean, a LayerNormalization."""
+    """A row by the root of its mean square is an RMSNormalization; differences from its mean, a LayerNormalization."""
     for y, deviation in _quotients(s, node):
         root = s.maker(deviation, "Sqrt")
         plus = s.maker(root.inputs[0], "Add") if root is not None else None
