@@ -1,5 +1,6 @@
 """Networks: import, passes, fusion and tasks."""
 
+import workbench.graph.bounded_sizes
 import workbench.graph.html
 import workbench.graph.onnx.reference_operators
 import workbench.graph.ops  # noqa: F401 (they register what they declare)

@@ -141,6 +141,12 @@ class Graph(Drawn):
         long as this graph is, and ``graph.replace(origin=None)`` lets go of them.
     source : Source, optional
         What reading it again needs; None for one from memory or one that was changed since.
+    cuts : mapping
+        Output whose length data decide -> the output that says how much of it counts, and the axis. The tensor has the
+        largest size; what runs the network gives the part that counts.
+    tail : Program, optional
+        What follows, where its shapes depend on such a length: it reads inputs and outputs, and gives the network's own
+        outputs.
     """
 
     name: str
@@ -153,6 +159,8 @@ class Graph(Drawn):
     history: tuple[str, ...] = ()
     origin: Origin | None = None
     source: Source | None = None
+    cuts: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    tail: Program | None = None
 
     @staticmethod
     def make(
@@ -218,10 +226,11 @@ class Graph(Drawn):
         return {i: self.types[i] for i in self.inputs}
 
     def with_outputs(self, outputs: Sequence[str]) -> Graph:
-        """Same network with other outputs; what they do not need is dropped."""
+        """Same network with other outputs; what they do not need is dropped, and so is the `tail`."""
         for o in outputs:
             self.type(o)
-        return self.rebuilt(self.nodes, self.constants, outputs)
+        counts = (self.cuts[o][0] for o in outputs if o in self.cuts)
+        return replace(self, tail=None).rebuilt(self.nodes, self.constants, tuple(dict.fromkeys((*outputs, *counts))))
 
     def rebuilt(
         self, nodes: Sequence[Node], constants: Mapping[str, Array], outputs: Sequence[str], note: str = ""
@@ -231,7 +240,8 @@ class Graph(Drawn):
         needed = {*outputs, *(i for n in live for i in n.inputs)}
         kept = {n: a for n, a in constants.items() if n in needed}
         history = (*self.history, note) if note else self.history
-        return Graph.make(self.name, live, self.input_types(), outputs, kept, history)
+        made = Graph.make(self.name, live, self.input_types(), outputs, kept, history)
+        return replace(made, cuts={o: cut for o, cut in self.cuts.items() if o in outputs}, tail=self.tail)
 
     def optimize(
         self,

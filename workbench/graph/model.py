@@ -14,9 +14,13 @@ from workbench.errors import InputError, ModelError, did_you_mean, option
 from workbench.graph.dtypes import check_dtype
 from workbench.graph.graph import Array, Graph, Node, TensorType, topological
 from workbench.ir.size_limits import MOST_DIMENSIONS
+from workbench.late_binding import Provided
 
 Dim: TypeAlias = int | str | None
 """A size, the name of an open one, or nothing known."""
+
+#: `Program.graph`, with the largest size of tensors whose length data decide: `bounded_sizes`.
+within_bounds: Provided[[Program, Mapping[str, Sequence[int]]], Graph] = Provided("graphs with sizes that data decide")
 
 
 @dataclass(frozen=True, slots=True)

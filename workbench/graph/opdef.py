@@ -8,6 +8,7 @@ declaration. Adding an operator means adding one class to a file in ``ops/``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
@@ -128,6 +129,19 @@ class OpDef:
     def idle(self, c: Call) -> bool:
         """Whether the result is the first input, where it has its type."""
         return self.view
+
+    def keeps_slices(self, c: Call, i: int, axis: int, at: int) -> bool:
+        """Whether each slice of the results along `at` follows from the same slice of input `i` along `axis`.
+
+        It is asked only where `at` is the one axis of the results that is as long as `axis`, whatever that length is.
+        """
+        if self.image or self.rowwise:  # a normalisation of all axes from the first on has no rows
+            rank = len(c.shape(0))
+            return i == at == 0 and (self.image or c.get_int("axis", 1) % rank != 0)
+        if self.rearranges and not self.transposes:
+            before = math.prod(c.shape(0)[:axis])
+            return i == 0 and before == math.prod(self.infer(c)[0].shape[:at])
+        return self.elementwise or self.broadcasts or self.joins or self.transposes or self.fusion == "reduction"
 
     def words(self, c: Call, out: TensorType) -> str:
         """The kernel in words, of which it is the main operator: its name, and what counts of its shapes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ from workbench.graph.evaluation import evaluate
 from workbench.graph.graph import Array
 from workbench.graph.group import Group
 from workbench.graph.memory.plan import Reuses, plan_memory
+from workbench.graph.model import Program
 from workbench.graph.operator_call import Call
 from workbench.graph.passes import optimized
 from workbench.graph.size_limits import check_memory, check_total
@@ -27,6 +29,7 @@ from workbench.ir.bytes_moved import least_traffic, vector_reads
 from workbench.ir.func import pack
 from workbench.ir.in_place import overwritable
 from workbench.ir.parameter_strides import widen
+from workbench.late_binding import Provided
 from workbench.log import Database, load_log
 from workbench.log.reader import check_model
 from workbench.log.replay import schedule_of
@@ -116,7 +119,8 @@ def compile(
     Executable
         Its `untuned` lists the tasks without a record, which have their default schedule; `borrowed` those whose record
         is not their own (another number of threads, other caches; with `nearest` also that of another task), and says
-        where it comes from and what was adapted.
+        where it comes from and what was adapted. Of a graph with a `tail`, a
+        `workbench.network.staged_executable.StagedExecutable`.
 
     Raises
     ------
@@ -142,7 +146,14 @@ def compile(
         kernels = make_kernels(groups, database, resolved, nearest)
         plan = make_plan(graph, groups, kernels, threads, str(resolved))
     check_total(graph.name, plan.arena_bytes + sum(a.nbytes for a in (*plan.inputs, *plan.outputs)))
-    return Executable(plan)
+    if graph.tail is None:
+        return Executable(plan)
+    import_module("workbench.network.staged_executable")  # it compiles stages, with this module
+    return staged(plan, graph.tail, database, resolved)
+
+
+#: Executable of a plan and of the program that follows it.
+staged: Provided[[ExecutablePlan, Program, Database, Target], Executable] = Provided("executables of several stages")
 
 
 def _resolve(target: Target | str | None) -> Target:
@@ -240,7 +251,7 @@ def make_plan(
     graph: Graph, groups: Sequence[Group], kernels: Kernels, threads: int, target: str = ""
 ) -> ExecutablePlan:
     """Decide which memory every tensor lives in, pack the constants, and list the calls."""
-    memory = _Memory(graph, groups, _reuses(groups, kernels))
+    memory, at = _Memory(graph, groups, _reuses(groups, kernels)), graph.outputs.index
     calls: list[CallPlan | HostCall] = []
     for k, group in enumerate(groups):
         if group.obstacle:
@@ -261,6 +272,7 @@ def make_plan(
         name=graph.name,
         target=target,
         lines=_lines(graph, groups, memory),
+        cuts=tuple((at(x), at(count), axis) for x, (count, axis) in graph.cuts.items()),
     )
 
 

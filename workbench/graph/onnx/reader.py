@@ -15,7 +15,7 @@ from workbench.arguments import ArgumentTypeError, is_a, whole
 from workbench.arguments import path as as_path
 from workbench.errors import InputError, ModelError, did_you_mean
 from workbench.graph.graph import AttrValue, Graph, Node, Source
-from workbench.graph.model import Declared, Program
+from workbench.graph.model import Declared, Program, within_bounds
 from workbench.graph.onnx.checks import check_attributes, check_texts, opset_of, opsets_of
 from workbench.graph.onnx.functions import expand_functions
 from workbench.graph.onnx.model_path import find_model
@@ -63,7 +63,7 @@ def load_onnx(path_or_model: Model, shapes: Mapping[str, Sequence[int]] | None =
     ModelWarning
         "model.nan_weights".
     """
-    graph = read_program(path_or_model).graph(_checked(shapes))
+    graph = within_bounds(read_program(path_or_model), _checked(shapes))
     return graph.replace(source=source_of(path_or_model))
 
 

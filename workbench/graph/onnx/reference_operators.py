@@ -75,6 +75,9 @@ class Foreign(OpDef):
             raise c.error("shape_mismatch", f"does not fit its inputs: {_short(e)}") from None
         return tuple(self._type(c, name, found.get(name)) for name in _outputs(c.node))
 
+    def keeps_slices(self, c: Call, i: int, axis: int, at: int) -> bool:
+        return self.name == "Split" and not self._domain  # of the others nobody knows
+
     def _type(self, c: Call, name: str, proto: onnx.TypeProto | None) -> TensorType:
         kind = None if proto is None else proto.WhichOneof("value")
         if proto is not None and kind == "tensor_type" and proto.tensor_type.HasField("shape"):

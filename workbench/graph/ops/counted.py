@@ -30,6 +30,10 @@ class Counted(OpDef):
         """Axis along which the result is as long as its data say."""
         return 0
 
+    def cut_axes(self, c: Call) -> tuple[int | None, ...]:
+        """The same of each output but the count, which is the last; None of one that counts as a whole."""
+        return (self.cut_axis(c),)
+
     def largest(self, c: Call) -> TensorType:
         """Type of the largest result."""
         raise NotImplementedError

@@ -149,6 +149,15 @@ class Executable(Network):
         for i, slot in self._elsewhere:
             outputs[i][...] = context.view(slot, self.outputs[i])
 
+    def _by_name(self, outputs: Sequence[Array]) -> dict[str, Array]:
+        found = super()._by_name(outputs)
+        for k, count, axis in self.plan.cuts:
+            length = int(outputs[count][0])
+            found[self.outputs[k].name] = outputs[k][(slice(None),) * axis + (slice(length),)]
+        for _, count, _ in self.plan.cuts:
+            found.pop(self.outputs[count].name, None)
+        return found
+
     def _running(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Running:
         """A context that is bound to these arrays and has threads, for a ``with`` statement."""
         return Running(self._contexts, self.network, self._threads, (inputs, outputs))

@@ -172,6 +172,8 @@ class ExecutablePlan:
         for these calls is smaller. 0 where nobody counted.
     lines : tuple of int
         Inputs whose vectors are read so often that one that does not begin a line of the cache is copied first.
+    cuts : tuple of (int, int, int)
+        Outputs of which data decide how much counts, as positions: the output, the output that says how much, the axis.
     """
 
     inputs: tuple[ArraySpec, ...]
@@ -187,6 +189,7 @@ class ExecutablePlan:
     least_bytes: int = 0
     borrowed: tuple[tuple[str, str], ...] = ()
     lines: tuple[int, ...] = ()
+    cuts: tuple[tuple[int, int, int], ...] = ()
 
     @property
     def working_set(self) -> int:

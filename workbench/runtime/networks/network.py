@@ -85,7 +85,8 @@ class Network(ABC):
         -------
         dict of str to array
             The outputs by name, in the network's order; the caller's to keep. The memory of one that nothing refers to
-            any more, views included, is that of a later run.
+            any more, views included, is that of a later run. Of an output whose length data decide (`Graph.cuts`), the
+            part that counts: a view of an array of the largest size, which is also what `out` takes.
 
         Raises
         ------
@@ -101,6 +102,10 @@ class Network(ABC):
         given = None if out is None else checked_outputs(self.outputs, out, zip(self._names, inputs, strict=True))
         outputs = self._memory.take(given)
         self._compute(inputs, outputs)
+        return self._by_name(outputs)
+
+    def _by_name(self, outputs: Sequence[Array]) -> dict[str, Array]:
+        """What a run returns of the arrays that it wrote."""
         return dict(zip(self._results, outputs, strict=True))
 
     __call__ = run

@@ -64,6 +64,9 @@ class Gather(_Picking):
         self.check_index(c, x[axis : axis + 1])
         return (*x[:axis], *c.shape(1), *x[axis + 1 :])
 
+    def keeps_slices(self, c: Call, i: int, axis: int, at: int) -> bool:
+        return i == 1 or axis != c.named_axis(0)  # a negative number would count from the largest end
+
     def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted | None:
         axis, index = c.get_int("axis", 0) % len(perm), len(c.shape(1))
         if index > 1:

@@ -177,6 +177,9 @@ class Slice(OpDef):
     def idle(self, c: Call) -> bool:
         return all(step > 0 for _, _, step in self.ranges(c))
 
+    def keeps_slices(self, c: Call, i: int, axis: int, at: int) -> bool:
+        return i == 0 and self.ranges(c)[axis][::2] == (0, 1)
+
     def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted | None:
         starts = c.ints_or_input("starts", 1, 10) or ()
         axes = c.ints_or_input("axes", 3, 10) or tuple(range(len(starts)))

@@ -102,6 +102,9 @@ class RoiAlign(OpDef):
             raise c.error("shape_mismatch", f"takes images, regions of four numbers and a number for each, not {given}")
         return (regions[0], x[1], c.get_int("output_height", 1), c.get_int("output_width", 1))
 
+    def keeps_slices(self, c: Call, i: int, axis: int, at: int) -> bool:
+        return i in (1, 2) and axis == at == 0
+
     def kernel(self, c: Call) -> KernelFunction | None:
         if c.get_str("mode", "avg") != "avg":
             return None

@@ -1,0 +1,85 @@
+"""Networks of which a part is compiled ahead, and the rest for sizes that a run tells."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from workbench.errors import ModelError
+from workbench.graph.model import Program
+from workbench.log import Database
+from workbench.network.compile import staged
+from workbench.network.dynamic_shapes import DynamicExecutable
+from workbench.runtime.buffers import Array
+from workbench.runtime.execution.executable import Executable
+from workbench.runtime.named_arguments import by_name
+from workbench.runtime.networks.execution_plan import ExecutablePlan
+from workbench.runtime.networks.network import TimedRuns
+from workbench.target import Target
+
+
+class StagedExecutable(Executable):
+    """A compiled network that ends where data decide sizes on which the shapes of the rest depend.
+
+    `run` and `benchmark` are of the whole network: the rest is compiled once for each combination of sizes, the most
+    recent ones are kept. `profile` and `trace` are of the part that is compiled ahead.
+
+    Parameters
+    ----------
+    plan : ExecutablePlan
+        Of the part that is compiled ahead.
+    rest : DynamicExecutable
+        It reads inputs and outputs of that part, and gives the network's outputs.
+    """
+
+    def __init__(self, plan: ExecutablePlan, rest: DynamicExecutable) -> None:
+        super().__init__(plan)
+        self.rest = rest
+
+    def run(self, *args: Any, out: Any = None, **named: Any) -> dict[str, Any]:
+        """Run the network once; as `Executable.run`, but arrays of `out` have the sizes that the outputs get."""
+        given = by_name(self._names, args, named)
+        values = {**given, **super().run(given)}
+        return self.rest.run({v.name: values[v.name] for v in self.rest.program.inputs}, out=out)
+
+    __call__ = run
+
+    @contextmanager
+    def _timed(self, inputs: list[Array]) -> Iterator[TimedRuns]:
+        feeds = dict(zip(self._names, inputs, strict=True))
+
+        def times(repeat: int, number: int) -> list[float]:
+            found = []
+            for _ in range(repeat):
+                begin = time.perf_counter()
+                for _ in range(number):
+                    self.run(feeds)
+                found.append((time.perf_counter() - begin) * 1e3 / number)
+            return found
+
+        yield TimedRuns(times, self.threads, self._pool, 1)
+
+    def bind(self, *args: Any, out: Any = None, **named: Any) -> NoReturn:
+        """Refused: the sizes of the outputs are not known before a run."""
+        self._refuse("bound to arrays")
+
+    def export(self, path: Any, *, name: str | None = None) -> NoReturn:
+        """Refused: a library has no compiler for the rest."""
+        self._refuse("exported")
+
+    def _refuse(self, what: str) -> NoReturn:
+        first = self.rest.program.nodes[0]
+        text = (
+            f"The network {self.plan.name!r} cannot be {what}: shapes from node {first.name!r} ({first.op}) on depend"
+        )
+        hint = "take what comes before: load_onnx(path).with_outputs(names)"
+        raise ModelError("model.dynamic_shape", f"{text} on data.", (first.name,), hint)
+
+
+def _staged(plan: ExecutablePlan, tail: Program, log: Database, target: Target) -> Executable:
+    return StagedExecutable(plan, DynamicExecutable(tail, log, target))
+
+
+staged.provide(_staged)
