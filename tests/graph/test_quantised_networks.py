@@ -103,7 +103,7 @@ def test_network_equals_onnxruntime(tmp_path, form, activations, kernels, channe
     # Scaling back is part of the convolution's kernel; weights with a zero point make two sums of most convolutions.
     assert sum("Requantize" in k for k in convolutions) == 4
     assert len(convolutions) == (7 if kernels == "QUInt8" else 4)
-    assert any("QLinearAdd" in k for k in convolutions)  # and so is the residual
+    assert any("Mix" in k for k in convolutions)  # and so is the residual
     assert "Conv" not in kind.values()
 
 

@@ -1,8 +1,8 @@
 """Images as rows of pixels: to a 1x1 convolution and what follows it element by element, an image is one long row.
 
 A row has whole tiles of an instruction for matrices where the rows of the image have none, and nothing has to be
-copied to get them. With channels last only kernels that multiply bfloat16 are written so. With channels first pixels
-are the lanes of vectors, which a row fills whatever the width of the image is.
+copied to get them. With channels last only kernels that multiply bfloat16 or bytes are written so. With channels first
+pixels are the lanes of vectors, which a row fills whatever the width of the image is.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from workbench.graph.graph import Graph, Node, TensorType
 from workbench.graph.opdef import opdef
 from workbench.graph.type_inference import make_call
 
+#: Weights that instructions for matrices multiply.
+_IN_TILES = ("bfloat16", "int8", "uint8")
+
 
 def in_one_row(graph: Graph, nodes: Sequence[Node]) -> dict[str, TensorType]:
     """Types of the images that a kernel's nodes read and make, with one row of pixels; none where they stay."""
@@ -21,7 +24,7 @@ def in_one_row(graph: Graph, nodes: Sequence[Node]) -> dict[str, TensorType]:
     types = graph.types
     weights = types.get(first.inputs[1]) if len(first.inputs) > 1 else None  # an input may be absent
     last = first.attrs.get("layout") == "NHWC"
-    if weights is None or (last and weights.dtype != "bfloat16") or types[first.outputs[0]].rank != 4:
+    if weights is None or (last and weights.dtype not in _IN_TILES) or types[first.outputs[0]].rank != 4:
         return {}
     if not opdef(first).by_pixel(make_call(first, types, graph.constants)):
         return {}

@@ -51,6 +51,12 @@ class ConvShape:
         """Shape of the output."""
         return place(self.layout, self.batch, self.win.out, self.co)
 
+    @property
+    def by_pixel(self) -> bool:
+        """Whether a pixel of the result follows from the pixel at its place alone."""
+        alone = self.groups == 1 and not self.win.padded and self.win.out == self.win.size
+        return alone and set(self.win.kernel) == {1}
+
 
 def kernel_of(c: Call, weights: int = 1) -> tuple[int, ...]:
     """Kernel of a convolution by its weights (an input), which have to fit the image and what the node says."""
@@ -162,9 +168,7 @@ class Conv(OpDef):
         return min(s.ci, s.co) // s.groups >= LEAST_HALVED
 
     def by_pixel(self, c: Call) -> bool:
-        s = conv_shape(c)
-        alone = s.groups == 1 and not s.win.padded and s.win.out == s.win.size
-        return alone and set(s.win.kernel) == {1}
+        return conv_shape(c).by_pixel
 
     def words(self, c: Call, out: TensorType) -> str:
         return conv_words(c, conv_shape(c)) + (" + bias" if c.has(2) else "")

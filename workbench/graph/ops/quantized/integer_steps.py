@@ -16,7 +16,7 @@ from workbench.graph.graph import Array
 from workbench.graph.node_steps import OWN
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
-from workbench.graph.operator_facts import DATA, FACTOR, ZERO
+from workbench.graph.operator_facts import DATA, FACTOR, ZERO, Input
 from workbench.graph.ops.lowering import compute
 from workbench.graph.ops.pointwise import Pointwise, pointwise
 from workbench.graph.ops.quantized.quantize_linear import np_quantised, np_saturated, number, rounded
@@ -34,10 +34,6 @@ class _Step(Pointwise):
                 raise c.error("shape_mismatch", f"cannot broadcast {list(c.shape(i))} to {list(c.shape(0))}")
         return c.shape(0)
 
-    def dtype(self, c: Call) -> str:
-        """That of the zero point, the last input, where nothing else is declared."""
-        return self.result or c.type(len(c.types) - 1).dtype
-
 
 def _step(name: str, doc: str, numpy: Any, scalar: Any, **facts: Any) -> None:
     pointwise(name, doc, numpy, scalar, _Step, OWN, scalars=True, **facts)
@@ -48,13 +44,7 @@ _step(
     "round(x / scale) + zero point.",
     lambda x, scale, zero: np_quantised(x / scale, zero, zero.dtype.name),
     lambda x, scale, zero: te.cast(rounded(x / scale) + number(zero, "float32"), zero.dtype),
-)
-_step(
-    "Requantize",
-    "round(x * factor) + zero point, of sums in int32.",
-    lambda x, factor, zero: np_quantised(x.astype(np.float32) * factor, zero, zero.dtype.name),
-    lambda x, factor, zero: te.cast(rounded(number(x, "float32") * factor) + number(zero, "float32"), zero.dtype),
-    inputs=(DATA, FACTOR, ZERO),
+    typed_by=2,
 )
 _step(
     "Dequantize",
@@ -76,6 +66,40 @@ _step(
     lambda x, zero, sums: x - zero.astype(np.int32) * sums,
     lambda x, zero, sums: x - number(zero, "int32") * sums,
     result="int32",
+)
+
+
+class _Bytes(_Step):
+    """Bytes by numbers that are no literals in the code, so layers of one shape are one task, whatever their scales."""
+
+    def dtype(self, c: Call) -> str:
+        return c.get_str("dtype", "uint8")
+
+    def apply(self, c: Call, function: Callable[..., Any], values: list[Any]) -> Any:
+        """As bytes of the type that the node says."""
+        real = function(*(number(v, "float32") if isinstance(v, te.Value) else v.astype(np.float32) for v in values))
+        return te.cast(real, self.dtype(c)) if isinstance(real, te.Value) else np_saturated(real, self.dtype(c))
+
+
+def _nearest(v: Any) -> Any:
+    return rounded(v) if isinstance(v, te.Value) else np.rint(v)
+
+
+def _bytes(name: str, doc: str, function: Any, *inputs: Input) -> None:
+    pointwise(name, doc, function, function, _Bytes, OWN, inputs=inputs)
+
+
+_bytes(
+    "Requantize",
+    "round(x * factor) + zero point, of sums in int32.",
+    lambda x, factor, zero: _nearest(x * factor) + zero,
+    *(DATA, FACTOR, ZERO),
+)
+_bytes(
+    "Mix",
+    "round(x * factor + y * factor + shift), of bytes: a sum of quantised tensors, quantised again.",
+    lambda x, y, of_x, of_y, shift: _nearest(x * of_x + y * of_y + shift),
+    *(DATA, DATA, FACTOR, FACTOR, Input("factor", "shift")),
 )
 
 

@@ -222,6 +222,10 @@ class ConvInteger(OpDef):
     def words(self, c: Call, out: TensorType) -> str:
         return conv_words(c, conv_shape(c), "_int8")
 
+    def by_pixel(self, c: Call) -> bool:
+        s = conv_shape(c)
+        return s.layout == "NHWC" and s.by_pixel  # no instruction for bytes takes channels first
+
     def shape(self, c: Call) -> tuple[int, ...]:
         _check_bytes(c, 0, 1)
         s = conv_shape(c)

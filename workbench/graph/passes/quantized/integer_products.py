@@ -22,7 +22,15 @@ from workbench.graph.ops.quantized.qlinear import np_factor
 from workbench.graph.ops.quantized.quantize_linear import spread_shape
 from workbench.graph.passes.base import graph_pass, replace_each
 from workbench.graph.passes.node_steps import Steps
-from workbench.graph.passes.quantized.integer_sums import centred, int32, is_number, less_zero, product, zero_of
+from workbench.graph.passes.quantized.integer_sums import (
+    centred,
+    int32,
+    is_number,
+    less_zero,
+    product,
+    requantised,
+    zero_of,
+)
 from workbench.graph.passes.quantized.onnxruntime_operators import CONTRIB
 
 
@@ -104,8 +112,7 @@ def _qlinear_matmul(s: Steps) -> bool:
         return False
     factor = np_factor(*(v.reshape(-1) if v.size > 1 else v.reshape(()) for v in scales if v is not None))
     y = product(s, a, b, za, zb) or s.add("MatMulInteger", (a, b, za, zb), "sums")
-    s.add("Requantize", (y, s.constant("factor", factor), zy), "bytes", own=True)
-    return s.finish()
+    return requantised(s, y, factor, zy)
 
 
 # ---- convolutions ----------------------------------------------------------------------------------------------------
@@ -160,8 +167,7 @@ def _qlinear_conv(s: Steps) -> bool:
         return False
     along = (-1, *(1,) * (s.graph.types[x].rank - 2))
     factor = np_factor(*(v.reshape(along) if v.size > 1 else v.reshape(()) for v in scales if v is not None))
-    s.add("Requantize", (y, s.constant("factor", factor), zy), "bytes", own=True)
-    return s.finish()
+    return requantised(s, y, factor, zy)
 
 
 _RULES = {

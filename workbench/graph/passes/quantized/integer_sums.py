@@ -72,6 +72,15 @@ def _of_computed(s: Steps, a: str, b: str, za: Array | None, zb: Array | None) -
     return s.add("Add", (y, s.constant("shift", both)), "shifted") if both else y
 
 
+def requantised(s: Steps, y: str, factor: Array, zero: str) -> bool:
+    """Finish with sums scaled back to bytes; `zero` is a number, constant or not, or absent."""
+    known, dtype = zero_of(s, zero), s.graph.types[s.base].dtype
+    value = None if known is None else known.reshape(()).astype(np.float32)
+    moved = s.add("Cast", (zero,), "moved", {"to": 1}) if value is None else s.constant("zero", value)
+    s.add("Requantize", (y, s.constant("factor", factor), moved), "bytes", {"dtype": dtype}, own=True)
+    return s.finish()
+
+
 def less_zero(s: Steps, y: str, zero: str, sums: Array, more: Array | None = None) -> str:
     """``y - zero * sums + more``; `zero` is a number, constant or not."""
     known = zero_of(s, zero)

@@ -9,7 +9,7 @@ import numpy as np
 from workbench.graph.opdef import opdef
 from workbench.graph.ops.quantized.onnxruntime_operators import QGemm, QLinearGlobalAveragePool
 from workbench.graph.passes.node_steps import Steps
-from workbench.graph.passes.quantized.integer_sums import int32, less_zero, product
+from workbench.graph.passes.quantized.integer_sums import int32, less_zero, product, requantised
 
 CONTRIB: dict[str, Callable[[Steps], bool]] = {}
 _Rule = Callable[[Steps], bool]
@@ -50,6 +50,31 @@ def _one(s: Steps) -> bool:
     return _bytes(s, s.add(opdef(s.node).real, (_real(s, 0, "x"),), "real", dict(s.node.attrs)), 3, 4)
 
 
+@_rule("QLinearAdd")
+def _sum(s: Steps) -> bool:
+    """Scales and zero points become three numbers, as onnxruntime has it: no division, no subtractions."""
+    a, b = s.name(0), s.name(3)
+    zeros = [_zero(s, i, s.graph.types[s.base].dtype) for i in (2, 5, 7)]
+    values = [s.value(x) for x in (s.name(1), s.name(4), s.name(6), *zeros)]
+    if not _single(s, 1, 2, 4, 5, 6, 7) or any(v is None for v in values):
+        return False
+    sa, sb, sy, za, zb, zy = (np.float32(v.reshape(())) for v in values if v is not None)
+    of_a, of_b = sa / sy, sb / sy
+    numbers = {"of_a": of_a, "of_b": of_b, "shift": zy - (of_a * za + of_b * zb)}
+    if s.call.shape(0) != s.graph.types[s.base].shape:
+        a, b, numbers["of_a"], numbers["of_b"] = b, a, of_b, of_a
+    if s.graph.types[a].shape != s.graph.types[s.base].shape:
+        return False
+    s.add(
+        "Mix",
+        (a, b, *(s.constant(k, np.asarray(v, np.float32)) for k, v in numbers.items())),
+        "bytes",
+        {"dtype": s.graph.types[a].dtype},
+        own=True,
+    )
+    return s.finish()
+
+
 @_rule("QLinearConcat")
 def _concat(s: Steps) -> bool:
     """Parts that have the scale of the result already are joined as they are."""
@@ -81,9 +106,7 @@ def _mean(s: Steps) -> bool:
     total = s.add("ReduceSum", (wide, s.constant("axes", np.array(axes))), "sums", {"keepdims": 1})
     count = np.array(np.prod([call.shape(0)[a] for a in axes], dtype=np.int64))
     y = less_zero(s, total, zero, int32(count))
-    factor = s.constant("factor", op.factor(call, sx, sy))
-    s.add("Requantize", (y, factor, _zero(s, 4, s.graph.types[s.base].dtype)), "bytes", own=True)
-    return s.finish()
+    return requantised(s, y, op.factor(call, sx, sy), s.name(4))
 
 
 @_rule("QGemm")
@@ -102,9 +125,8 @@ def _gemm(s: Steps) -> bool:
         return False
     if s.name(6):
         y = s.add("Add", (y, s.name(6)), "biased")
-    factor = s.constant("factor", op.factor(call, sa, sb, sy))
-    if sy is None:
-        s.add("Mul", (s.add("Cast", (y,), "real", {"to": 1}), factor), "scaled")
-    else:
-        s.add("Requantize", (y, factor, _zero(s, 8, s.graph.types[s.base].dtype)), "bytes", own=True)
+    factor = op.factor(call, sa, sb, sy)
+    if sy is not None:
+        return requantised(s, y, factor, s.name(8))
+    s.add("Mul", (s.add("Cast", (y,), "real", {"to": 1}), s.constant("factor", factor)), "scaled")
     return s.finish()
