@@ -56,6 +56,19 @@ def test_columns_and_totals(plain_roofs):
     assert len(plain_roofs) == 1
 
 
+def test_calls_alone(plain_roofs):
+    """Kernels over and over, in turns with the runs; a Python step has no such time, and results stay right."""
+    executable = Executable(chain(2))
+    profile = executable.profile(repeat=3, alone=True)
+    assert (profile["alone_ms"] > 0).tolist() == [c.__class__ is CallPlan for c in executable.plan.calls]
+    assert profile.attrs["alone_ms"] == pytest.approx(profile["alone_ms"].sum())
+    assert "each call alone, over and over, " in str(profile)
+    plain = executable.profile(repeat=1)
+    assert "alone_ms" not in plain
+    assert plain.attrs["alone_ms"] is None
+    assert "alone" not in str(plain)
+
+
 def profile_of(calls, nanoseconds):
     stamps = np.cumsum([[0, *nanoseconds]], axis=1)
     plan = ExecutablePlan((ArraySpec("x", (N,)),), (ArraySpec("y", (N,)),), (), 0, tuple(calls))

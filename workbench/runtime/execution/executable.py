@@ -202,7 +202,13 @@ class Executable(Network):
             yield TimedRuns(context.time, context.lent, context.pool, context.lent)
 
     def profile(
-        self, inputs: Mapping[str, Any] | None = None, *, repeat: int = 10, warmup: int = 2, roofline: bool = True
+        self,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        repeat: int = 10,
+        warmup: int = 2,
+        roofline: bool = True,
+        alone: bool = False,
     ) -> Profile:
         """Time every call of the network, in native code.
 
@@ -212,6 +218,9 @@ class Executable(Network):
             As for `benchmark`.
         roofline : bool
             Compare each call with what this machine can do; the first time, measuring that takes about a second.
+        alone : bool
+            Also time each call over and over, in turns with the runs: what it takes when nothing but itself was in the
+            caches. What it takes longer in the network, it waits for weights and for results of other cores.
 
         Returns
         -------
@@ -224,12 +233,18 @@ class Executable(Network):
         whole("warmup", warmup, least=0, code="usage.repeat")
         stamps = np.zeros((repeat, len(self.plan.calls) + 1), np.int64)
         whole_runs: list[float] = []
+        calls: list[list[float]] = [[] for _ in self.plan.calls if alone]
         with self.measuring(inputs, warmup) as context:
             for row in stamps:
                 context.walk(row)
                 whole_runs += context.time(1, 1)
+                for number, times in enumerate(calls):
+                    times += context.time_call(number, 3)
+                for _ in calls[:1]:  # brings the network's own data back
+                    context.walk()
             threads = context.lent
-        return make_profile(self.plan, stamps, whole_runs, threads, self._roofs(threads) if roofline else None)
+        roofs = self._roofs(threads) if roofline else None
+        return make_profile(self.plan, stamps, whole_runs, threads, roofs, calls if alone else None)
 
     def trace(
         self,

@@ -28,12 +28,14 @@ class Profile(pandas.DataFrame):
     (NaN where the call has no floating-point operations), ``flops``, ``tuned``, ``note`` (why a call is not compiled
     and cannot be tuned, else ""), ``bytes`` (what it has to read and write at least, weights included), ``gbytes``
     (these per second, in GB/s), ``intensity`` (operations per byte), ``roof`` ("compute" or "memory": which of the two
-    allows less at this intensity), ``roof_share`` (the speed over what that roof allows).
+    allows less at this intensity), ``roof_share`` (the speed over what that roof allows); where asked for, ``alone_ms``
+    (median of the same call over and over; NaN for a Python step).
 
     `attrs` holds the totals: ``network``, ``threads``, ``runs``, ``calls_ms`` (sum of the medians), ``timed_ms``
     (median of the runs that the calls were timed in; more than the sum where runs are disturbed, each in another
-    call), ``whole_ms`` (median of runs without a clock between the calls, in turns with the others), ``flops``,
-    ``bytes``, and the roofs ``peak_gflops``, ``memory_gbytes``, ``working_set`` (bytes).
+    call), ``whole_ms`` (median of runs without a clock between the calls, in turns with the others), ``alone_ms``
+    (sum of the calls' own, or None), ``flops``, ``bytes``, and the roofs ``peak_gflops``, ``memory_gbytes``,
+    ``working_set`` (bytes).
 
     Notes
     -----
@@ -80,7 +82,12 @@ def call_bytes(call: CallPlan | HostCall) -> int:
 
 
 def make_profile(
-    plan: ExecutablePlan, stamps: Array, whole_ms: Sequence[float], threads: int, limit: Roofs | None
+    plan: ExecutablePlan,
+    stamps: Array,
+    whole_ms: Sequence[float],
+    threads: int,
+    limit: Roofs | None,
+    alone: Sequence[Sequence[float]] | None = None,
 ) -> Profile:
     """Put a profile together.
 
@@ -94,6 +101,8 @@ def make_profile(
     threads : int
     limit : Roofs or None
         What calls are compared with; None leaves that out.
+    alone : sequence of sequences of float, optional
+        Times of each call over and over.
     """
     calls = plan.calls
     spent = np.diff(stamps, axis=1) * 1e-6
@@ -122,6 +131,10 @@ def make_profile(
             }
         )
     frame.attrs |= _totals(plan, spent, whole_ms, threads, limit)
+    frame.attrs["alone_ms"] = None
+    if alone is not None:
+        frame["alone_ms"] = [float(np.median(times)) if times else math.nan for times in alone]
+        frame.attrs["alone_ms"] = float(frame["alone_ms"].sum())
     return frame
 
 
@@ -183,6 +196,9 @@ def summary(frame: pandas.DataFrame) -> list[str]:
         f"  calls {a['calls_ms']:.4g} ms, whole run {a['whole_ms']:.4g} ms ({a['timed_ms']:.4g} ms timed by call), "
         f"{a['flops'] / max(a['whole_ms'], 1e-9) / 1e6:.4g} GFLOP/s",
     ]
+    if a["alone_ms"]:
+        ratio = float(frame["ms"][frame["alone_ms"].notna()].sum()) / a["alone_ms"]
+        lines.append(f"  each call alone, over and over, {a['alone_ms']:.4g} ms; in the network {ratio:.2f} times that")
     if a["peak_gflops"]:
         at_best = float((frame["roof_share"] * frame["ms"]).sum())  # milliseconds if every call were at its roof
         share = at_best / max(a["whole_ms"], 1e-9)
