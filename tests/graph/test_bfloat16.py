@@ -234,3 +234,48 @@ def test_the_error_of_each_layer(small_products):
     for name in graph.outputs:
         error = np.abs(exact[name] - rounded[name]).max()
         assert table[table.tensor == name].max_error.item() == pytest.approx(error, rel=1e-5, abs=1e-9)
+
+
+def conv_net(ci: int, co: int, size: tuple[int, int], kernel: tuple[int, int], **attrs: object) -> Graph:
+    """A convolution with random weights, bias and Relu, behind it a 1x1 one."""
+    weights = constants(w=(co, ci, *kernel), u=(16, co, 1, 1), b=(co,))
+    nodes = [
+        Node("conv", "Conv", ("x", "w", "b"), ("c",), dict(attrs)),
+        Node("relu", "Relu", ("c",), ("r",)),
+        Node("last", "Conv", ("r", "u"), ("y",)),
+    ]
+    return Graph.make("g", nodes, {"x": TensorType((2, ci, *size))}, ("y",), weights)
+
+
+UNFOLDED = [
+    conv_net(3, 32, (40, 64), (7, 7), pads=(3, 3, 3, 3), strides=(2, 2)),
+    conv_net(3, 16, (9, 33), (3, 3), pads=(0, 1, 2, 0), strides=(1, 2), auto_pad="NOTSET"),
+    conv_net(1, 48, (6, 16), (5, 3), auto_pad="SAME_LOWER"),
+    conv_net(64, 96, (7, 7), (3, 3), pads=(1, 1, 1, 1)),
+    conv_net(32, 64, (14, 14), (3, 3), pads=(1, 1, 1, 1), strides=(2, 2)),
+    conv_net(64, 512, (14, 14), (1, 1), strides=(2, 2)),
+    conv_net(48, 64, (6, 5), (5, 2), pads=(2, 0, 2, 3)),
+]
+
+
+@pytest.mark.parametrize("graph", UNFOLDED, ids=lambda g: "-".join(map(str, g.constants["w"].shape)))
+def test_taps_side_by_side_give_the_same_convolution(graph):
+    low = halved(graph)
+    assert [n.op for n in low.nodes].count("Taps") == 1
+    x = np.random.default_rng(1).standard_normal(graph.input_types()["x"].shape).astype("f4")
+    want = run_reference(graph, {"x": x})["y"]
+    assert relative(run_reference(low, {"x": x})["y"], want) < 0.02
+    assert relative(wb.compile(low).run({"x": x})["y"], want) < 0.02
+    x[0, 0, 2, 3] = np.inf  # stays with the windows that see it
+    seen, other = (wb.compile(g).run({"x": x})["y"] for g in (low, graph))
+    assert np.array_equal(np.isfinite(seen), np.isfinite(other))
+
+
+def test_convolutions_that_fill_their_tiles_keep_their_taps():
+    for graph in (
+        conv_net(64, 64, (28, 28), (3, 3), pads=(1, 1, 1, 1)),
+        conv_net(64, 64, (7, 7), (1, 1)),
+        conv_net(3, 8, (16, 16), (3, 3), pads=(1, 1, 1, 1)),
+        conv_net(64, 64, (7, 7), (3, 3), pads=(2, 2, 2, 2), dilations=(2, 2)),
+    ):
+        assert "Taps" not in {n.op for n in halved(graph).nodes}

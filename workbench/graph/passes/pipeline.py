@@ -33,6 +33,7 @@ ORDER = (
     "layout",
     "simplify_views",
     "fold_constants",
+    "unfold_taps",
     "bfloat16",
     "fuse",
 )
@@ -41,7 +42,7 @@ ORDER = (
 DEFAULT = tuple(name for name in ORDER if find_pass(name).default)
 
 #: Precision in which a network is computed -> the passes that it needs besides.
-PRECISIONS: dict[str, tuple[str, ...]] = {"float32": (), "bfloat16": ("bfloat16",)}
+PRECISIONS: dict[str, tuple[str, ...]] = {"float32": (), "bfloat16": ("unfold_taps", "bfloat16")}
 
 
 def order_of(precision: str) -> tuple[str, ...]:
