@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from workbench.errors import ScheduleError
-from workbench.ir import Block, Dim, Func, blocks
+from workbench.ir import Affine, Block, Dim, Func, blocks
 from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import loads
 from workbench.ir.poly import normal, product
@@ -61,15 +62,16 @@ def rows(draft: Draft, machine: Machine) -> Iterator[Draft]:
 
 def _forms(func: Func, machine: Machine) -> list[bool]:
     """Whether rows are padded to whole vectors: without, with, or both where half vectors divide them."""
-    lengths = {it.extent for b, _ in blocks(func.body) if b.is_reduction for it in b.iters if it.kind == "R"}
+    found = {b.name: _along_lanes(b) for b, _ in blocks(func.body) if b.is_reduction}
+    lengths = {it.extent for b, _ in blocks(func.body) for it in b.iters if it.name == found.get(b.name)}
     sizes = [n for n in lengths if isinstance(n, int) and n >= 2 * machine.lanes]
     if all(n % machine.lanes == 0 for n in sizes):
         return [False]
     return [False, True] if all(2 * n % machine.lanes == 0 for n in sizes) else [True]
 
 
-def _row_axes(func: Func) -> tuple[str, list[str]]:
-    """The last stage and its axes over rows; `Skip` where the function does not work by rows."""
+def _row_axes(func: Func) -> tuple[str, dict[str, int]]:
+    """The last stage, and how many of its elements along an axis belong to a row, by axis; `Skip` where the function does not work by rows."""
     nests = [list(blocks((s,))) for s in func.body]
     if any(len(nest) != 1 or any(lp.kind != "serial" for lp in nest[0][1]) for nest in nests):
         raise Skip("a stage is scheduled already")
@@ -77,14 +79,14 @@ def _row_axes(func: Func) -> tuple[str, list[str]]:
     reductions = [b for b in stages if b.is_reduction]
     if not reductions:
         raise Skip("nothing is reduced")
-    across = next((b for b in reductions if not _along_lanes(b)), None)
+    across = next((b for b in reductions if _along_lanes(b) is None), None)
     if across is not None or any(b.guard for b in stages):
         name = "a stage" if across is None else across.name
         raise Skip(f"{name} does not reduce what is contiguous in memory and read once")
     if sum(func.buffer(b.buffer).role == "output" for b in stages) != 1:
         raise Skip("there are several results")
     final, path = nests[-1][0]
-    written = {b.buffer for b in reductions}
+    written, groups = {b.buffer for b in reductions}, dict[str, int]()
     if final.is_reduction:
         axes = [it.name for it in final.iters if it.kind == "S"]
     else:
@@ -92,6 +94,7 @@ def _row_axes(func: Func) -> tuple[str, list[str]]:
         written |= {b.buffer for b in stages if points(b) <= fewest}
         moved = {v for ld in loads(final.value) if ld.buffer in written for x in ld.index for v in x.vars}
         axes = [it.name for it in final.iters if it.name in moved]
+        groups = _groups(final, written)
     found = {a: loop_of_axis(final, path, a) for a in axes}
     if None in found.values():
         raise Skip(f"an axis of {final.name} has no loop of its own")
@@ -100,17 +103,37 @@ def _row_axes(func: Func) -> tuple[str, list[str]]:
         raise Skip("there is one result only")
     if not names and len(reductions) == 1 and points(reductions[0]) >= LONG_ROW:
         raise Skip("there is one row, long enough to be shared out")
-    return final.name, names or list(found)[:1]
+    return final.name, {a: groups.get(a, 1) for a in names or list(found)[:1]}
 
 
-def _along_lanes(block: Block) -> bool:
-    """Whether the reduction runs along the contiguous axis of what it reads once, for this one result."""
-    reduced = [it.name for it in block.iters if it.kind == "R" and it.extent != 1]
-    if len(reduced) != 1:
+def _along_lanes(block: Block) -> str | None:
+    """The reduced axis that is contiguous in what the block reads once, for this one result; None where there is none.
+
+    Other axes may be reduced with it: the channels of a group, say.
+    """
+    sizes = {it.name: it.extent for it in block.iters if it.kind == "R" and it.extent != 1}
+    for ld in (ld for ld, axes in missing_axes(block).items() if not axes and ld.index):
+        lane = ld.index[-1].single_var()
+        own = [x for x in ld.index for a in sizes if a in x.vars]
+        # A window that moves with the results, as over neighbouring channels, is no row.
+        if lane in sizes and len(own) == len(sizes) and all(_in_groups(x, sizes) for x in own):
+            return lane
+    return None
+
+
+def _in_groups(form: Affine, sizes: Mapping[str, Dim]) -> bool:
+    """Whether a dimension is walked along one reduced axis, inside of groups that do not overlap."""
+    reduced = [a for a in form.vars if a in sizes]
+    if len(reduced) != 1 or form.coefficient(reduced[0]) != 1:
         return False
-    once = [ld for ld, axes in missing_axes(block).items() if not axes and ld.index]
-    # A window that moves with the results, as over neighbouring channels, is no row.
-    return any(x.vars == {*reduced} and x.coefficient(reduced[0]) == 1 for x in (ld.index[-1] for ld in once))
+    size = sizes[reduced[0]]
+    return isinstance(size, int) and all(k >= size for d, k in form.terms if d.var != reduced[0])
+
+
+def _groups(block: Block, written: set[str]) -> dict[str, int]:
+    """Axes along which several neighbours read the same of some buffers, and how many: channels of a group."""
+    read = [d for ld in loads(block.value) if ld.buffer in written for x in ld.index for d, _ in x.terms]
+    return {d.var: d.lower for d in read if isinstance(d.lower, int) and d.lower > 1}
 
 
 @dataclass(slots=True)
@@ -120,7 +143,7 @@ class _Rows:
     s: Schedule
     machine: Machine
     final: str
-    own: list[str]
+    own: dict[str, int]
     padded: bool
     known: dict[tuple[str, int], str | int] = field(default_factory=dict)
     held: Dim | None = None
@@ -164,9 +187,11 @@ class _Rows:
         """The draft that fetches what comes next, where that is not in L1 already."""
         func = self.s.func
         moved = sum(normal(b.size, func.relations) * itemsize(b.dtype) for b in func.params)
-        rows = product(it.extent for it in func.block(self.final)[0].iters if it.name in self.own)
+        extents = {it.name: it.extent for it in func.block(self.final)[0].iters}
+        rows = product(extents[a] for a in self.own)
         if not isinstance(moved, int) or not isinstance(rows, int):
             return []
+        rows //= math.prod(self.own.values())
         if moved <= self.machine.l1 or moved // rows > self.machine.l2 // NEXT_ROWS:
             return []
         s = self.s.copy()
@@ -177,9 +202,11 @@ class _Rows:
 
     def _block_of_rows(self) -> str:
         """Rows outside, several of them in a block; returns the loop over blocks."""
-        block, nest = self.s.func.block(self.final)
-        path = [lp.name for lp in nest]
-        own = [block.env[a].single_var() or "" for a in self.own]
+        own = []
+        for axis, several in self.own.items():
+            loop = self.s.func.block(self.final)[0].env[axis].single_var() or ""
+            own.append(self.s.split(loop, [None, several])[0] if several > 1 else loop)
+        path = [lp.name for lp in self.s.func.block(self.final)[1]]
         others = [n for n in path if n not in own]
         if path != [*own, *others]:
             self.s.reorder(*own, *others)
@@ -191,7 +218,8 @@ class _Rows:
     def _partial(self, block: Block) -> tuple[str, ...]:
         """Let some vectors hold partial results, where the row is long enough; returns the new blocks."""
         _, path = self.s.func.block(block.name)
-        axis = next(it.name for it in block.iters if it.kind == "R" and it.extent != 1)
+        axis = _along_lanes(block)
+        assert axis is not None
         lp = loop_of_axis(block, path, axis)
         lanes = self.machine.lanes
         if lp is None or not isinstance(lp.extent, int) or lp.extent < 2 * lanes:
