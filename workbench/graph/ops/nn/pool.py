@@ -113,7 +113,8 @@ class _Pool(OpDef):
         dimension after the other takes fewer steps; sums in few bits would be rounded in between.
         """
         exact = self.kind == "max" or dtype in ("float32", "float64")
-        return exact and sum(k > s for k, s in zip(win.kernel, win.strides, strict=True)) >= 2
+        several = zip(win.kernel, win.strides, win.out, strict=True)
+        return exact and sum(k > s and n > 1 for k, s, n in several) >= 2
 
     def _sliding(self, c: Call, x: te.Tensor, win: Window, of: _Step) -> te.Tensor:
         """Reduce windows along one dimension after the other: each result is shared by all windows that contain it.

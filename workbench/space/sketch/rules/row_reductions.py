@@ -22,8 +22,9 @@ from workbench.space.sketch.rule_table import Draft, Skip, rule
 #: Points of all stages for each thread below which a parallel region is not worth its start: 8192 are half a
 #: microsecond to one.
 SMALL_WORK = 1 << 13
-#: Rows that are worked on together: their reductions overlap, and registers limit them. Chosen, not measured;
-#: `bench_suite` and `bench_space` tell what comes of it.
+#: Rows that are worked on together where one alone does not fill the vectors of partial results and is walked along
+#: several times: their reductions overlap. Elsewhere one row at a time is faster, by 10 % (rows of 384 and 768) to half
+#: (49): what is next in memory is fetched by itself, and one row's lanes are added up in registers.
 MAX_ROWS = 8
 #: Vectors of partial results of a reduction: more cost more to add up than they gain. Chosen, not measured;
 #: `bench_suite` and `bench_space` tell what comes of it.
@@ -67,11 +68,14 @@ def _forms(func: Func, machine: Machine) -> list[bool]:
     sizes = [n for n in lengths if isinstance(n, int) and n >= 2 * machine.lanes]
     if all(n % machine.lanes == 0 for n in sizes):
         return [False]
-    return [False, True] if all(2 * n % machine.lanes == 0 for n in sizes) else [True]
+    return [True, False] if all(2 * n % machine.lanes == 0 for n in sizes) else [True]
 
 
 def _row_axes(func: Func) -> tuple[str, dict[str, int]]:
-    """The last stage, and how many of its elements along an axis belong to a row, by axis; `Skip` where the function does not work by rows."""
+    """The last stage, and its axes over rows, each with how many of its elements belong to one row.
+
+    `Skip` where the function does not work by rows.
+    """
     nests = [list(blocks((s,))) for s in func.body]
     if any(len(nest) != 1 or any(lp.kind != "serial" for lp in nest[0][1]) for nest in nests):
         raise Skip("a stage is scheduled already")
@@ -121,13 +125,19 @@ def _along_lanes(block: Block) -> str | None:
     return None
 
 
+def _longest(sums: list[Block]) -> int:
+    """Terms of the longest sum of a row."""
+    return max(points(replace(b, iters=tuple(it for it in b.iters if it.kind == "R"))) for b in sums)
+
+
 def _in_groups(form: Affine, sizes: Mapping[str, Dim]) -> bool:
     """Whether a dimension is walked along one reduced axis, inside of groups that do not overlap."""
     reduced = [a for a in form.vars if a in sizes]
     if len(reduced) != 1 or form.coefficient(reduced[0]) != 1:
         return False
     size = sizes[reduced[0]]
-    return isinstance(size, int) and all(k >= size for d, k in form.terms if d.var != reduced[0])
+    others = (k for d, k in form.terms if d.var != reduced[0])
+    return isinstance(size, int) and all(isinstance(k, int) and k >= size for k in others)
 
 
 def _groups(block: Block, written: set[str]) -> dict[str, int]:
@@ -148,18 +158,20 @@ class _Rows:
     known: dict[tuple[str, int], str | int] = field(default_factory=dict)
     held: Dim | None = None
     outer: str = ""
+    rows: int = 1
 
     def make(self) -> None:
         """Schedule all stages."""
         stages = [b for b, _ in blocks(self.s.func.body)]
         work = sum(map(points, stages))
         made: dict[str, str] = {}
-        for b in stages:
-            if b.is_reduction:
-                for name, kind in zip(self._partial(b), ("partial", "combine"), strict=False):
-                    made[name] = kind
+        sums = [b for b in stages if b.is_reduction]
+        short = _longest(sums) <= MAX_PARTIAL * self.machine.lanes and len(sums) > 1
+        for b in sums:
+            for name, kind in zip(self._partial(b), ("partial", "combine"), strict=False):
+                made[name] = kind
         order = [b.name for b, _ in blocks(self.s.func.body)]
-        outer = self.outer = self._block_of_rows()
+        outer = self.outer = self._block_of_rows(MAX_ROWS if short else 1)
         for name in reversed(order[:-1]):
             self.s.compute_at(name, outer)
         reductions = [name for name in order if self.s.func.block(name)[0].is_reduction]
@@ -187,12 +199,9 @@ class _Rows:
         """The draft that fetches what comes next, where that is not in L1 already."""
         func = self.s.func
         moved = sum(normal(b.size, func.relations) * itemsize(b.dtype) for b in func.params)
-        extents = {it.name: it.extent for it in func.block(self.final)[0].iters}
-        rows = product(extents[a] for a in self.own)
-        if not isinstance(moved, int) or not isinstance(rows, int):
+        if not isinstance(moved, int):
             return []
-        rows //= math.prod(self.own.values())
-        if moved <= self.machine.l1 or moved // rows > self.machine.l2 // NEXT_ROWS:
+        if moved <= self.machine.l1 or moved // self.rows > self.machine.l2 // NEXT_ROWS:
             return []
         s = self.s.copy()
         s.annotate(self.outer, "prefetch", 1)
@@ -200,8 +209,8 @@ class _Rows:
         reason = f"{moved / 2**20:.1f} MB of rows: {self.outer} fetches the next ones and their results"
         return [done.change("fetch", reason, s, tag="fetch")]
 
-    def _block_of_rows(self) -> str:
-        """Rows outside, several of them in a block; returns the loop over blocks."""
+    def _block_of_rows(self, most: int) -> str:
+        """Rows outside, up to so many of them in a block; returns the loop over blocks."""
         own = []
         for axis, several in self.own.items():
             loop = self.s.func.block(self.final)[0].env[axis].single_var() or ""
@@ -212,7 +221,8 @@ class _Rows:
             self.s.reorder(*own, *others)
         extent = self.s.func.loop(own[-1])[0].extent
         assert isinstance(extent, int)
-        outer, _ = self.s.split(own[-1], open_factors(2, tuple(d for d in divisors(extent) if d <= MAX_ROWS)))
+        self.rows = math.prod(n for lp in own if isinstance(n := self.s.func.loop(lp)[0].extent, int))
+        outer, _ = self.s.split(own[-1], open_factors(2, tuple(d for d in divisors(extent) if d <= most)))
         return str(outer)
 
     def _partial(self, block: Block) -> tuple[str, ...]:
