@@ -42,7 +42,8 @@ def doctor(target: Target | None = None) -> dict[str, Any]:
     -------
     dict
         JSON-ready: ``system python cpu cores load target isa vector_bytes vector_registers threads caches peak_gflops``
-        (None until measured) ``cache_dir versions problems``; a problem is ``{"code", "message", "hint"}``.
+        (of float32 on one core, None until measured) ``peaks`` (of narrower numbers on all threads, by type, as far as
+        measured) ``cache_dir versions problems``; a problem is ``{"code", "message", "hint"}``.
     """
     target = target or Target.host()
     here = host.detect()
@@ -60,6 +61,7 @@ def doctor(target: Target | None = None) -> dict[str, Any]:
         "threads": target.threads,
         "caches": {k: getattr(target, f"{k}_bytes") for k in ("l1", "l2", "l3", "line")},
         "peak_gflops": target.stored_peak(),
+        "peaks": target.stored_peaks(target.threads),
         "cache_dir": str(cache_dir()),
         "versions": versions,
         "problems": _problems(target, here, versions),
@@ -70,6 +72,9 @@ def doctor_text(report: dict[str, Any]) -> str:
     """Lay out a `doctor` report for the terminal."""
     caches = ", ".join(f"{k.upper()} {host.format_size(v)}" for k, v in report["caches"].items())
     peak = f"{report['peak_gflops']:.0f} GFLOP/s a core" if report["peak_gflops"] else "not measured yet"
+    if report["peaks"]:
+        narrow = ", ".join(f"{dtype} {value:.0f}" for dtype, value in sorted(report["peaks"].items()))
+        peak += f" (float32); {narrow} on all {report['threads']} threads"
     isa = ", ".join(report["isa"]) or "baseline"
     rows = [
         ("system", report["system"]),

@@ -172,8 +172,21 @@ class Target:
             return None
         return float(value) if isinstance(value, int | float) and value > 0 else None
 
-    def _peak_file(self) -> Path:
-        key = f"{self.triple} {self.cpu} {self.features} {host.detect().model}"
+    def stored_peaks(self, threads: int) -> dict[str, float]:
+        """Peaks of products of narrow numbers that were measured with so many threads, in GFLOP/s of all, by type."""
+        try:
+            kept = json.loads(self._peak_file(threads).read_text(encoding="utf-8"))["peaks"].items()
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return {}
+        return {k: float(v) for k, v in kept if isinstance(v, int | float) and v > 0}
+
+    def store_peaks(self, threads: int, peaks: Mapping[str, float]) -> None:
+        """Keep what `stored_peaks` returns."""
+        about = {"target": str(self), "model": host.detect().model, "threads": threads}
+        write_json(self._peak_file(threads), {**about, "peaks": dict(peaks)})
+
+    def _peak_file(self, threads: int = 0) -> Path:
+        key = f"{self.triple} {self.cpu} {self.features} {host.detect().model}{f' {threads}' if threads else ''}"
         return cache_dir() / f"peak-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
 
     def to_json(self) -> dict[str, str | int]:

@@ -205,7 +205,7 @@ def test_an_axis_of_a_narrow_range_has_numbers():
 
 def test_schedules_stand_under_the_roofs_that_were_measured(monkeypatch):
     monkeypatch.setattr(Target, "stored_peak", lambda self: 100.0)
-    monkeypatch.setattr(roofline, "all_threads", lambda target: (200.0, True))
+    monkeypatch.setattr(roofline, "all_threads", lambda target, product: (200.0, True))
     target = Target.host(threads=2)
     monkeypatch.setattr(roofline, "stored_roofs", lambda target: {"L2": Roofs(2, 200.0, 50.0, 1 << 20)})
     first, second = Schedule(workloads.matmul(32, 32, 32), target), Spot("v7", 2.0, 80.0, True, "tuner", False)
@@ -224,7 +224,7 @@ def test_schedules_stand_under_the_roofs_that_were_measured(monkeypatch):
 
 @pytest.mark.parametrize("at", [(0.05, 1.0), (0.57, 6.7), (1.1, 6.7), (2.0, 30.0)])
 def test_names_of_roofs_lie_on_no_schedule(monkeypatch, at):
-    monkeypatch.setattr(roofline, "all_threads", lambda target: (240.0, True))
+    monkeypatch.setattr(roofline, "all_threads", lambda target, product: (240.0, True))
     roofs = {"L2": Roofs(1, 240.0, 190.0, 1 << 20), "L3": Roofs(1, 240.0, 30.0, 1 << 24)}
     monkeypatch.setattr(roofline, "stored_roofs", lambda target: roofs)
     others = [Spot("v0", 0.03, 1.1), Spot("v2", 3.0, 140.0)]

@@ -29,6 +29,7 @@ from workbench.ir.bytes_moved import least_traffic, vector_reads
 from workbench.ir.func import pack
 from workbench.ir.in_place import overwritable
 from workbench.ir.parameter_strides import widen
+from workbench.ir.product_type import PLAIN, product_type
 from workbench.late_binding import Provided
 from workbench.log import Database, load_log
 from workbench.log.reader import check_model
@@ -295,6 +296,7 @@ def _kernel_call(k: int, group: Group, kernels: Kernels, memory: _Memory) -> Cal
         0 if group.func is None else least_traffic(group.func),
         None if nest is None else tile_of(nest),
         nest is None,
+        PLAIN if group.func is None else product_type(group.func),
     )
 
 

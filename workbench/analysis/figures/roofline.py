@@ -13,6 +13,7 @@ from workbench.analysis.figures.label_placement import Room
 from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, log_ticks
 from workbench.analysis.figures.subplot import FOOT, IN_PLOT, Part, Trace, alone, escaped, note, trace
 from workbench.analysis.loop_nest.schedule_estimate import estimate
+from workbench.ir.product_type import PLAIN, product_type
 from workbench.machine_model import machine_parameters as parameters
 from workbench.markup import plural
 from workbench.runtime.machine.measured_roofline import Roofs, all_threads, size_class, stored
@@ -70,7 +71,11 @@ class Spot:
 
 
 def roofline_figure(
-    variants: Iterable[Schedule | Spot], target: Target | None = None, *, theme: Theme = "auto"
+    variants: Iterable[Schedule | Spot],
+    target: Target | None = None,
+    *,
+    theme: Theme = "auto",
+    product: str | None = None,
 ) -> go.Figure:
     """Plot schedules under the roofs that were measured on this machine; nothing is measured here.
 
@@ -82,6 +87,8 @@ def roofline_figure(
         That of the first schedule, else this machine. `runtime.machine.measured_roofline.roofs` measures its memory,
         `Target.peak_gflops` its arithmetic.
     theme : {"auto", "light", "dark"}
+    product : str, optional
+        Element type of the numbers that are multiplied, whose peak is the roof: by default that of the last schedule.
 
     Returns
     -------
@@ -94,7 +101,8 @@ def roofline_figure(
     target = target or next((s.target for s in schedules if s.target is not None), None) or Target.host()
     spots = [v if isinstance(v, Spot) else _spot(v, k, k == len(given) - 1, target) for k, v in enumerate(given)]
     c = colours(theme)
-    part = roofline_part([s for s in spots if s is not None], c, target)
+    product = product or (product_type(schedules[-1].base) if schedules else PLAIN)
+    part = roofline_part([s for s in spots if s is not None], c, target, product)
     return alone(part, c, below=NOTE)
 
 
@@ -120,9 +128,9 @@ def stored_roofs(target: Target) -> dict[str, Roofs]:
     return {level: roof for level, roof in found.items() if roof is not None}
 
 
-def roofline_part(spots: Sequence[Spot], c: Colours, target: Target) -> Part:
+def roofline_part(spots: Sequence[Spot], c: Colours, target: Target, product: str = PLAIN) -> Part:
     """Return the plot."""
-    (top, measured), roofs = all_threads(target), stored_roofs(target)
+    (top, measured), roofs = all_threads(target, product), stored_roofs(target)
     lacking = [level for level in working_sets(target) if level not in roofs]
     low, high = _range(spots, top, roofs)
     least = min([s.gflops for s in spots] + [r.gbytes * low for r in roofs.values()], default=1.0)
@@ -148,7 +156,7 @@ def roofline_part(spots: Sequence[Spot], c: Colours, target: Target) -> Part:
         axis(c, "FLOP per byte into L1, estimated", type="log", range=across, showgrid=False, **log_ticks(low, high)),
         axis(c, "GFLOP/s", type="log", range=up, **log_ticks(least, y_top)),
         [*_missing(spots, top, roofs, c, next(filter(None, why.values()), ""), lacking),
-         *_named(top, across[1], c, measured), *levels],
+         *_named(top, across[1], c, measured, product), *levels],
         None, "Roofline", f"{dots}the operator's FLOPs are counted",
     )  # fmt: skip
 
@@ -168,11 +176,12 @@ def _compute(
     return trace("arithmetic", [start, high] if top else [], [top, top] if top else [], mode="lines", line=line)
 
 
-def _named(top: float | None, end: float, c: Colours, measured: bool) -> list[dict[str, Any]]:
+def _named(top: float | None, end: float, c: Colours, measured: bool, product: str) -> list[dict[str, Any]]:
     """The name of the roof of arithmetic, above its right end."""
     if top is None:
         return []
-    text = f"{top:.3g} GFLOP/s" if measured else f"≈ {top:.3g} GFLOP/s, one core's times the threads"
+    of = "" if product == PLAIN else f", {product}"
+    text = f"{top:.3g} GFLOP/s{of}" if measured else f"≈ {top:.3g} GFLOP/s, one core's times the threads"
     return [note(end, math.log10(top), text, "bottom right", c.faint, yshift=2)]
 
 

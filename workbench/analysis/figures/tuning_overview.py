@@ -12,6 +12,7 @@ from workbench.analysis.figures.subplot import Domain, compose
 from workbench.analysis.figures.timeline import TURNS, timeline_part
 from workbench.analysis.trials.latency_curve import best_so_far
 from workbench.analysis.trials.trial_reader import read
+from workbench.ir.product_type import PLAIN
 from workbench.runtime.machine.measured_roofline import all_threads
 from workbench.target import Target
 
@@ -71,6 +72,7 @@ def tuning_figure(
     most: int | None = None,
     wide: bool = False,
     theme: Theme = "auto",
+    product: str = PLAIN,
 ) -> go.Figure:
     """Plot a tuning run: best so far, where the trials went, predicted against measured.
 
@@ -92,6 +94,8 @@ def tuning_figure(
     wide : bool
         Whether the plots stand around a free place, upper left, that somebody fills with the task table.
     theme : {"auto", "light", "dark"}
+    product : str
+        Element type of the numbers that the task multiplies: the time at the peak is by their instruction.
 
     Returns
     -------
@@ -105,7 +109,7 @@ def tuning_figure(
     curve = best_so_far(lines, key, tasks)
     peak = peak_gflops if peak_gflops is not None else target.stored_peak()
     flops = next((t.flops for t in lines.trials if key in (t.key, t.name)), 0)
-    most_gflops = all_threads(target)[0] or (peak or 0.0) * target.threads
+    most_gflops = all_threads(target, product)[0] or (peak if product == PLAIN and peak else 0.0) * target.threads
     peak_ms = flops / (most_gflops * 1e6) if most_gflops and flops else None
     parts = [
         best_part(curve, c, by_hand, peak_ms, most),

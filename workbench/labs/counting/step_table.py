@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from workbench import markup
 from workbench.analysis import nest_rows
+from workbench.ir.product_type import product_type
 from workbench.labs.counting.load_counts import count
 from workbench.runtime.machine.above_roofline import MARK, tile_of, why_above
 from workbench.runtime.machine.measured_roofline import measure_all_threads
@@ -104,12 +105,13 @@ class Steps:
         target = schedule.target or Target.host()
         counts = count(schedule.func, target.lanes("float32"))
         row = next(r for r in nest_rows(schedule.func, target).rows if r.reduce)
-        share = measured.gflops / measure_all_threads(target)
+        product = product_type(schedule.base)
+        share = measured.gflops / measure_all_threads(target, product)
         step = Step(
             name,
             measured,
             share,
-            why_above(share, tile_of(schedule.func), [b.dtype for b in schedule.func.params], 1),
+            why_above(share, tile_of(schedule.func), (), 1),
             _lanes(counts.lanes, target.lanes("float32")),
             f"{counts.rows} × {counts.vectors}" if counts.accumulators else "–",
             sum(counts.loaded.values()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from workbench.runtime.execution.run_context import LoadedNetwork, RunContext
 from workbench.runtime.execution.running import Running
 from workbench.runtime.export.write_library import Export, export_library
 from workbench.runtime.free_list import FreeList
-from workbench.runtime.machine.measured_roofline import Roofs, roofs
+from workbench.runtime.machine.measured_roofline import Roofs, product_peaks, roofs
+from workbench.runtime.machine.product_loop import emulated
 from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, Slot
 from workbench.runtime.networks.network import Network, TimedRuns
 from workbench.runtime.networks.outputs import checked_outputs
@@ -77,7 +79,8 @@ class Executable(Network):
     def __repr__(self) -> str:
         plan = self.plan
         memory = m.size(plan.arena_bytes + sum(a.nbytes for a in plan.constants))
-        return f"<Executable {plan.name}: {len(plan.calls)} calls, {memory}, {self.threads} threads>"
+        slow = "".join(f", {d} emulated" for d in self.emulated)
+        return f"<Executable {plan.name}: {len(plan.calls)} calls, {memory}, {self.threads} threads{slow}>"
 
     def _repr_html_(self) -> str:
         plan = self.plan
@@ -95,6 +98,7 @@ class Executable(Network):
             m.label("inputs", _arrays(plan.inputs)),
             m.label("outputs", _arrays(plan.outputs)),
             m.label("memory", f"{arena}, {m.size(weights)} of constants"),
+            m.label("precision.emulated", why) if (why := self.precision_note) else "",
             _tuned(plan.untuned),
         ]
         most = max((c.flops for c in plan.calls), default=0)
@@ -108,6 +112,22 @@ class Executable(Network):
             m.Column("Schedule"),
         )  # fmt: skip
         return m.page(*parts, m.table(columns, m.cut(rows, _ROWS, "calls", len(plan.calls))))
+
+    @property
+    def emulated(self) -> tuple[str, ...]:
+        """Types narrower than float32 whose products this processor has no instruction for: they are computed in
+        float32, which is no faster than a network in float32.
+        """
+        return emulated(self._target(), self._products())
+
+    @property
+    def precision_note(self) -> str:
+        """A sentence on what is `emulated`; empty where nothing is."""
+        return " ".join(
+            f"{d} is emulated: {self._target().cpu} has no instruction that multiplies it, so products are computed in "
+            "float32. Results are as rounded as with one, memory is saved, time is not."
+            for d in self.emulated
+        )
 
     @property
     def untuned(self) -> tuple[str, ...]:
@@ -290,8 +310,16 @@ class Executable(Network):
 
     def _roofs(self, threads: int) -> Roofs:
         """What this machine can do with so many threads on a working set of this size; measured once."""
-        target = Target(self.plan.target) if self.plan.target else Target.host()
-        return roofs(target, threads, self.plan.working_set)
+        target = self._target()
+        peaks = product_peaks(target, threads, self._products())
+        return replace(roofs(target, threads, self.plan.working_set), peaks=peaks)
+
+    def _products(self) -> list[str]:
+        """What the calls multiply, each type once."""
+        return sorted({c.product for c in self.plan.calls if isinstance(c, CallPlan)})
+
+    def _target(self) -> Target:
+        return Target(self.plan.target) if self.plan.target else Target.host()
 
     def poison(self) -> None:
         """Fill outputs, intermediate results and workspace with NaN, so that a read before a write shows in the next

@@ -10,6 +10,7 @@ import numpy as np
 import pandas
 
 from workbench import markup as m
+from workbench.ir.product_type import PLAIN
 from workbench.runtime.buffers import Array
 from workbench.runtime.machine.above_roofline import MARK, marked, why_above
 from workbench.runtime.machine.measured_roofline import Roofs
@@ -18,7 +19,7 @@ from workbench.safe_text import shown_legibly
 
 #: Rows that are printed: a screen.
 SHOWN = 40
-_NEEDED = {"call", "ms", "share", "gflops", "bytes", "intensity", "roof", "roof_share", "note"}
+_NEEDED = {"call", "ms", "share", "gflops", "bytes", "intensity", "roof", "roof_share", "note", "product"}
 
 
 class Profile(pandas.DataFrame):
@@ -28,21 +29,21 @@ class Profile(pandas.DataFrame):
     (NaN where the call has no floating-point operations), ``flops``, ``tuned``, ``note`` (why a call is not compiled
     and cannot be tuned, else ""), ``bytes`` (what it has to read and write at least, weights included), ``gbytes``
     (these per second, in GB/s), ``intensity`` (operations per byte), ``roof`` ("compute" or "memory": which of the two
-    allows less at this intensity), ``roof_share`` (the speed over what that roof allows); where asked for, ``alone_ms``
-    (median of the same call over and over; NaN for a Python step).
+    allows less at this intensity), ``roof_share`` (the speed over what that roof allows), ``product`` (element type
+    of the numbers that it multiplies and sums: the compute roof is that of their instruction); where asked for,
+    ``alone_ms`` (median of the same call over and over; NaN for a Python step).
 
     `attrs` holds the totals: ``network``, ``threads``, ``runs``, ``calls_ms`` (sum of the medians), ``timed_ms``
     (median of the runs that the calls were timed in; more than the sum where runs are disturbed, each in another
     call), ``whole_ms`` (median of runs without a clock between the calls, in turns with the others), ``alone_ms``
-    (sum of the calls' own, or None), ``flops``, ``bytes``, and the roofs ``peak_gflops``, ``memory_gbytes``,
-    ``working_set`` (bytes).
+    (sum of the calls' own, or None), ``flops``, ``bytes``, and the roofs ``peak_gflops`` (of float32), ``peaks`` (of
+    narrower types that have an instruction, by type), ``memory_gbytes``, ``working_set`` (bytes).
 
     Notes
     -----
     The memory roof is the rate of reading a working set of the network's size (weights and intermediate results), so
-    a call whose operands lie in a cache of a lower level may exceed it. The compute roof is that of float32, which the
-    integer and bfloat16 instructions of some processors exceed, and a Winograd convolution is counted as a direct one.
-    Without roofs the last two columns are empty. What is derived from a profile is a plain data frame.
+    a call whose operands lie in a cache of a lower level may exceed it. A Winograd convolution is counted as a direct
+    one. Without roofs these columns are empty. What is derived from a profile is a plain data frame.
     """
 
     @property
@@ -54,6 +55,7 @@ class Profile(pandas.DataFrame):
         if not set(self.columns) >= _NEEDED:  # columns were removed in place
             return super().__repr__()
         table = pandas.DataFrame(self[["call", "ms", "share", "gflops", "gbytes", "intensity", "roof", "roof_share"]])
+        table["roof"] = [_roof(row) for row in self.to_dict("records")]
         table["roof_share"] = [f"{x:.4g}{MARK if x > 1.0 else ''}" if x == x else "-" for x in table["roof_share"]]
         text = table.to_string(max_rows=SHOWN, max_colwidth=48, float_format=lambda x: f"{x:.4g}", na_rep="-")
         return "\n".join([*summary(self), "", text, *_footnotes(self)])
@@ -110,7 +112,8 @@ def make_profile(
     flops = np.array([c.flops for c in calls], np.float64)
     moved = np.array([call_bytes(c) for c in calls], np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        against = _against(limit, flops, moved, median)
+        products = [c.product if isinstance(c, CallPlan) else PLAIN for c in calls]
+        against = _against(limit, flops, moved, median, products)
         frame = Profile(
             {
                 "call": [c.name for c in calls],
@@ -122,12 +125,14 @@ def make_profile(
                 "flops": [c.flops for c in calls],
                 "tuned": [c.tuned for c in calls],
                 "note": [
-                    _note(c, *found) for c, *found in zip(calls, against["roof"], against["roof_share"], strict=True)
+                    _note(c, roof, share, limit)
+                    for c, roof, share in zip(calls, against["roof"], against["roof_share"], strict=True)
                 ],
                 "bytes": moved.astype(np.int64),
                 "gbytes": moved / (median * 1e6),
                 "intensity": np.where(moved > 0, flops / moved, np.nan),
                 **against,
+                "product": products,
             }
         )
     frame.attrs |= _totals(plan, spent, whole_ms, threads, limit)
@@ -152,16 +157,18 @@ def _totals(
         "flops": sum(c.flops for c in plan.calls),
         "bytes": sum(map(call_bytes, plan.calls)),
         "peak_gflops": limit.gflops if limit else None,
+        "peaks": limit.peaks if limit else {},
         "memory_gbytes": limit.gbytes if limit else None,
         "working_set": plan.working_set,
     }
 
 
-def _against(limit: Roofs | None, flops: Array, moved: Array, ms: Array) -> dict[str, Any]:
+def _against(limit: Roofs | None, flops: Array, moved: Array, ms: Array, products: Sequence[str]) -> dict[str, Any]:
     """Which roof each call is under, and how near it comes."""
     if limit is None:
         return {"roof": [""] * len(ms), "roof_share": np.full(len(ms), np.nan)}
-    arithmetic, memory = flops / (limit.gflops * 1e6), moved / (limit.gbytes * 1e6)  # milliseconds, at best
+    peaks = np.array([limit.peaks.get(p, limit.gflops) for p in products])
+    arithmetic, memory = flops / (peaks * 1e6), moved / (limit.gbytes * 1e6)  # milliseconds, at best
     least = np.maximum(arithmetic, memory)
     return {
         "roof": np.where(least > 0, np.where(arithmetic >= memory, "compute", "memory"), ""),
@@ -169,13 +176,14 @@ def _against(limit: Roofs | None, flops: Array, moved: Array, ms: Array) -> dict
     }
 
 
-def _note(call: CallPlan | HostCall, roof: str, share: float) -> str:
+def _note(call: CallPlan | HostCall, roof: str, share: float, limit: Roofs | None) -> str:
     """Why a call cannot be tuned, or is faster than its roof allows; empty for others."""
     if isinstance(call, HostCall) or call.fixed:
         return f"not tunable: {call.reason if isinstance(call, HostCall) else 'a runtime kernel'}"
     if roof == "memory" and share > 1.0:
         return "faster than the roof: its data come from a nearer cache than those of the whole network"
-    return why_above(share, call.tile, [p.dtype for p in call.code.params], 1)
+    own = limit is not None and call.product in limit.peaks
+    return why_above(share, call.tile, () if own else [p.dtype for p in call.code.params], 1)
 
 
 def _footnotes(frame: pandas.DataFrame) -> list[str]:
@@ -203,10 +211,16 @@ def summary(frame: pandas.DataFrame) -> list[str]:
         at_best = float((frame["roof_share"] * frame["ms"]).sum())  # milliseconds if every call were at its roof
         share = at_best / max(a["whole_ms"], 1e-9)
         lines.append(
-            f"  roofs {a['peak_gflops']:.4g} GFLOP/s and {a['memory_gbytes']:.4g} GB/s (working set "
+            f"  roofs {_peaks(a)} and {a['memory_gbytes']:.4g} GB/s (working set "
             f"{m.size(a['working_set'])}); at them {at_best:.4g} ms, {share:.0%} of the run"
         )
     return lines
+
+
+def _peaks(a: Mapping[Any, Any]) -> str:
+    """``497 GFLOP/s (float32), 7690 (bfloat16)``; one peak alone goes without its type."""
+    rest = [f"{peak:.4g} ({dtype})" for dtype, peak in a["peaks"].items()]
+    return ", ".join([f"{a['peak_gflops']:.4g} GFLOP/s{' (float32)' if rest else ''}", *rest])
 
 
 def profile_html(frame: pandas.DataFrame) -> str:
@@ -225,7 +239,7 @@ def profile_html(frame: pandas.DataFrame) -> str:
     rows = [_row(k, r, longest) for k, r in enumerate(frame.head(SHOWN).to_dict("records"))]
     parts: list[object] = [head]
     if a["peak_gflops"]:
-        roof = f"{m.digits(a['peak_gflops'])} GFLOP/s, {m.digits(a['memory_gbytes'])} GB/s"
+        roof = f"{_peaks(a)}, {m.digits(a['memory_gbytes'])} GB/s"
         parts.append(m.label("roofs", roof, m.faint(f" reading {m.size(a['working_set'])} again and again")))
     return m.page(*parts, m.table(columns, m.cut(rows, SHOWN, "calls", len(frame))))
 
@@ -235,7 +249,13 @@ def _row(number: int, row: Mapping[Any, Any], longest: float) -> list[object]:
     return [
         number, m.text(row["call"], 70), m.milliseconds(row["ms"]), m.bar(row["share"] / longest if longest else None),
         m.digits(row["gflops"]) if row["flops"] else "", m.size(row["bytes"]),
-        m.digits(row["intensity"]) if row["flops"] else "", row["roof"],
+        m.digits(row["intensity"]) if row["flops"] else "", _roof(row),
         marked(reached) if math.isfinite(reached) else "",
         m.text(row["note"] or ("" if row["tuned"] else "default schedule"), 60 if not reached > 1.0 else 200),
     ]  # fmt: skip
+
+
+def _roof(row: Mapping[Any, Any]) -> str:
+    """``compute, bfloat16``: a roof of another type than float32 says which."""
+    named = row["roof"] == "compute" and row["product"] != PLAIN
+    return f"{row['roof']}, {row['product']}" if named else row["roof"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.runtime.buffers import RuntimeStruct, pointer_table
+from workbench.runtime.buffers import Array, RuntimeStruct, pointer_table
 from workbench.runtime.machine import turns
 from workbench.runtime.native.emitter import Emitter, External, Native, Pointers, Ptr, exported
 from workbench.runtime.native.jit import load
@@ -19,6 +20,33 @@ if TYPE_CHECKING:
 #: Runs of the peak's kernel, and nanoseconds of each; the fastest counts. Chosen, not measured.
 _REPEAT = 25
 _REPEAT_NS = 2e6
+
+
+@dataclass(frozen=True, slots=True)
+class PeakLoop:
+    """A loop of nothing but arithmetic.
+
+    Attributes
+    ----------
+    kernel : Native
+        As of `peak_kernel`.
+    data : array of uint8
+        What it works on, at first.
+    operations : int
+        Of a round.
+    """
+
+    kernel: Native
+    data: Array
+    operations: int
+
+
+def multiply_add_loop(target: Target) -> PeakLoop:
+    """Return the loop of multiply-adds in float32 that fills a core's units."""
+    lanes, chains, fused = arithmetic_shape(target)
+    # Stays at 1: neither infinities nor denormal numbers, which some processors handle slowly.
+    data = np.concatenate([np.full(2 * lanes, 0.5), np.ones(chains * lanes)]).astype(np.float32)
+    return PeakLoop(peak_kernel(lanes, chains, fused), data.view(np.uint8), 2 * lanes * chains)
 
 
 def arithmetic_shape(target: Target) -> tuple[int, int, bool]:
@@ -73,13 +101,11 @@ class Arithmetic:
     """
 
     def __init__(self, target: Target) -> None:
-        lanes, chains, fused = arithmetic_shape(target)
-        self._library = load(peak_kernel(lanes, chains, fused), target=target)
+        loop = multiply_add_loop(target)
+        self._library = load(loop.kernel, target=target)
         self._rounds = np.array([1000], np.int64)
-        # Stays at 1: neither infinities nor denormal numbers, which some processors handle slowly.
-        data = np.concatenate([np.full(lanes, 0.5), np.full(lanes, 0.5), np.ones(chains * lanes)]).astype(np.float32)
-        self._data, self._flops = data, 2 * lanes * chains
-        self._bufs = pointer_table([int(self._rounds.ctypes.data), int(data.ctypes.data)])
+        self._data, self._flops = loop.data, loop.operations
+        self._bufs = pointer_table([int(self._rounds.ctypes.data), int(loop.data.ctypes.data)])
         self._rt = RuntimeStruct(1, None, None)  # the kernel has no parallel regions
 
     def last(self, ns: float) -> None:

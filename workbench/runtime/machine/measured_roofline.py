@@ -13,17 +13,19 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 
 from workbench import host
+from workbench.ir.product_type import PLAIN
 from workbench.runtime.buffers import Array, aligned_empty, pointer_table
 from workbench.runtime.machine import turns
-from workbench.runtime.machine.arithmetic_peak import arithmetic_shape, peak_kernel
+from workbench.runtime.machine.arithmetic_peak import PeakLoop, multiply_add_loop
+from workbench.runtime.machine.product_loop import instruction, product_loop
 from workbench.runtime.native.emitter import I64, Emitter, Native, Ptr, Value, exported, native
 from workbench.runtime.native.jit import load
 from workbench.runtime.native.structs import Pointer, Struct
@@ -57,12 +59,15 @@ class Roofs:
         Reading, in GB/s (10^9 bytes).
     working_set : int
         Bytes that the threads read together when `gbytes` was measured.
+    peaks : dict of str to float
+        The same as `gflops` of types that have an instruction of their own, see `product_peaks`.
     """
 
     threads: int
     gflops: float
     gbytes: float
     working_set: int
+    peaks: dict[str, float] = field(default_factory=dict)
 
 
 def size_class(nbytes: int) -> int:
@@ -97,21 +102,56 @@ def roofs(target: Target, threads: int, working_set: int) -> Roofs:
     return found
 
 
-def measure_all_threads(target: Target) -> float:
-    """Return the arithmetic of all threads of a target at the same time in GFLOP/s, measured unless it was before."""
+def measure_all_threads(target: Target, dtype: str = PLAIN) -> float:
+    """Return the arithmetic of all threads of a target at the same time in GFLOP/s, measured unless it was before;
+    products of a `dtype` (see `product_type`) as far as there is an instruction of its own.
+    """
+    if peak := product_peaks(target, target.threads, [dtype]):
+        return peak[dtype]
     one = target.peak_gflops()
     return one if target.threads == 1 else roofs(target, target.threads, _SHORT).gflops
 
 
-def all_threads(target: Target) -> tuple[float | None, bool]:
+def all_threads(target: Target, dtype: str = PLAIN) -> tuple[float | None, bool]:
     """Return what is known of that without measuring, and whether it was measured: else it is one core's, taken times
     the number of threads, which counts two threads of one core twice. Nothing is known where no core was measured.
+    Products of a `dtype` with an instruction of its own have that instruction's.
     """
+    if instruction(target, dtype) is not None:
+        peak = target.stored_peaks(target.threads).get(dtype)
+        return peak, peak is not None
     one = target.stored_peak()
     kept = None if one is None or target.threads == 1 else stored(target, target.threads, _SHORT)
     if kept is not None:
         return kept.gflops, True
     return (None, False) if one is None else (one * target.threads, target.threads == 1)
+
+
+def product_peaks(target: Target, threads: int, dtypes: Iterable[str]) -> dict[str, float]:
+    """Return the peaks of products of some types, measured now unless they were measured before.
+
+    Parameters
+    ----------
+    target : Target
+        This machine has to have its instructions.
+    threads : int
+        That multiply at the same time.
+    dtypes : iterable of str
+        As of `product_type`.
+
+    Returns
+    -------
+    dict of str to float
+        GFLOP/s (10^9 operations per second; a multiply-add counts as two) of all threads, by type; without the types
+        that the target has no instruction for.
+    """
+    wanted = {d: i for d in dict.fromkeys(dtypes) if (i := instruction(target, d)) is not None}
+    known = target.stored_peaks(threads)
+    if new := {d: i for d, i in wanted.items() if d not in known}:
+        target.require_here()
+        known |= {d: measure_arithmetic(target, threads, product_loop(i)) for d, i in new.items()}
+        target.store_peaks(threads, known)
+    return {d: known[d] for d in wanted}
 
 
 def stored(target: Target, threads: int, working_set: int) -> Roofs | None:
@@ -148,13 +188,15 @@ def _launch(f: Emitter, bufs: Value, rt: Value, task: Native) -> None:
     rt["launch"].load()(rt["pool"].load(), f.address(task), bufs, _number(bufs, "threads"))
 
 
-def roof_kernels(lanes: int, chains: int, fused: bool, clock: int) -> tuple[Native, Native]:
+def roof_kernels(peak: Native, lanes: int, clock: int) -> tuple[Native, Native]:
     """Two kernels that work on the parts of an array, one task per thread.
 
     Parameters
     ----------
-    lanes, chains, fused
-        As for `workbench.runtime.machine.arithmetic_peak.peak_kernel`.
+    peak : Native
+        Arithmetic of one thread, see `workbench.runtime.machine.arithmetic_peak.PeakLoop`.
+    lanes : int
+        float32 values per vector.
     clock : int
         Clock of a thread's processor time.
 
@@ -164,7 +206,6 @@ def roof_kernels(lanes: int, chains: int, fused: bool, clock: int) -> tuple[Nati
         ``wb_peak_all(bufs, ws, rt)`` and ``wb_read_all(bufs, ws, rt)``; ``bufs`` are `_OPERANDS`.
     """
     vector, width = f"<{lanes} x float>", 4 * lanes
-    peak = peak_kernel(lanes, chains, fused)
 
     @native
     def peak_part(f: Emitter, bufs: Operands, task: I64, tid: I64) -> None:
@@ -205,18 +246,17 @@ def roof_kernels(lanes: int, chains: int, fused: bool, clock: int) -> tuple[Nati
 class _Probe:
     """The two kernels with their operands."""
 
-    def __init__(self, target: Target, threads: int, nbytes: int) -> None:
-        self.lanes, self.chains, fused = arithmetic_shape(target)
-        self.library = load(*roof_kernels(self.lanes, self.chains, fused, cpu_clock()), target=target)
+    def __init__(self, target: Target, threads: int, nbytes: int, loop: PeakLoop) -> None:
+        lanes = target.lanes("float32")
+        self.library = load(*roof_kernels(loop.kernel, lanes, cpu_clock()), target=target)
         self.threads, self.around = threads, LaunchContext(threads)
-        step = _STREAMS * 4 * self.lanes
-        least = 4 * self.lanes * (2 + self.chains)  # what the arithmetic needs
+        step, least = _STREAMS * 4 * lanes, loop.data.size
         self.part = max(nbytes // threads // step, -(-least // step)) * step
         self.numbers = np.array([threads, 1, self.part], np.int64)
         self.data: Array = aligned_empty((threads, self.part // 4), "float32")
         self.data[...] = 1.0  # neither infinities nor denormal numbers, which some processors handle slowly
-        self.data[:, : 2 * self.lanes] = 0.5  # factor and addend that keep the accumulators at 1
-        self.room: Array = aligned_empty((threads * self.lanes,), "float32")
+        self.data.view(np.uint8)[:, :least] = loop.data
+        self.room: Array = aligned_empty((threads * lanes,), "float32")
         self.spent = np.ones(threads, np.int64)
         first = int(self.numbers.ctypes.data)
         places = [first, first + 8, first + 16, *(a.ctypes.data for a in (self.data, self.room, self.spent))]
@@ -252,21 +292,34 @@ class _Probe:
             yield spent, rounds
             k += 1
 
+    def arithmetic(self, operations: int) -> float:
+        """Return what the threads did in their own processor time, in operations per nanosecond: that does not depend
+        on whether other processes let all of them run.
+        """
+        tries = self.tries("wb_peak_all")
+        return max(float((operations * rounds / np.maximum(self.spent, 1)).sum()) for _, rounds in tries)
+
 
 def measure(target: Target, threads: int, nbytes: int) -> Roofs:
     """Measure both roofs; parameters as for `roofs`, `nbytes` is taken as it is.
 
-    Reading is the best of several tries by the wall clock. Arithmetic is the sum of what the threads did in their own
-    processor time, which does not depend on whether other processes let all of them run.
+    Reading is the best of several tries by the wall clock.
     """
-    probe = _Probe(target, threads, nbytes)
+    loop = multiply_add_loop(target)
+    probe = _Probe(target, threads, nbytes, loop)
     try:
         with turns.turn() as turn, confined(turn.cores, probe.members):
             reading = max(threads * probe.part * rounds / spent for spent, rounds in probe.tries("wb_read_all"))
-            each = 2.0 * probe.lanes * probe.chains
-            arithmetic = max(
-                float((each * rounds / np.maximum(probe.spent, 1)).sum()) for _, rounds in probe.tries("wb_peak_all")
-            )
-        return Roofs(threads, arithmetic, reading, nbytes)
+            return Roofs(threads, probe.arithmetic(loop.operations), reading, nbytes)
+    finally:
+        probe.library.close()
+
+
+def measure_arithmetic(target: Target, threads: int, loop: PeakLoop) -> float:
+    """Measure a loop of arithmetic with all threads at it at the same time, in GFLOP/s of all."""
+    probe = _Probe(target, threads, 0, loop)
+    try:
+        with turns.turn() as turn, confined(turn.cores, probe.members):
+            return probe.arithmetic(loop.operations)
     finally:
         probe.library.close()

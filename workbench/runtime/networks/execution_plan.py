@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from workbench.ir.product_type import PLAIN
 from workbench.runtime.buffers import Array, numpy_dtype
 
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ class CallPlan:
         Outputs of a tile along each dimension where the kernel is Winograd's algorithm, which does less than `flops`.
     fixed : bool
         Whether it is a runtime kernel: there is nothing to tune.
+    product : str
+        Element type of the numbers that it multiplies and sums, see `workbench.ir.product_type`.
     """
 
     name: str
@@ -106,6 +109,7 @@ class CallPlan:
     traffic: int = 0
     tile: int | None = None
     fixed: bool = False
+    product: str = PLAIN
 
 
 @dataclass(frozen=True, slots=True, eq=False)

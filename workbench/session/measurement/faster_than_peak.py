@@ -10,14 +10,14 @@ from workbench.session.state.session_state import SessionState
 
 def of_schedule(state: SessionState, func: Func, gflops: float | None) -> str:
     """Say it of a schedule with its speed."""
-    return _why(state, gflops, tile_of(func), func)
+    return _why(state, state.index, gflops, tile_of(func), func)
 
 
 def of_trial(state: SessionState, index: int, record: Record | None, gflops: float | None) -> str:
     """Say it of a trial of a task."""
     task = state.infos[index].task
     tile = tile_in(record.trace if record is not None else ())
-    return _why(state, gflops, tile, None if task is None else task.func)
+    return _why(state, index, gflops, tile, None if task is None else task.func)
 
 
 def of_task(state: SessionState, index: int, gflops: float | None) -> str:
@@ -26,9 +26,11 @@ def of_task(state: SessionState, index: int, gflops: float | None) -> str:
     return of_trial(state, index, None if best is None else state.traced(index, best.record), gflops)
 
 
-def _why(state: SessionState, gflops: float | None, tile: int | None, func: Func | None) -> str:
-    if not gflops or not state.peak_of_all:
+def _why(state: SessionState, index: int | None, gflops: float | None, tile: int | None, func: Func | None) -> str:
+    top = state.peak_for(index)
+    if not gflops or not top:
         return ""
-    dtypes = [] if func is None else [b.dtype for b in func.params]
-    threads = 1 if state.peak_measured else state.target.threads
-    return why_above(gflops / state.peak_of_all, tile, dtypes, threads)
+    own = index is not None and state.products[index] in state.peaks
+    dtypes = [] if func is None or own else [b.dtype for b in func.params]
+    threads = 1 if own or state.peak_measured else state.target.threads
+    return why_above(gflops / top, tile, dtypes, threads)

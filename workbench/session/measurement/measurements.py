@@ -11,7 +11,7 @@ from typing import Any
 from workbench.errors import LogError
 from workbench.graph.tasks import Task
 from workbench.log import Record
-from workbench.runtime.machine.measured_roofline import measure_all_threads
+from workbench.runtime.machine.measured_roofline import measure_all_threads, product_peaks
 from workbench.runtime.machine.queue_line import Waiting
 from workbench.schedule import Schedule
 from workbench.session.core.notifications import error_note
@@ -62,7 +62,8 @@ class Measurements:
 
     def ask_peak(self) -> None:
         """Measure the peak of this machine once, of one core and of all threads, beside everything else."""
-        if self._state.peak_measured or self._peak_asked or self._state.target.missing_here():
+        known = self._state.peak_measured and all(self._state.peaks.values())
+        if known or self._peak_asked or self._state.target.missing_here():
             return
         self._peak_asked = True
         self._lane.submit("peak", self._measure_peak)
@@ -144,9 +145,11 @@ class Measurements:
     def _measure_peak(self) -> None:
         target = self._state.target
         peak, whole = target.peak_gflops(), measure_all_threads(target)
-        self._worker.put(lambda: self._take_peak(peak, whole))
+        peaks = product_peaks(target, target.threads, self._state.peaks)
+        self._worker.put(lambda: self._take_peak(peak, whole, peaks))
 
-    def _take_peak(self, peak: float, whole: float) -> None:
+    def _take_peak(self, peak: float, whole: float, peaks: dict[str, float]) -> None:
         state = self._state
+        state.peaks = {**state.peaks, **peaks}
         state.peak, state.peak_of_all, state.peak_measured = peak, whole, True
         self._publisher.changed()

@@ -20,7 +20,9 @@ from workbench.target import Target
 def meta(context: SliceContext) -> dict[str, Any]:
     """Return the slice `meta`."""
     state = context.state
-    return context.cache["meta"].of((state.peak_of_all, state.peak_measured, len(state.infos)), lambda: _meta(state))
+    peaks = tuple(state.peaks.items())
+    made_of = (state.peak_of_all, state.peak_measured, peaks, len(state.infos))
+    return context.cache["meta"].of(made_of, lambda: _meta(state))
 
 
 def _meta(state: SessionState) -> dict[str, Any]:
@@ -29,7 +31,7 @@ def _meta(state: SessionState) -> dict[str, Any]:
     return {
         "version": __version__, "kind": state.opened.kind, "title": state.opened.title, "target": target_text(target),
         "threads": target.threads, "peak_gflops": rounded(state.peak_of_all),
-        "peak_measured": state.peak_measured,
+        "peak_measured": state.peak_measured, "peaks": {p: rounded(peak) for p, peak in state.peaks.items()},
         "caches": [{"name": name, "bytes": size} for name, size in caches if size], "line": target.line_bytes,
         "primitives": applicable_primitives.primitives(), "orders": steering.forms(), "panels": there,
         "exports": [one.describe(name) for name, one in EXPORTERS.items() if one.label],

@@ -49,7 +49,7 @@ def why_slice(context: SliceContext) -> dict[str, Any] | None:
 def _near(context: SliceContext) -> bool:
     """Whether the schedule on show is near the peak, as measured, else as estimated."""
     state, view = context.state, context.view
-    top = state.peak_of_all
+    top = state.peak_for(state.index)
     if view is None or not top:
         return False
     result, guess = state.history.results.get(view.key), state.estimates.of(view, state.peak)
@@ -66,7 +66,7 @@ def _measured(context: SliceContext) -> str:
     result = state.history.results.get(view.key) if view is not None else None
     if view is None or result is None or not (ms := result.clean_ms):
         return ""
-    top, guess = state.peak_of_all, state.estimates.of(view, state.peak)
+    top, guess = state.peak_for(state.index), state.estimates.of(view, state.peak)
     share = result.gflops / top if top and result.gflops else 0.0
     off = guess.ms / ms if guess is not None and guess.ms else 1.0
     wrong = max(off, 1.0 / off)

@@ -7,6 +7,7 @@ from typing import Any
 
 from workbench import markup as m
 from workbench.codegen.backend import require_runnable
+from workbench.ir.product_type import PLAIN
 from workbench.runtime.machine.above_roofline import MARK, marked
 from workbench.session import registry as declare
 from workbench.session.measurement import faster_than_peak as above
@@ -29,7 +30,8 @@ def head(context: SliceContext) -> dict[str, Any] | None:
     task = state.ledger_of(state.index)
     best = task.best
     guess = state.estimates.of(view, state.peak) if view is not None else None
-    top, gflops = state.peak_of_all, result.gflops if result is not None else None
+    top, gflops = state.peak_for(state.index), result.gflops if result is not None else None
+    product = state.products[state.index]
     speed = gflops or (guess.gflops if guess is not None else None)
     return {
         "task": state.index, "name": info.name, "weight": info.weight, "flops": info.flops,
@@ -37,6 +39,7 @@ def head(context: SliceContext) -> dict[str, Any] | None:
         "spread": rounded(result.spread, 3) if result else None, "gflops": rounded(gflops),
         "doubt": result.doubt() if result else None, "remark": result.remark if result else "",
         "peak_share": rounded(gflops / top, 4) if gflops and top else None,
+        "product": product,
         "above": "" if view is None else above.of_schedule(state, view.schedule.func, speed),
         "best_ms": rounded(best.ms) if best else None, "best_by": BY.get(best.record.origin, "tuner") if best else None,
         "best_sure": best.sure if best else "", "best_why": task.course[-1].reason if best else "",
@@ -100,7 +103,8 @@ def _head_html(head: Mapping[str, Any], limit: int) -> m.Html:
         facts.append(m.Html(f"<b>{m.row_time(head)}</b>"))
         facts.append(m.bad(head["doubt"]["text"], 120) if head.get("doubt") else "")
         facts.append(f"{m.digits(head.get('gflops'))} GFLOP/s" if head.get("gflops") else "")
-        facts.append(f"{marked(head['peak_share'])} of the peak" if head.get("peak_share") else "")
+        peak = f"of the {head['product']} peak" if head.get("product", PLAIN) != PLAIN else "of the peak"
+        facts.append(f"{marked(head['peak_share'])} {peak}" if head.get("peak_share") else "")
     if head.get("best_ms") is not None:
         by = {"hand": " by hand", "tuner": " by the tuner"}.get(head.get("best_by") or "", "")
         facts.append(f"best {m.milliseconds(head['best_ms'])}{by}")

@@ -8,6 +8,7 @@ from typing import Any
 from workbench import markup as m
 from workbench.analysis.graph_drawing.svg_canvas import Canvas, width_of
 from workbench.errors import UsageError
+from workbench.ir.product_type import PLAIN
 from workbench.log import NetworkTime, Record
 from workbench.log.task_table import task_table, totals
 from workbench.log.weighted_latency import shares, total
@@ -113,11 +114,12 @@ def _task_row(state: SessionState, index: int, row: TaskRow | None) -> dict[str,
     clean = best is None or best.sure != "disturbed"
     gflops = info.flops / (ms * 1e6) if ms and info.flops and clean else None
     faster = above.of_task(state, index, gflops)
+    product = {} if state.products[index] == PLAIN else {"product": state.products[index]}
     word = row.state if row is not None else "measured" if ms is not None else ""
     reason = (row.reason if row is not None else "") or _REASONS.get(word, "")
     return {
         "id": index, "key": info.key, "name": info.name, "weight": info.weight, "flops": info.flops, "ms": rounded(ms),
-        "gflops": rounded(gflops), **({"above": faster} if faster else {}), "trials": task.trials,
+        "gflops": rounded(gflops), **({"above": faster} if faster else {}), **product, "trials": task.trials,
         "failed": task.failures.total(), "failures": dict(task.failures), "untuned_ms": rounded(task.untuned_ms),
         "share": None, "state": word, "reason": reason, "delta": delta(task),
         "spark": spark(task), "spread": rounded(best.record.spread, 3) if best is not None and clean else None,

@@ -12,6 +12,7 @@ from workbench.arguments import elements, known_options
 from workbench.arguments import path as as_path
 from workbench.errors import InputError, UsageError, WorkbenchError
 from workbench.graph.graph import Graph
+from workbench.graph.passes import optimized
 from workbench.graph.tasks import Task, extract_tasks
 from workbench.ir import Func
 from workbench.log import Comparison, Log, NetworkTime, Record, Round, load_log
@@ -67,11 +68,14 @@ class SessionInput:
 LOADING = ("shapes", "fill_weights")
 """Options that are about the file of a model."""
 
+OPTIONS = (*LOADING, "precision")
+"""All options of a subject."""
+
 
 def open_subject(
     subject: Any, target: Target | None, log: str | None, loading: Mapping[str, Any] | None = None
 ) -> SessionInput:
-    """Take apart whatever a user passed; `loading` are the options of `LOADING` that were given.
+    """Take apart whatever a user passed; `loading` are those of `OPTIONS` that were given.
 
     Raises
     ------
@@ -82,11 +86,14 @@ def open_subject(
         What is wrong with a file; "log.other_model" when `log` belongs to another model.
     """
     given = {name: value for name, value in (loading or {}).items() if value is not None}
-    known_options(loading or (), LOADING, "A session")
+    known_options(loading or (), OPTIONS, "A session")
     opened = _open(subject, target, given)
-    if given and not opened.path:
-        text = f"{', '.join(given)} is for the file of a model, and this is none"
-        raise UsageError("usage.option", text, tuple(given), "give the path of an ONNX model")
+    if opened.graph is None and "precision" in given:
+        text = "A precision is chosen for a model, and this is none"
+        raise UsageError("usage.option", text, ("precision",), "give a graph or the path of an ONNX model")
+    if (of_file := [name for name in given if name in LOADING]) and not opened.path:
+        text = f"{', '.join(of_file)} is for the file of a model, and this is none"
+        raise UsageError("usage.option", text, tuple(of_file), "give the path of an ONNX model")
     if log is None or opened.kind == "log" or not Path(log).exists():
         return opened
     found = load_log(log)
@@ -109,7 +116,7 @@ def _open(subject: Any, target: Target | None, loading: Mapping[str, Any]) -> Se
     if isinstance(subject, str | os.PathLike):
         return _file(as_path("the path", subject), target, loading)
     if isinstance(subject, Graph):
-        return _graph(subject, target)
+        return _graph(subject, target, loading.get("precision"))
     if isinstance(subject, Task):
         own = target or subject.target or Target.host()
         return SessionInput("task", subject.name, own, (TaskInfo.of(subject),))
@@ -145,12 +152,12 @@ def _file(path: str, target: Target | None, loading: Mapping[str, Any]) -> Sessi
         from workbench.network.seeded_model import load_filled
 
         graph = load_filled(path, seed, shapes, target)
-    return replace(_graph(graph, target), path=path, shaped=bool(shapes))
+    return replace(_graph(graph, target, loading.get("precision")), path=path, shaped=bool(shapes))
 
 
-def _graph(graph: Graph, target: Target | None) -> SessionInput:
+def _graph(graph: Graph, target: Target | None, precision: str | None) -> SessionInput:
     own = target or Target.host()
-    ready = graph if graph.groups else graph.optimize()
+    ready = optimized(graph, precision=precision)
     tasks = tuple(map(TaskInfo.of, extract_tasks(ready, own)))
     return SessionInput("model", graph.name, own, tasks, graph=ready)
 

@@ -8,9 +8,11 @@ from typing import Any
 
 from workbench.errors import UsageError, WorkbenchError
 from workbench.graph.tasks import Task
+from workbench.ir.product_type import PLAIN, product_type
 from workbench.log import Best, Record, TaskLedger
 from workbench.log.replay import schedule_of
 from workbench.runtime.machine.measured_roofline import all_threads
+from workbench.runtime.machine.product_loop import instruction
 from workbench.runtime.machine.system_load import Load
 from workbench.schedule import Schedule
 from workbench.session.core.notifications import NO_PROGRAM_HINT, note
@@ -68,6 +70,11 @@ class SessionState:
         self.stats.add(opened.lines)
         self.peak = self.target.stored_peak()
         self.peak_of_all, self.peak_measured = all_threads(self.target)
+        #: What each task multiplies, and the peaks of those types that have an instruction (None: not measured yet).
+        self.products: list[str] = []
+        self.peaks: dict[str, float | None] = {}
+        for info in opened.tasks:
+            self._know(info)
         self.selected = ""
         #: Whether another schedule is shown than a moment ago, so that something has to be selected first.
         self.fresh = True
@@ -170,6 +177,11 @@ class SessionState:
         if node.key in keys_of(tree.task, now)[len(now.trace) + 1 :]:  # else it would come back as what can be redone
             schedule.go_to(now)
 
+    def peak_for(self, index: int | None) -> float | None:
+        """Peak of all threads for what a task multiplies, in GFLOP/s; None where it was not measured."""
+        product = PLAIN if index is None else self.products[index]
+        return self.peaks.get(product, self.peak_of_all)
+
     def open_task(self, item: object) -> None:
         """Show a task, as it was when it was left."""
         index = self.find(item)
@@ -200,11 +212,19 @@ class SessionState:
 
     def add_task(self, task: Task) -> int:
         """Make a task known that was not part of the subject; returns its number, as for one that is known."""
-        for index, info in enumerate(self.infos):
-            if info.key == task.key:
+        for index, known in enumerate(self.infos):
+            if known.key == task.key:
                 return index
-        self.infos = (*self.infos, TaskInfo.of(task))
+        self.infos = (*self.infos, info := TaskInfo.of(task))
+        self._know(info)
         return len(self.infos) - 1
+
+    def _know(self, info: TaskInfo) -> None:
+        """Take note of what a task multiplies."""
+        product = PLAIN if info.task is None else product_type(info.task.func)
+        self.products.append(product)
+        if product not in self.peaks and instruction(self.target, product) is not None:
+            self.peaks[product] = all_threads(self.target, product)[0]
 
     def find(self, item: object) -> int:
         """Return the number of a task given by number, key or name; that on show for None."""

@@ -9,6 +9,7 @@ from workbench.analysis.figures import Spot, roofline_figure, tuning_figure
 from workbench.analysis.figures.style import Theme
 from workbench.analysis.figures.tuning_overview import tuning_height
 from workbench.analysis.trials.trial_reader import of_ledger
+from workbench.ir.product_type import PLAIN
 from workbench.session.measurement import faster_than_peak as above
 from workbench.session.state.session_state import SessionState
 from workbench.session.state.variant_tree import TreeNode
@@ -27,9 +28,11 @@ def height(state: SessionState) -> int:
 
 def figure(state: SessionState, theme: Theme) -> Any:
     """Draw the chart on show, as a plotly figure. Call it in the session's thread."""
+    index = state.index
+    product = PLAIN if index is None else state.products[index]
     if state.chart.roofline:
-        return roofline_figure(spots(state), state.target, theme=theme)
-    stats, index = state.stats, state.index
+        return roofline_figure(spots(state), state.target, theme=theme, product=product)
+    stats = state.stats
     key = None if index is None else state.infos[index].key
     live = state.watch is not None and state.watch.live
     rounds = state.opened.rounds if state.watch is None else state.watch.tuning.rounds
@@ -38,7 +41,7 @@ def figure(state: SessionState, theme: Theme) -> Any:
     return tuning_figure(
         lines, key, lines.keys, by_hand=_by_hand(state),
         peak_gflops=state.peak, target=state.target, most=LIVE_POINTS if live else None, wide=state.chart.wide,
-        theme=theme,
+        theme=theme, product=product,
     )  # fmt: skip
 
 

@@ -8,12 +8,13 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from workbench import exercise_mode
-from workbench.arguments import elements, is_a, known_options, whole
+from workbench.arguments import elements, is_a, known_options, shown, whole
 from workbench.codegen.backend import require_runnable
 from workbench.cost_model import load
 from workbench.errors import UsageError
 from workbench.files import is_json_file
 from workbench.graph import Graph
+from workbench.graph.passes import optimized
 from workbench.graph.tasks import Task, extract_tasks
 from workbench.host import usable_threads
 from workbench.ir import Func
@@ -40,6 +41,7 @@ def tune(
     options: TuneOptions | None = None,
     seeds: Any = None,
     start: bool = True,
+    precision: str | None = None,
     **given: Any,
 ) -> TuningSession:
     """Tune in the background.
@@ -60,6 +62,8 @@ def tune(
         machines. What was adapted is said in events (``seed``) and in the records.
     start : bool
         Whether the session runs when it is returned.
+    precision : str, optional
+        For a graph, as for `compile`, which has to be given the same.
 
     Returns
     -------
@@ -75,6 +79,7 @@ def tune(
         measured.
     """
     exercise_mode.need("tuner")
+    what = _in_precision(what, precision)
     resolved = _target(what, target)
     require_runnable(resolved)
     tasks, space_of, model = _tasks(what, resolved)
@@ -181,6 +186,16 @@ def _target(what: Any, target: Target | str | None) -> Target:
         return is_a("target", target, Target, "give a Target, or its text such as 'llvm -mcpu=native -threads=2'")
     own = getattr(what, "target", None)
     return own if isinstance(own, Target) else Target.host()
+
+
+def _in_precision(what: Any, precision: str | None) -> Any:
+    """A graph, optimised for a precision; anything else as it is."""
+    if precision is None:
+        return what
+    if not isinstance(what, Graph):
+        text = f"A precision is chosen for a graph; {shown(type(what).__name__)} has its element types already"
+        raise UsageError("usage.precision", text, (shown(precision),), "leave precision out, or give the graph")
+    return optimized(what, precision=precision)
 
 
 def _tasks(what: Any, target: Target) -> tuple[tuple[Task, ...], dict[str, Schedule], str]:

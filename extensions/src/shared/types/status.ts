@@ -27,6 +27,8 @@ export interface MetaSlice {
   readonly peak_gflops: number | null;
   /** Of all threads at the same time; else it is one core's, taken times their number. */
   readonly peak_measured?: boolean;
+  /** Peaks of products of narrow numbers that have an instruction of their own; null until they are measured. */
+  readonly peaks?: Readonly<Record<string, number | null>>;
   readonly caches: readonly Cache[];
   /** Bytes of a cache line. */
   readonly line: number;
@@ -58,6 +60,8 @@ export interface HeadSlice {
   /** Why there is this time and no longer another one. */
   readonly remark?: string;
   readonly peak_share: number | null;
+  /** Element type of the numbers that the task multiplies. */
+  readonly product?: string;
   /** Why it is faster than the peak, where it is. */
   readonly above?: string;
   readonly best_ms: number | null;

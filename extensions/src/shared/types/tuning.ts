@@ -11,6 +11,8 @@ export interface TaskRow {
   readonly flops: number | null;
   readonly ms: number | null;
   readonly gflops: number | null;
+  /** Element type of the numbers that it multiplies, where that is not float32. */
+  readonly product?: string;
   /** Why that is above the peak, where it is. */
   readonly above?: string;
   readonly trials: number;

@@ -7,7 +7,7 @@ import { walk } from '../elements/controls';
 import { Switch } from '../elements/switch';
 import { Blank } from '../elements/blank';
 import { milliseconds, plural, times } from '../../shared/format';
-import { COLUMNS, FEW, firstDown, OUTLOOK, shareOf, sortRows, type Column, type Sort } from '../tuning/task-columns';
+import { COLUMNS, FEW, firstDown, OUTLOOK, peakOf, shareOf, sortRows, type Column, type Sort } from '../tuning/task-columns';
 import type { TaskRow, TasksSlice } from '../../shared/types';
 import { toNest } from '../shell/keys';
 import type { Panel, PanelProps } from '../panel';
@@ -207,7 +207,7 @@ function View({ store }: PanelProps) {
   const [wanted, setWanted] = useState(false);
   const all = more.value;
   const expects = all && (tasks?.rows.some(row => row.gain !== undefined) ?? false);
-  const peak = store.see('meta')?.peak_gflops ?? null;
+  const meta = store.see('meta');
   const paused = store.see('tuning')?.state === 'paused';
   const next = wanted && expects;
   const [tip, setTip] = useState('');
@@ -276,7 +276,8 @@ function View({ store }: PanelProps) {
             {rows.map(row => (
               <Row
                 key={row.id}
-                {...{ row, top, peak, next, all, onOpen }}
+                {...{ row, top, next, all, onOpen }}
+                peak={peakOf(meta, row.product)}
                 state={paused && row.state === 'tuning' ? 'paused' : row.state}
                 open={row.id === open}
                 stop={row.id === stop}

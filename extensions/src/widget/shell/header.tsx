@@ -4,7 +4,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { Button, Key } from '../elements/controls';
 import { count, duration, flop, measured, milliseconds, percent, spreadOf } from '../../shared/format';
-import { FLOPS } from '../tuning/task-columns';
+import { FLOPS, ownPeak, peakOf } from '../tuning/task-columns';
 import type { HeadSlice, HistorySlice, MetaSlice } from '../../shared/types';
 import { Icon } from '../elements/icons';
 import type { Store } from '../kernel/store';
@@ -203,8 +203,9 @@ function Figures({
   meta: MetaSlice | null;
   going: boolean;
 }) {
-  const peak = meta?.peak_gflops ?? null;
-  const rough = meta?.peak_measured === false;
+  const peak = peakOf(meta, head.product);
+  const own = ownPeak(meta, head.product);
+  const rough = meta?.peak_measured === false && !own;
   const tuner = { hand: ' by hand', tuner: ' by the tuner', template: ': default schedule', none: '' }[
     head.best_by ?? 'none'
   ];
@@ -276,7 +277,7 @@ function Figures({
                     {count(Math.round(peak))} <span class="swb-who">GFLOP/s </span>
                   </>
                 )}
-                peak
+                {own && `${head.product} `}peak
               </span>
               {head.peak_share != null && (
                 <span class="swb-peak" aria-hidden>

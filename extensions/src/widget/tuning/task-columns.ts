@@ -1,7 +1,7 @@
 // Columns of the task table and the order of its rows.
 
 import { outcome } from '../../shared/outcome';
-import type { TaskRow } from '../../shared/types';
+import type { MetaSlice, TaskRow } from '../../shared/types';
 
 export type Term = 'gain' | 'backward' | 'optimism' | 'similarity';
 export type Key =
@@ -34,6 +34,14 @@ export interface Column {
   readonly more?: boolean;
 }
 
+/** Whether the processor has an instruction for what a task multiplies, and so a peak of its own. */
+export const ownPeak = (meta: MetaSlice | null | undefined, product: string | undefined): boolean =>
+  meta?.peaks?.[product ?? ''] !== undefined;
+
+/** The peak for what a task multiplies, in GFLOP/s; null where it was not measured. */
+export const peakOf = (meta: MetaSlice | null | undefined, product: string | undefined): number | null =>
+  (ownPeak(meta, product) ? meta?.peaks?.[product ?? ''] : meta?.peak_gflops) ?? null;
+
 /** What is counted, also where an algorithm needs less. */
 export const FLOPS = "Counts the operator's FLOPs";
 
@@ -50,7 +58,7 @@ export const COLUMNS: readonly Column[] = [
   {
     key: 'peak',
     text: 'of peak',
-    title: `Share of the peak of this machine; * is above it, and its hint says why. ${FLOPS}`,
+    title: `Share of the peak of this machine for the numbers that are multiplied; * is above it, and its hint says why. ${FLOPS}`,
     from: 'm',
     more: true
   },

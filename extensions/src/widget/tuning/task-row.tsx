@@ -116,7 +116,7 @@ function Results({ row, top, state, peak, all }: Pick<RowProps, 'row' | 'top' | 
         <Cell
           text={row.gflops == null || !peak ? '–' : percent(row.gflops / peak) + (row.above ? '*' : '')}
           name="swb-from-m"
-          title={row.above}
+          title={row.above ?? (row.product && `Of the peak of ${row.product}`)}
         />
       )}
       <Cell text={count(row.trials)} name={`swb-from-m${row.trials ? '' : ' swb-faint'}`} />
