@@ -90,7 +90,7 @@ def test_a_profile_compares_with_the_peak_of_what_is_multiplied(monkeypatch):
     np.testing.assert_allclose(rows["roof_share"], rows["gflops"] / 1000.0)
     assert found.attrs["peaks"] == {"bfloat16": 1000.0}
     assert "compute, bfloat16" in repr(found)
-    assert "100 GFLOP/s (float32), 1000 (bfloat16)" in repr(found)
+    assert "100 GFLOP/s (float32), 1\u202f000 (bfloat16)" in repr(found)
     assert "compute, bfloat16" in found._repr_html_()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
 import workbench as wb
@@ -23,7 +25,7 @@ def network(n=32):
 
 def test_tasks_of_a_session_are_those_that_compiling_needs():
     keys = {t.key for t in wb.extract_tasks(network().optimize(precision="bfloat16"), TARGET)}
-    with Session(network(), target=TARGET, precision="bfloat16") as s:
+    with closing(Session(network(), target=TARGET, precision="bfloat16")) as s:
         assert {t.key for t in s.tasks} == keys
     tuning = wb.tune(network(), precision="bfloat16", target=Target.host(), trials=1, start=False)
     assert {t.key for t in tuning.tasks} == keys
@@ -48,12 +50,15 @@ def test_what_has_its_types_already_refuses_a_precision():
 def test_a_task_is_compared_with_the_peak_of_what_it_multiplies(monkeypatch):
     monkeypatch.setattr(Target, "stored_peak", lambda self: 100.0)
     monkeypatch.setattr(Target, "stored_peaks", lambda self, threads: {"bfloat16": 1000.0})
-    with Session(network(), target=TARGET, precision="bfloat16") as s:
+    with closing(Session(network(), target=TARGET, precision="bfloat16")) as s:
         slices = s.snapshot().slices
         assert slices["meta"]["peaks"] == {"bfloat16": 1000.0}
         assert slices["meta"]["peak_gflops"] == 100.0
-        assert slices["head"]["product"] == slices["tasks"]["rows"][0]["product"] == "bfloat16"
-        assert s.state.peak_for(0) == 1000.0
-    with Session(network(), target=TARGET) as s:
+        row = next(r for r in slices["tasks"]["rows"] if "matmul" in r["name"])
+        assert row["product"] == "bfloat16"
+        assert s.state.peak_for(row["id"]) == 1000.0
+        s.run("open_task", task=row["id"])
+        assert s.snapshot().slices["head"]["product"] == "bfloat16"
+    with closing(Session(network(), target=TARGET)) as s:
         assert "product" not in s.snapshot().slices["tasks"]["rows"][0]
         assert s.state.peak_for(0) == 100.0

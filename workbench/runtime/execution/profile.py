@@ -219,8 +219,8 @@ def summary(frame: pandas.DataFrame) -> list[str]:
 
 def _peaks(a: Mapping[Any, Any]) -> str:
     """``497 GFLOP/s (float32), 7690 (bfloat16)``; one peak alone goes without its type."""
-    rest = [f"{peak:.4g} ({dtype})" for dtype, peak in a["peaks"].items()]
-    return ", ".join([f"{a['peak_gflops']:.4g} GFLOP/s{' (float32)' if rest else ''}", *rest])
+    rest = [f"{m.digits(peak)} ({dtype})" for dtype, peak in a["peaks"].items()]
+    return ", ".join([f"{m.digits(a['peak_gflops'])} GFLOP/s{' (float32)' if rest else ''}", *rest])
 
 
 def profile_html(frame: pandas.DataFrame) -> str:
