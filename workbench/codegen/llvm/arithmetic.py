@@ -56,12 +56,32 @@ class Arithmetic:
             return x if is_unsigned(x) else self.binary("max", x, self._negated(x))
         return x
 
+    def _by_one(self, a: Value, b: Value) -> Value:
+        """Quotients by one number: products with its reciprocal, corrected by what they leave, a third of the time.
+
+        They are correctly rounded where neither they nor what is left are denormal (Markstein), else off by one unit
+        at most. A power of two keeps the reciprocal normal. A corrected quotient of 0 or NaN is one that needs none.
+        """
+        m, f = self.math, FORMATS[a.dtype]
+        size, near = m.call("fabs", b), f.bias - f.fraction
+        scale = m.select(m.compare("olt", size, m.c(2.0**-near, b)), m.c(2.0 ** (f.bias // 2), b), m.c(1.0, b))
+        scale = m.select(m.compare("ogt", size, m.c(2.0**near, b)), m.c(2.0 ** -(f.bias // 2), b), scale)
+        divisor = m.exact("fmul", b, scale)
+        inverse = m.exact("fdiv", m.c(1.0, b), divisor)
+        scale, divisor, inverse = (self.fb.broadcast(v, a.lanes) for v in (scale, divisor, inverse))
+        a = m.exact("fmul", a, scale)
+        q = m.exact("fmul", a, inverse)
+        better = m.call("fma", m.call("fma", m.neg(q), divisor, a), inverse, q)
+        return m.select(m.compare("one", better, m.c(0.0, better)), better, q)
+
     def _negated(self, x: Value) -> Value:
         zero = literal(0, x.dtype, x.lanes)
         return self.fb.pure(f"sub {zero.typed}, {x.text}", x.dtype, x.lanes, (x,))
 
     def binary(self, op: str, a: Value, b: Value) -> Value:
         """Emit a binary operation on operands of one dtype."""
+        if op == "div" and a.lanes > b.lanes == 1 and a.dtype in FORMATS and self.math.fuses:
+            return self._by_one(a, b)
         a, b = self.same_lanes(a, b)
         if op in COMPARE_OPS:
             return self.compare(op, a, b)
