@@ -47,6 +47,7 @@ class Arg(OpDef):
         axis, last = c.named_axis(0), c.get_int("select_last_index", 0)
         shape, kept = self.shape(c), bool(c.get_int("keepdims", 1))
         size = x.shape[axis]
+        narrow = "int32" if size < 2**31 else "int64"  # half as many vectors
 
         def element(i: tuple[te.Axis, ...], k: te.Axis) -> te.Value:
             return x[(*i[:axis], k, *i[axis + kept :])]
@@ -62,9 +63,11 @@ class Arg(OpDef):
             v = element(i, k)
             hit = te.equal(v, best[i])
             hit = te.logical_or(hit, te.not_equal(v, v)) if is_float(x.dtype) else hit
-            return te.max(te.select(hit, k, -1), axis=k) if last else te.min(te.select(hit, k, size), axis=k)
+            at = te.select(hit, te.cast(k, narrow), te.const(-1 if last else size, narrow))
+            return te.max(at, axis=k) if last else te.min(at, axis=k)
 
-        return compute(shape, number, c.name("number"))
+        found = compute(shape, number, c.name("number"))
+        return compute(shape, lambda *i: te.cast(found[i], "int64"), c.name("wide"))
 
 
 @operator("ArgMax", "reduction")
