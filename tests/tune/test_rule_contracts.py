@@ -132,3 +132,24 @@ def test_windows_over_neighbours_in_memory_are_no_rows():
     for v in make_space(func, Target(V4)).variants:
         assert "rows" not in {n.rule for n in v.notes}
         assert any(lp.kind == "vectorize" for lp in v.schedule.func.block("near")[1])
+
+
+@pytest.mark.parametrize(("groups", "each", "size"), [(3, 4, 37), (2, 5, 64), (1, 3, 24)])
+def test_rows_may_span_the_channels_of_a_group(groups, each, size):
+    x, k, r = (
+        te.placeholder((groups * each, size), "float32", "X"),
+        te.reduce_axis(each, "k"),
+        te.reduce_axis(size, "r"),
+    )
+    total = te.compute((groups,), lambda g: te.sum(x[g * each + k, r] * x[g * each + k, r], axis=[k, r]), "total")
+    share = te.compute((groups * each, size), lambda c, i: x[c, i] / total[c // each], "share")
+    func, target = te.func(share, "groups"), Target(V4)
+    inputs = interp.random_inputs(func, 3)
+    want, rng, fired = evaluate(func, inputs), np.random.default_rng(size), False
+    for v in make_space(func, target).variants:
+        fired |= "rows" in {n.rule for n in v.notes}
+        for row in v.sampler.draw(3, rng):
+            nest = v.schedule.fill(v.sampler.row(row)).func
+            verify(nest)
+            agree(nest, _run(nest, inputs, target), want)
+    assert fired == (groups > 1)
