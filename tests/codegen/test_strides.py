@@ -59,7 +59,7 @@ def test_rows_in_steps(dtype, target):
         pytest.skip("this processor has no float16")
     rng = np.random.default_rng(0)
     for step in (2, 3, 4, 5):
-        for n in (2, 8, 21, 64, 150):
+        for n in (2, 8, 14, 21, 31, 64, 150):
             x = te.placeholder((2, step * (n - 1) + 1), dtype, name="X")
             func = te.func(te.compute((2, n), lambda i, k, x=x, step=step: x[i, k * step], name="Y"))
             data = (rng.normal(size=x.shape) * 50).astype(dtype)

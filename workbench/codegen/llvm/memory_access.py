@@ -166,7 +166,7 @@ class Accesses(Places):
         unmasked = lanes > 1 and self.mask is not None and not self._masks(buffer)
         if at.step == -1 and at.cond is None and not unmasked:
             return self._backwards(buffer, at)
-        near = 1 < at.step <= NEAR < lanes and at.cond is None and self.mask is None
+        near = 1 < at.step <= NEAR < lanes and at.cond is None and not unmasked and self._first_lanes() > 0
         if near and self.buffers[buffer].dtype != "bool":
             return self._strided(buffer, at)
         if at.step not in (0, 1) or unmasked:
@@ -217,11 +217,22 @@ class Accesses(Places):
         finally:
             self.mask = mask
 
+    def _first_lanes(self) -> int:
+        """How many lanes run, where it is known that they are the first ones; else 0."""
+        if self.mask is None or self.mask.text.startswith("%"):
+            return 0 if self.mask else self.lanes
+        runs = [self._runs(self.mask, lane) is True for lane in range(self.lanes)]
+        return sum(runs) if all(runs[: sum(runs)]) else 0
+
     def _strided(self, buffer: str, at: Address) -> Value:
         """Load lanes that lie a few elements apart: what lies between the first and the last, and shuffles."""
         elem, lanes, step = LLVM_TYPE[self.memory_dtype(buffer)], self.lanes, at.step
         starts = [*(k * lanes for k in range(step - 1)), (lanes - 1) * (step - 1)]
-        parts = [self._load_at(buffer, Address(self.fb.gep(at.pointer, index(k), elem), 1)) for k in starts]
+        count, mask, parts = (self._first_lanes() - 1) * step + 1, self.mask, []
+        for k in starts:
+            self.mask = None if count >= k + lanes else self.fixed_mask([k + lane < count for lane in range(lanes)])
+            parts.append(self._load_at(buffer, Address(self.fb.gep(at.pointer, index(k), elem), 1)))
+        self.mask = mask
         places = [divmod(lane * step, lanes) for lane in range(lanes)]
         got = parts[0]
         for w in range(1, step):
