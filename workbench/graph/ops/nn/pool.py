@@ -276,17 +276,29 @@ class AveragePool(_Average):
         if self.steps(c, win)[1] is not None:
             return total
         names = spatial_names(layout, len(win.size))
-        over = unplace(layout, names)[1]
-        ks = [te.reduce_axis(k, f"k{n}") for k, n in zip(win.kernel, over, strict=True)]
-        limits = _count_limits(c, win)
+        over, limits = unplace(layout, names)[1], _count_limits(c, win)
+        wide = "float64" if total.dtype == "float64" else "float32"
 
-        def counted(*pos: te.Axis) -> te.Reduction:
-            at = [win.position(d, pos[d], ks[d]) for d in range(len(limits))]
-            inside = [(p >= lo) & (p < hi) for p, (lo, hi) in zip(at, limits, strict=True)]
-            return te.sum(where_all(inside, te.const(1.0), te.const(0.0)), axis=ks)
+        def along(d: int) -> te.Tensor:
+            (lo, hi), k = limits[d], te.reduce_axis(win.kernel[d], f"k{over[d]}")
 
-        count = compute(win.out, counted, c.name("count"), over)
-        return compute(total.shape, lambda *i: total[i] / count[unplace(layout, i)[1]], c.name("avg_pool"), names)
+            def counted(i: te.Axis) -> te.Reduction:
+                p = win.position(d, i, k)
+                return te.sum(where_all([(p >= lo) & (p < hi)], te.const(1.0, wide), te.const(0.0, wide)), axis=k)
+
+            return te.compute(win.out[d : d + 1], counted, c.name(f"count_{over[d]}"))
+
+        counts = [along(d) for d in range(len(limits))]
+
+        def share(*pos: te.Axis) -> te.Value:
+            return 1.0 / math.prod((n[i] for n, i in zip(counts[1:], pos[1:], strict=True)), start=counts[0][pos[0]])
+
+        part = compute(win.out, share, c.name("part"), over)
+
+        def mean(*i: te.Axis) -> te.Value:
+            return te.cast(te.cast(total[i], wide) * part[unplace(layout, i)[1]], total.dtype)
+
+        return compute(total.shape, mean, c.name("avg_pool"), names)
 
 
 @operator("GlobalAveragePool", "complex")
