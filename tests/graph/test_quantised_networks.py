@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import tiers
 
 from workbench.graph import Graph, Node, TensorType, load_onnx, partition, run_reference
 from workbench.graph.passes import run_pass
@@ -81,13 +82,17 @@ def by_onnxruntime(path, feeds):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("form", ["QDQ", "QOperator"])
 @pytest.mark.parametrize(
-    ("activations", "kernels", "channels"),
-    [("QUInt8", "QInt8", True), ("QUInt8", "QUInt8", False), ("QInt8", "QInt8", False)],
+    "options",
+    tiers.first(
+        (form, *rest)
+        for rest in (("QUInt8", "QInt8", True), ("QUInt8", "QUInt8", False), ("QInt8", "QInt8", False))
+        for form in ("QDQ", "QOperator")
+    ),
 )
-def test_network_equals_onnxruntime(tmp_path, form, activations, kernels, channels):
-    path = quantised(tmp_path, form, activations, kernels, channels)
+def test_network_equals_onnxruntime(tmp_path, options):
+    *_, kernels, channels = options
+    path = quantised(tmp_path, *options)
     feeds = {"x": image(9)}
     (want,) = by_onnxruntime(path, feeds)
     graph = load_onnx(path)
@@ -108,8 +113,9 @@ def test_network_equals_onnxruntime(tmp_path, form, activations, kernels, channe
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("kernels", "channels"), [("QInt8", True), ("QUInt8", False)])
-def test_network_with_scales_found_at_run_time_equals_onnxruntime(tmp_path, kernels, channels):
+@pytest.mark.parametrize("options", tiers.first([("QInt8", True), ("QUInt8", False)]))
+def test_network_with_scales_found_at_run_time_equals_onnxruntime(tmp_path, options):
+    kernels, channels = options
     import onnx
 
     q = pytest.importorskip("onnxruntime.quantization")

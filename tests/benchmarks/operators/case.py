@@ -117,7 +117,8 @@ class Case:
             [ValueInfoProto(name=o) for node in nodes for o in node.output if o and o not in read],
             [numpy_helper.from_array(a, n) for n, a in arrays.items() if n not in feeds],
         )
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10), feeds
+        opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid("com.microsoft", 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=10), feeds
 
 
 def case(name: str, text: str, opset: int = 17, near: float = 1e-4, where: str = "", **operands: Operand) -> Case:

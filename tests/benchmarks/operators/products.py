@@ -39,11 +39,4 @@ CASES = (
     case("rotary group 12x512x64",
          "a, b = Split<axis=-1>(x, h) n = Neg(b) r = Concat<axis=-1>(n, a) u = Mul(x, c) v = Mul(r, s) y = Add(u, v)",
          where="llama", x=real(1, 12, 512, 64), h=given([32, 32]), c=real(1, 1, 512, 64), s=real(1, 1, 512, 64)),
-    case("bytes 128x768·768x768", "y = MatMulInteger(a, w, za, zw)", where="dynamically quantised bert",
-         a=whole(0, 255, 128, 768, dtype="uint8"), w=whole(-127, 127, 768, 768, dtype="int8", const=True),
-         za=given(128, "uint8"), zw=given(0, "int8")),
-    case("quantised conv 3x3 64→64 @56", "y = QLinearConv<pads=[1, 1, 1, 1]>(x, sx, zx, w, sw, zw, sy, zy)",
-         where="int8 resnet50", near=0.01, x=whole(0, 255, 1, 64, 56, 56, dtype="uint8"), sx=given(0.02, "float32"),
-         zx=given(120, "uint8"), w=whole(-127, 127, 64, 64, 3, 3, dtype="int8", const=True), sw=given(0.01, "float32"),
-         zw=given(0, "int8"), sy=given(0.7, "float32"), zy=given(120, "uint8")),
 )  # fmt: skip
