@@ -34,6 +34,7 @@ ORDER = (
     "simplify_views",
     "fold_constants",
     "unfold_taps",
+    "unfold_bytes",
     "bfloat16",
     "fuse",
 )

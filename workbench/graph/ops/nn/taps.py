@@ -16,7 +16,7 @@ from workbench.graph.ops.lowering import Widened, Window, compute, np_windows, w
 @operator("Taps", "opaque", domain=OWN)
 class Taps(OpDef):
     """Windows of an image ``[N, H, W * channels]`` as ``[N, rows, columns, kernel rows, width]``: each row of a window
-    with all its channels, and zeros up to `width`; zeros around the image.
+    with all its channels, and up to `width` the number `fill`, as around the image (0 by default).
     """
 
     def channels(self, c: Call) -> int:
@@ -36,8 +36,8 @@ class Taps(OpDef):
     def reference(self, c: Call, x: Array) -> Array:
         win, ch, shape = self.win(c), self.channels(c), self.shape(c)
         image = np.moveaxis(x.reshape(*x.shape[:2], -1, ch), -1, 1)
-        taps = np.moveaxis(np_windows(image, win, 0.0), 1, -1)  # [N, rows, columns, *kernel, C]
-        out = np.zeros(shape, x.dtype)
+        taps = np.moveaxis(np_windows(image, win, float(c.get_int("fill", 0))), 1, -1)  # [N, rows, columns, *kernel, C]
+        out = np.full(shape, c.get_int("fill", 0), x.dtype)
         out[..., : win.kernel[1] * ch] = taps.reshape(*shape[:-1], -1)
         return out
 
@@ -45,6 +45,7 @@ class Taps(OpDef):
         win, ch, shape = self.win(c), self.channels(c), self.shape(c)
         (_, h, row), used = c.shape(0), win.kernel[1] * ch
         source = x.source if isinstance(x, Widened) and x.source is not None else x
+        fill = te.const(c.get_int("fill", 0), source.dtype)
         stored = c.get_str(STORED, source.dtype)  # rounded as it is written: a stage for it would be one more copy
 
         def body(n: te.Axis, i: te.Axis, j: te.Axis, k: te.Axis, q: te.Axis) -> te.Value:
@@ -52,6 +53,6 @@ class Taps(OpDef):
             inside = [y >= 0, y < h] if win.begin[0] or win.reach(0) > h else []
             inside += [at >= 0, at < row] if win.begin[1] or win.reach(1) * ch > row else []
             inside += [q < used] if used < shape[-1] else []
-            return te.cast(where_all(inside, source[n, y, at], te.const(0.0, source.dtype)), stored)
+            return te.cast(where_all(inside, source[n, y, at], fill), stored)
 
         return compute(shape, body, c.name("taps"), ("n", "h", "w", "k", "c"))
