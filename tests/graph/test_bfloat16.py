@@ -160,6 +160,7 @@ def test_precision_of_a_graph():
     assert {t.name for t in wb.extract_tasks(rounded)} != {t.name for t in wb.extract_tasks(plain)}
     for call in (
         lambda: graph.optimize(precision="bf16"),
+        lambda: graph.optimize(precision="int8"),
         lambda: wb.compile(plain, precision="bfloat16"),
         lambda: wb.compile(rounded, precision="float32"),
     ):

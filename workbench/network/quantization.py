@@ -74,7 +74,8 @@ def quantize(
     Returns
     -------
     Graph
-        Not optimised; `save_onnx` writes it, `accuracy` compares it, `plan` explains it.
+        Not optimised; `compile(quantize(graph, samples))` runs it, `save_onnx` writes it, `accuracy` compares it, and
+        `plan` explains it.
 
     Raises
     ------

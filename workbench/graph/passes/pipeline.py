@@ -57,6 +57,7 @@ def order_of(precision: str) -> tuple[str, ...]:
     if precision not in PRECISIONS:
         text = f"There is no precision {precision!r}."
         hint = did_you_mean(str(precision), PRECISIONS, "precisions")
+        hint = "bytes need samples: wb.compile(wb.quantize(graph, samples))" if "int8" in str(precision) else hint
         raise UsageError("usage.precision", text, (str(precision),), hint)
     return tuple(name for name in ORDER if find_pass(name).default or name in PRECISIONS[precision])
 

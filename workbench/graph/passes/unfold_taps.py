@@ -34,6 +34,9 @@ _PRODUCT, _LINE = 32, 4
 #: reads a cache line of the image nine times, and the copy once. Measured: rows of 13 pixels lose, rows of 7 win.
 _LEAST = 0.25
 
+#: Bytes of a row of the window, at least, where numbers are bytes. Measured: 7 taps of 3 channels win, 3 taps lose.
+_LEAST_BYTES = 16
+
 
 @graph_pass("unfold_taps", default=False)
 def unfold_taps(graph: Graph) -> Graph:
@@ -66,7 +69,8 @@ def _unfolded(graph: Graph, editor: GraphEditor, node: Node) -> list[Node] | Non
     s, nbytes = conv_shape(make_call(node, graph.types, graph.constants)), 1 if weights.dtype == np.int8 else 2
     if s.groups > 1 or s.co < LEAST_HALVED or any(d != 1 for d in s.win.dilations):
         return None
-    if s.ci < LEAST_HALVED <= prod(s.win.kernel) * s.ci and s.win.kernel[1] > 1 and not s.win.out[1] % _PIXELS:
+    few = s.ci < LEAST_HALVED <= prod(s.win.kernel) * s.ci and s.win.kernel[1] > 1
+    if few and not s.win.out[1] % _PIXELS and (nbytes > 1 or s.win.kernel[1] * s.ci >= _LEAST_BYTES):
         because("the taps of a row of its window fill the sum of a tile, which its channels do not", node.name)
         return _rows(editor, node, s, weights, x, _ROW_BYTES // nbytes)
     if s.ci >= LEAST_HALVED and _gain(s, nbytes) > 0:
