@@ -15,10 +15,11 @@ import numpy as np
 
 from workbench.errors import ModelError
 from workbench.graph.dtypes import DTYPES
-from workbench.graph.evaluation import infer
+from workbench.graph.evaluation import infer, obstacle
 from workbench.graph.graph import Array, Graph, Node, TensorType
 from workbench.graph.model import Program
 from workbench.graph.opdef import opdef
+from workbench.graph.operator_call import Call
 from workbench.graph.ops.counted import Counted, counted
 from workbench.graph.type_inference import FOLLOW, follow, make_call
 
@@ -129,11 +130,20 @@ class _Run:
             asked = [i for i in asked if i in e.where[1:]] or asked
             self.missing = frozenset[str]().union(*(self._sources.get(i, frozenset()) for i in asked))
             return False
-        if any(t.dtype not in DTYPES for t in outs):
+        if any(t.dtype not in DTYPES for t in outs) or self._wants_settings(call, outs):
             return False
         self._types.update({o: t for o, t in zip(node.outputs, outs, strict=False) if o})
         self._sources.update(dict.fromkeys(node.outputs, sources))
         self._values.update(zip(node.outputs, follow(call, outs), strict=False))
+        return True
+
+    def _wants_settings(self, c: Call, outs: Sequence[TensorType]) -> bool:
+        """Whether the values of inputs that are part of the code, such as an axis, would let a node be compiled."""
+        at = [c.node.inputs[i] for i in opdef(c.node).parameters if c.moving(i)]
+        known = frozenset[str]().union(*(self._sources.get(i, frozenset()) for i in at)) - set(self._values)
+        if not known or any(self._types[t].size > FOLLOW for t in known) or not obstacle(c, outs):
+            return False
+        self.missing = known
         return True
 
 

@@ -28,6 +28,8 @@ def modern(node: Node) -> list[Node]:
         return [replace(node, attrs={**node.attrs, **how}, version=16)]
     if node.op == "TfIdfVectorizer" and "weights" not in node.attrs:  # all are 1, which the onnx package has to be told
         return [replace(node, attrs={**node.attrs, "weights": (1.0,) * len(_listed(node, "ngram_indexes"))})]
+    if node.version < 7 and node.attrs.keys() == {"broadcast"}:  # aligned at the end, which goes without saying since
+        return [replace(node, attrs={}, version=7)]
     if node.op == "Upsample" or (node.op == "Resize" and node.version < 11):
         return _resize(node)
     return [node]

@@ -7,6 +7,7 @@ knows them by: a pass may have renamed the inputs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,17 @@ import numpy as np
 from workbench.errors import ModelError
 from workbench.graph.graph import Array, Node, TensorType
 from workbench.graph.model import Program
+from workbench.graph.node_steps import Steps
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.reference import interpret
+
+#: Nodes that a Scan is written as at most. Chosen: kernels of equal nodes are compiled once, the calls are not measured.
+_UNROLLED = 1024
+
+
+def _named(body: Program, values: Sequence[str]) -> dict[str, str]:
+    return {v.name: x for v, x in zip(body.inputs, values, strict=True)}
 
 
 class _Control(OpDef):
@@ -133,6 +142,60 @@ class Scan(_Control):
             axis = c.axis(a, t.rank + 1)
             stacked.append(TensorType((*t.shape[:axis], length, *t.shape[axis:]), t.dtype))
         return (*found[:states], *stacked)
+
+    def decompose(self, c: Call, steps: Steps) -> bool:
+        """The body once for each slice, where that gives a few hundred nodes."""
+        (states, scanned), body = self._parts(c), self.body(c, "body")
+        nested = any(isinstance(v, Program) for n in body.nodes for v in n.attrs.values())
+        numbers = c.get_ints("scan_input_axes") or (0,) * scanned
+        axes = [c.axis(a, c.type(states + k).rank) for k, a in enumerate(numbers)]
+        length = c.shape(states)[axes[0]] if scanned else 0
+        if nested or not 0 < length * len(body.nodes) <= _UNROLLED:
+            return False
+        back = c.get_ints("scan_input_directions") or (0,) * scanned
+        names = dict(zip(self.captures(c), c.node.inputs[self.own(c) :], strict=True))
+        names |= {n: steps.constant(f"{n}.of_body", a) for n, a in body.constants.items()}
+        given, state, rows = c.node.inputs[states : states + scanned], list(c.node.inputs[:states]), list[list[str]]()
+        for k in range(length):
+            places = [np.array(length - 1 - k if b else k, np.int64) for b in back]
+            slices = [
+                steps.add("Gather", (x, steps.constant("number", n)), "slice", {"axis": a})
+                for x, n, a in zip(given, places, axes, strict=True)
+            ]
+            found = self._written(body, {**names, **_named(body, [*state, *slices])}, steps)
+            state = found[:states]
+            rows.append(found[states:])
+        self._stacked(c, steps, state, rows)
+        return True
+
+    def _written(self, body: Program, names: dict[str, str], steps: Steps) -> list[str]:
+        """Write the nodes of a body for the names that its tensors have; returns those of its results."""
+        for n in body.nodes:
+            outputs = tuple(steps.editor.fresh(f"{steps.base}.{o}") if o else "" for o in n.outputs)
+            names |= {o: new for o, new in zip(n.outputs, outputs, strict=True) if o}
+            inputs = tuple(names[i] if i else "" for i in n.inputs)
+            steps.nodes.append(
+                replace(n, name=steps.editor.fresh(f"{steps.base}.{n.name}"), inputs=inputs, outputs=outputs)
+            )
+        return [names[o] for o in body.outputs]
+
+    def _stacked(self, c: Call, steps: Steps, state: list[str], rows: list[list[str]]) -> None:
+        """The last state, and the results of all slices side by side."""
+        states = len(state)
+        for x, out in zip(state, c.node.outputs[:states], strict=True):
+            if out:
+                steps.add("Identity", (x,), "state")
+                steps.finish(out)
+        count = len(c.node.outputs) - states
+        axes, turn = (c.get_ints(f"scan_output_{n}") or (0,) * count for n in ("axes", "directions"))
+        for j, out in enumerate(c.node.outputs[states:]):
+            if out:
+                whole = steps.graph.types[out].shape
+                axis = c.axis(axes[j], len(whole))
+                one = (*whole[:axis], 1, *whole[axis + 1 :])
+                parts = [steps.reshape(row[j], one) for row in (rows[::-1] if turn[j] else rows)]
+                steps.add("Concat", tuple(parts), "stacked", {"axis": axis})
+                steps.finish(out)
 
     def reference(self, c: Call, *args: Any) -> tuple[Any, ...]:
         states, scanned = self._parts(c)

@@ -1,15 +1,15 @@
-"""Operators that put the elements along an axis in order or add them up: TopK, Unique, CumSum."""
+"""Operators that put the elements along an axis in order, add them up or multiply them."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.kernels.ordering import top_k
-from workbench.graph.kernels.running import running_sum
+from workbench.graph.kernels.running import running
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
 
@@ -67,11 +67,9 @@ class Unique(OpDef):
         return (found[0], *(v.astype(np.int64) for v in found[1:]))
 
 
-@operator("CumSum", "opaque")
-class CumSum(OpDef):
-    """Sum of all elements up to each one along an axis, without it where `exclusive`, from the end where `reverse`."""
-
+class _Running(OpDef):
     parameters = (1,)
+    what: ClassVar[str] = "sum"
 
     def shape(self, c: Call) -> tuple[int, ...]:
         return c.shape(0)
@@ -80,8 +78,8 @@ class CumSum(OpDef):
         if c.values[1] is None or not c.shape(0):
             return None
         axis = c.axis(int(c.values[1].reshape(-1)[0]), len(c.shape(0)))
-        settings = axis, bool(c.get_int("exclusive", 0)), bool(c.get_int("reverse", 0))
-        return KernelFunction(running_sum, settings, c.type(0).size)
+        settings = self.what, axis, bool(c.get_int("exclusive", 0)), bool(c.get_int("reverse", 0))
+        return KernelFunction(running, settings, c.type(0).size)
 
     def obstacle(self, c: Call) -> str:
         return "an axis that is computed" if c.values[1] is None else super().obstacle(c)
@@ -89,6 +87,19 @@ class CumSum(OpDef):
     def reference(self, c: Call, x: Array, at: Array) -> Array:
         axis, turned = c.axis(int(at.reshape(-1)[0]), x.ndim), c.get_int("reverse", 0)
         x = np.flip(x, axis) if turned else x
-        y = np.cumsum(x, axis, dtype=x.dtype)
-        y = y - x if c.get_int("exclusive", 0) else y
+        joined, first = (np.cumsum, 0) if self.what == "sum" else (np.cumprod, 1)
+        if c.get_int("exclusive", 0):
+            before = np.full_like(np.take(x, [0], axis), first) if x.shape[axis] else x
+            x = np.concatenate([before, np.take(x, range(x.shape[axis] - 1), axis)], axis) if x.shape[axis] else x
+        y = joined(x, axis, dtype=x.dtype)
         return np.asarray(np.flip(y, axis) if turned else y)
+
+
+@operator("CumSum", "opaque", what="sum")
+class CumSum(_Running):
+    """Sum of all elements up to each one along an axis, without it where `exclusive`, from the end where `reverse`."""
+
+
+@operator("CumProd", "opaque", what="product")
+class CumProd(_Running):
+    """Product of all elements up to each one along an axis, as CumSum has their sum."""
