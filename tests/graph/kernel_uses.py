@@ -31,11 +31,19 @@ def bits(rng, count, opset, shift=False):
     return dict(zip("ab", drawn[:count], strict=False)), (), attrs, 1, opset
 
 
+def det(rng):
+    n = int(rng.integers(1, 9))
+    many = tuple(int(v) for v in rng.integers(1, 4, rng.integers(0, 3)))
+    x = rng.standard_normal((*many, n, n)).round(int(rng.integers(0, 3)))
+    return {"x": x.astype(rng.choice(["float32", "float64"]))}, (), {}, 1, int(rng.choice([11, 22]))
+
+
 USES = {
+    "Det": det,
     "RoiAlign": roi_align,
     **{name: partial(bits, count=2, opset=18) for name in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")},
     "BitwiseNot": partial(bits, count=1, opset=18),
     "BitShift": partial(bits, count=2, opset=11, shift=True),
 }
 #: No opset that onnxruntime has knows these.
-NEWER = {"BitCast"}
+NEWER = {"BitCast", "CumProd", "TensorScatter"}

@@ -68,9 +68,9 @@ def test_a_step_that_no_other_process_can_be_given_is_an_error_of_ours():
 
 
 def test_steps_that_are_not_compiled_are_timed_too():
-    split = oh.make_node("Det", ["m"], ["d"])
+    split = oh.make_node("RandomUniformLike", ["m"], ["d"])
     inputs = [oh.make_tensor_value_info("m", TensorProto.FLOAT, [4, 4])]
-    outputs = [oh.make_tensor_value_info("d", TensorProto.FLOAT, [])]
+    outputs = [oh.make_tensor_value_info("d", TensorProto.FLOAT, [4, 4])]
     model = oh.make_model(oh.make_graph([split], "g", inputs, outputs), opset_imports=[oh.make_opsetid("", 17)])
     network = wb.compile(wb.load_onnx(model), threads=1)
     assert any(isinstance(call, HostCall) for call in network.plan.calls)

@@ -8,7 +8,7 @@ from graph.examples.case import Case, cases, sample
 from workbench.graph.ops.arrays.gather import Gather, GatherElements, GatherND
 from workbench.graph.ops.arrays.movement import Cast, Concat, Pad, Slice, Transpose
 from workbench.graph.ops.arrays.repeat import Expand, OneHot, Tile, Trilu
-from workbench.graph.ops.arrays.scatter import ScatterElements, ScatterND
+from workbench.graph.ops.arrays.scatter import ScatterElements, ScatterND, TensorScatter
 from workbench.graph.ops.arrays.shape import (
     Constant,
     ConstantOfShape,
@@ -262,3 +262,14 @@ def _pad(op: Pad) -> list[Case]:
 @cases.register
 def _string_normalizer(op: StringNormalizer) -> list[Case]:
     return [Case("upper", (np.array(["a", "of", "B"], object),), {"case_change_action": "UPPER", "locale": "C"})]
+
+
+@cases.register
+def _tensor_scatter(op: TensorScatter) -> list[Case]:
+    x, new = sample(2, 3, 4, 5), sample(2, 3, 2, 5)
+    return [
+        Case("from places", (x, new, np.array([1, 2])), version=24),
+        Case("from the first", (x, new), version=24),
+        Case("in a circle", (x, new, np.array([3, -1])), {"mode": "circular"}, version=24),
+        Case("another axis", (sample(2, 4, 3), sample(2, 2, 3), np.array([2, 9])), {"axis": 1}, version=24),
+    ]

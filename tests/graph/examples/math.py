@@ -11,7 +11,7 @@ from workbench.graph.ops.math.elementwise import Clip, Infinite, Remainder, Slop
 from workbench.graph.ops.math.linear import Det, Gemm, MatMul
 from workbench.graph.ops.math.reduce import Reduce
 from workbench.graph.ops.math.signal import STFT
-from workbench.graph.ops.math.sorting import CumSum, TopK, Unique
+from workbench.graph.ops.math.sorting import TopK, Unique, _Running
 
 
 @cases.register
@@ -31,7 +31,7 @@ def _unique(op: Unique) -> list[Case]:
 
 
 @cases.register
-def _cum_sum(op: CumSum) -> list[Case]:
+def _running(op: _Running) -> list[Case]:
     x = sample(2, 3, 4)
     return [
         Case("rows", (x, ints(1)), const=(1,)),

@@ -13,6 +13,7 @@ from workbench.graph.ops.lowering import ints
 from workbench.graph.ops.nn.boxes import MaxRoiPool, NonMaxSuppression, RoiAlign
 from workbench.graph.ops.nn.conv import Conv
 from workbench.graph.ops.nn.conv_transpose import ConvTranspose
+from workbench.graph.ops.nn.deformed import DeformConv
 from workbench.graph.ops.nn.norm import (
     LRN,
     BatchNormalization,
@@ -332,3 +333,16 @@ def _lp_normalization(op: LpNormalization) -> list[Case]:
     x = sample(2, 5, 3)
     x[1, :, 2] = 0
     return [Case(f"p={p}, axis {a}", (x,), {"p": p, "axis": a}) for p in (1, 2) for a in (1, -1)]
+
+
+@cases.register
+def _deform_conv(op: DeformConv) -> list[Case]:
+    x, w, offset = sample(2, 4, 5, 6), sample(4, 2, 2, 3), sample(2, 24, 6, 6)
+    mask = sample(2, 12, 6, 6, low=0.0)
+    grouped = {"group": 2, "offset_group": 2, "pads": (1, 1, 1, 1)}
+    steps = {"strides": (2, 2), "dilations": (2, 2)}
+    return [
+        Case("plain", (sample(1, 2, 5, 5), sample(3, 2, 3, 3), sample(1, 18, 3, 3)), version=19),
+        Case("groups", (x, w, offset, sample(4), mask), grouped, const=(1, 3), version=22),
+        Case("steps", (sample(1, 2, 7, 7), sample(3, 2, 2, 2), 9 * sample(1, 8, 3, 3)), steps, version=19),
+    ]

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 from workbench.codegen.runtime_kernels.language import Array, Code, Number
-from workbench.codegen.runtime_kernels.module import KernelEmitter
+from workbench.codegen.runtime_kernels.module import KernelEmitter, split
 from workbench.graph.group import row_major
 
 #: How an element is joined to what is there.
@@ -145,3 +145,21 @@ def _begin(
         at, number = number % sizes[d], number // sizes[d]
         starts = [s + at * stride[d] for s, stride in zip(starts, strides, strict=True)]
     return tuple(starts)
+
+
+def new_slices(k: KernelEmitter, axis: int, circular: bool) -> None:
+    """A copy with slices stored along an axis, in each batch from a number on; in a circle where `circular`."""
+    copied(k)
+    outer, length, inner = split(k.shape("in0"), axis)
+    count, batches = k.shape("in1")[axis], k.shape("in0")[0]
+
+    def row(code: Code, number: Number) -> None:
+        new, y = code.array("in1").at(number * (count * inner)), code.array("out0").at(number * (length * inner))
+        first = code.array("in2")[number // (outer // batches)].to("int64") if k.has("in2") else code.number(0)
+        with code.loop(count) as j:
+            at = first + j
+            at = (at % length + length) % length if circular else at
+            with code.when((at >= 0) & (at < length)):
+                code.along(inner, new.dtype, lambda i, lanes: y.store(at * inner + i, new.load(j * inner + i, lanes)))
+
+    k.rows(outer, row, count * inner)

@@ -18,6 +18,7 @@ from workbench.graph.graph import AttrValue, Graph, Node, Source
 from workbench.graph.model import Declared, Program, within_bounds
 from workbench.graph.onnx.checks import check_attributes, check_texts, opset_of, opsets_of
 from workbench.graph.onnx.functions import expand_functions
+from workbench.graph.onnx.known_sequences import without_sequences
 from workbench.graph.onnx.model_path import find_model
 from workbench.graph.onnx.opset_upgrade import REPLACED, modern
 from workbench.graph.onnx.protobuf_wire import Data, diagnose, without_weights
@@ -93,7 +94,7 @@ def read_program(path_or_model: Model) -> Program:
         if not model.graph.output:
             raise ModelError("model.invalid_graph", f"The model {name!r} has no output.", (name,))
         tensors = Tensors(path, own)
-        program = _program(model.graph, opsets, tensors, name)
+        program = without_sequences(_program(model.graph, opsets, tensors, name))
     except RecursionError:
         text = f"The model {name!r} has bodies or functions that are nested too deeply."
         raise ModelError("model.invalid_graph", text, (name,)) from None

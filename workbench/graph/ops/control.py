@@ -20,7 +20,7 @@ from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.reference import interpret
 
-#: Nodes that a Scan is written as at most. Chosen: kernels of equal nodes are compiled once, the calls are not measured.
+#: Nodes that a Scan is written as at most. Chosen, not measured: kernels of equal nodes are compiled once.
 _UNROLLED = 1024
 
 

@@ -1,4 +1,4 @@
-"""Operators that store at places that are known at run time: ScatterElements, ScatterND.
+"""Operators that store at places that are known at run time: ScatterElements, ScatterND, TensorScatter.
 
 Numbers that lie outside of the tensor, which ONNX leaves undefined, store nothing; where several name one element, the
 last one wins.
@@ -13,7 +13,7 @@ import numpy as np
 
 from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.graph.graph import Array
-from workbench.graph.kernels.scattering import scatter_elements, scatter_slices
+from workbench.graph.kernels.scattering import new_slices, scatter_elements, scatter_slices
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
 
@@ -103,3 +103,31 @@ class ScatterND(_Scatter):
 
     def reference(self, c: Call, x: Array, index: Array, values: Array) -> Array:
         return self.stored(c, x, tuple(np.moveaxis(index.astype(np.int64), -1, 0)), values)
+
+
+@operator("TensorScatter", "opaque")
+class TensorScatter(OpDef):
+    """A cache with new slices stored along one axis, in each batch from a number on; in a circle if asked for."""
+
+    def shape(self, c: Call) -> tuple[int, ...]:
+        x, new, axis = c.shape(0), c.shape(1), c.named_axis(-2)
+        fits = (*new[:axis], x[axis], *new[axis + 1 :]) == x and new[axis] <= x[axis]
+        if not axis or not fits or (c.has(2) and c.shape(2) != x[:1]):
+            raise c.error("shape_mismatch", f"stores {list(new)} in {list(x)} along axis {axis}")
+        return x
+
+    def _circular(self, c: Call) -> bool:
+        return c.get_str("mode", "linear") == "circular"
+
+    def kernel(self, c: Call) -> KernelFunction | None:
+        return KernelFunction(new_slices, (c.named_axis(-2), self._circular(c)), overwrites=_OVER)
+
+    def reference(self, c: Call, x: Array, new: Array, first: Array | None = None) -> Array:
+        axis, y = c.named_axis(-2), x.copy()
+        for b in range(len(x)):
+            at = (0 if first is None else int(first[b])) + np.arange(new.shape[axis])
+            at = at % x.shape[axis] if self._circular(c) else at
+            inside = (at >= 0) & (at < x.shape[axis])
+            to, source = np.moveaxis(y[b], axis - 1, 0), np.moveaxis(new[b], axis - 1, 0)
+            to[at[inside]] = source[inside]
+        return y

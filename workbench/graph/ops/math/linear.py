@@ -8,7 +8,9 @@ from typing import TypeAlias
 import numpy as np
 
 from workbench import te
+from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.graph.graph import Array, TensorType
+from workbench.graph.kernels.determinants import determinants
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import BIAS, WEIGHT, dims
@@ -51,6 +53,9 @@ class Det(OpDef):
         if len(shape) < 2 or shape[-1] != shape[-2]:
             raise c.error("shape_mismatch", f"takes square matrices, not {list(shape)}")
         return shape[:-2]
+
+    def kernel(self, c: Call) -> KernelFunction | None:
+        return KernelFunction(determinants, flops=2 * c.type(0).size * c.shape(0)[-1] // 3)
 
     def reference(self, c: Call, x: Array) -> Array:
         return np.asarray(np.linalg.det(x.astype(np.float64)), x.dtype)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from workbench import te
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.node_steps import Steps
+from workbench.graph.node_steps import OWN, Steps
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import dims
@@ -206,6 +207,13 @@ class MaxPool(_Pool):
     def reference(self, c: Call, x: Array) -> Array | tuple[Array, ...]:
         y = np.asarray(super().reference(c, x))
         return (y, self._places(c, to_nchw(x, layout_of(c)))) if any(c.node.outputs[1:]) else y
+
+    def decompose(self, c: Call, steps: Steps) -> bool:
+        """Maxima with their places have an operator of their own, which knows no layouts."""
+        if not any(c.node.outputs[1:]) or layout_of(c) == "NHWC" or not c.type(0).size:
+            return False
+        steps.nodes.append(replace(c.node, domain=OWN, name=steps.editor.fresh(f"{c.node.name}.places")))
+        return True
 
     def _places(self, c: Call, x: Array) -> Array:
         """Place of the first maximum of each window among all elements of the tensor."""
