@@ -26,10 +26,10 @@ def counted_grams(k: KernelEmitter, longest: int, skips: int, mode: str) -> None
             count = code.variable(0, "float32")
             steps = size.eq(1).select(2, code.number(skips + 2))
             with code.loop(steps, 1) as step, code.loop(length - (size - 1) * step) as start:
-                same, j = code.variable(1, "bool"), code.variable(0)
-                with code.repeat(lambda: same.now & (j.now < size)):
-                    same.set(x[start + j.now * step].to("int64").eq(run_of[j.now]))
-                    j.set(j.now + 1)
+                same, i = code.variable(1, "bool"), code.variable(0)
+                with code.repeat(lambda: same.now & (i.now < size)):
+                    same.set(x[start + i.now * step].to("int64").eq(run_of[i.now]))
+                    i.set(i.now + 1)
                 with code.when(same.now):
                     count.set(count.now + 1.0)
             column = known[run * 3 + 2]

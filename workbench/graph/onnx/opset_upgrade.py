@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from workbench.graph.graph import Node
+from workbench.graph.graph import Array, Node
 from workbench.graph.node_steps import OWN
 
 #: Names that a newer operator has taken over.
@@ -59,8 +59,12 @@ def _grams(node: Node) -> list[Node]:
             number += 1
     weights = np.ones(max(columns, default=-1) + 1, np.float32)
     for column, w in zip(columns, _listed(node, "weights"), strict=False):
-        weights[column] = w
-    table = {"pool": np.array(pool, np.int64), "runs": np.array(runs, np.int64).reshape(-1, 3), "weights": weights}
+        weights[column] = float(str(w))
+    table: dict[str, Array] = {
+        "pool": np.array(pool, np.int64),
+        "runs": np.array(runs, np.int64).reshape(-1, 3),
+        "weights": weights,
+    }
     names = {what: f"{node.name}.{what}" for what in table}
     before = [Node(names[what], "Constant", (), (names[what],), {"value": v}) for what, v in table.items()]
     kept = {k: v for k, v in node.attrs.items() if k in ("max_gram_length", "max_skip_count", "mode")}

@@ -40,9 +40,9 @@ class SeededDropout(OpDef):
         x, dtype = steps.name(0), c.type(0).dtype
         if dtype not in ("float32", "float64", "float16") or not c.type(0).size:
             return False
-        half = steps.constant("half", np.float64(0.5))
+        half = steps.constant("half", np.array(0.5))
         wide = steps.add("Cast", (steps.name(1),), "wide", {"to": 11}) if c.has(1) else half
-        zero, one = steps.constant("zero", np.float64(0)), steps.constant("one", np.float64(1))
+        zero, one = steps.constant("zero", np.array(0.0)), steps.constant("one", np.array(1.0))
         training = steps.reshape(steps.name(2), ())
         part = steps.add("Where", (training, steps.reshape(wide, ()), zero), "part")
         mask = steps.add("GreaterOrEqual", (steps.constant("chances", self.chances(c)), part), "mask")
@@ -90,12 +90,22 @@ class BatchStatisticsNormalization(OpDef):
         shape, dtype = c.shape(0), c.type(0).dtype
         if any(c.type(i).dtype != dtype for i in range(5)) or dtype not in ("float32", "float64") or not c.type(0).size:
             return False
-        over = {"axes": tuple(d for d in range(len(shape)) if d != 1), "keepdims": 1}
+        axes = tuple(d for d in range(len(shape)) if d != 1)
         wide = (1, shape[1], *(1,) * (len(shape) - 2))
-        x, number = steps.name(0), lambda what, v: steps.constant(what, np.array(v, dtype))
-        mean = steps.add("ReduceMean", (x,), "mean", dict(over), version=13)
+        x = steps.name(0)
+
+        def number(what: str, v: np.float32) -> str:
+            return steps.constant(what, np.array(v, dtype))
+
+        mean = steps.add("ReduceMean", (x,), "mean", {"axes": axes, "keepdims": 1}, version=13)
         moved = steps.add("Sub", (x, mean), "moved")
-        var = steps.add("ReduceMean", (steps.add("Mul", (moved, moved), "squares"),), "var", dict(over), version=13)
+        var = steps.add(
+            "ReduceMean",
+            (steps.add("Mul", (moved, moved), "squares"),),
+            "var",
+            {"axes": axes, "keepdims": 1},
+            version=13,
+        )
         scale, bias = (steps.reshape(steps.name(i), wide) for i in (1, 2))
         eps = number("epsilon", np.float32(c.get_float("epsilon", 1e-5)))
         root = steps.add("Sqrt", (steps.add("Add", (var, eps), "positive"),), "root")

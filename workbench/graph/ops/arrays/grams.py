@@ -39,6 +39,5 @@ class CountedGrams(OpDef):
                 if reach <= x.shape[-1]:
                     seen = np.lib.stride_tricks.sliding_window_view(rows, reach, 1)[..., ::step]
                     y[:, column] += (seen == run).all(-1).sum(1)
-        if mode == "IDF":
-            y = (y > 0) * weights
-        return np.asarray(y * weights if mode == "TFIDF" else y, np.float32).reshape(*x.shape[:-1], len(weights))
+        found = {"TF": y, "IDF": (y > 0) * weights, "TFIDF": y * weights}[mode]
+        return np.asarray(found, np.float32).reshape(*x.shape[:-1], len(weights))

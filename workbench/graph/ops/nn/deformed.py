@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from workbench.codegen.runtime_kernels.declaration import KernelFunction
-from workbench.graph.graph import Array
+from workbench.graph.graph import Array, AttrValue
 from workbench.graph.kernels.windows import Windows, moved_windows
 from workbench.graph.node_steps import OWN, Steps
 from workbench.graph.opdef import OpDef, foreign, operator
@@ -43,7 +43,7 @@ class DeformConv(OpDef):
             return False
         numbers = tuple(n for of in self.windows(c) for n in of)
         mask = (steps.name(4),) if steps.name(4) else ()
-        attrs = {"windows": numbers, "offset_group": c.get_int("offset_group", 1)}
+        attrs: dict[str, AttrValue] = {"windows": numbers, "offset_group": c.get_int("offset_group", 1)}
         columns = steps.add("MovedWindows", (steps.name(0), steps.name(2), *mask), "columns", attrs, own=True)
         flat = steps.reshape(steps.name(1), (w[0], w[1] * math.prod(w[2:]), 1, 1))
         bias = (steps.name(3),) if steps.name(3) else ()
