@@ -195,6 +195,10 @@ class _Tiles:
         if not self.columns_inside:
             middle.reverse()
             around.insert(0, around.pop())
+        # The operand that is read only once is shared out, and every thread reads all of the other one.
+        first = 1 if not self.columns_inside else len(around) - len(outer) + 1
+        shared = product(self.s.func.loop(name)[0].extent for name in around[:first])
+        self.wishes.append(("threads share out the outer blocks", shared - self.machine.threads))
         self.s.reorder(*around, panel, *middle, *rest["R"], sum_, *few, *inner, *own)
         return around, inner[0], tuple(few)
 
@@ -216,7 +220,9 @@ class _Tiles:
             trial.reverse_compute_at(user.name, at)
             last = trial.func.block(user.name)[1][-1].name
             if last != at:
-                trial.vectorize(trial.split(last, [None, suited(self.machine, s.func, user).lanes])[-1])
+                around, lane = trial.split(last, [None, suited(self.machine, s.func, user).lanes])
+                trial.unroll(around)
+                trial.vectorize(lane)
         except ScheduleError:
             return s, ()
         return trial, (user.name,)
