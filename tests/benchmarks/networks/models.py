@@ -44,10 +44,11 @@ class Network:
 
         graph = wb.load_onnx(str(path), shapes=self.shapes or None)
         rng = np.random.default_rng(0)
-        return {name: _array(name, t.shape, t.dtype, rng) for name, t in graph.input_types().items()}
+        return {name: array(name, t.shape, t.dtype, rng) for name, t in graph.input_types().items()}
 
 
-def _array(name: str, shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> np.ndarray:
+def array(name: str, shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> np.ndarray:
+    """A random input; numbers of tokens for integers, and ones for masks."""
     if dtype.startswith("float"):
         return rng.standard_normal(shape).astype(dtype)
     return np.ones(shape, dtype) if "mask" in name else rng.integers(0, 1000, shape).astype(dtype)
