@@ -37,6 +37,7 @@ _HOME = {
     "accuracy": "network.accuracy:accuracy",
     "advice": "advice:",
     "analysis": "analysis:",
+    "compare_precisions": "network.precisions:compare_precisions",
     "compile": "network.compile:compile",
     "errors": "errors:",
     "extract_tasks": "graph:extract_tasks",

@@ -12,7 +12,7 @@ from workbench.errors import UsageError
 from workbench.graph import Graph
 from workbench.graph.graph import Array
 from workbench.network.compile import compile
-from workbench.network.samples import sample_list
+from workbench.network.samples import random_samples, sample_list
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +70,7 @@ def _ratio(error: float, size: float) -> float:
 def accuracy(
     graph: Graph,
     other: Graph | str,
-    samples: Iterable[Any] | Mapping[str, Any],
+    samples: Iterable[Any] | Mapping[str, Any] | None = None,
     *,
     bound: float = BOUND,
     target: Target | str | None = None,
@@ -86,8 +86,9 @@ def accuracy(
         What `quantize` or another change of precision made of it; or a precision ("bfloat16"): then both are optimised,
         and the tensors compared are those of the optimised graphs. Tensors are compared that both have by name; of
         those that are quantised, what their readers see.
-    samples : iterable
-        Inputs, as for `quantize`; other ones than those of the calibration.
+    samples : iterable, optional
+        Inputs, as for `quantize`; other ones than those of the calibration. By default random numbers, of which errors
+        say less than of inputs that the network was made for.
     bound : float
         Relative error above which a layer is named.
     target : Target or str, optional
@@ -101,7 +102,8 @@ def accuracy(
         A row for each tensor, in the order in which they are computed: `tensor node op output` (whether it is one of
         the network), `max_error`, `max_relative` (against the largest magnitude), `relative` (root mean square of the
         error against that of the tensor), `sqnr_db` (the same in decibels). ``attrs["first_above"]`` is the first
-        tensor above `bound` ("" if there is none), ``attrs["bound"]`` that bound, ``attrs["samples"]`` their number.
+        tensor above `bound` ("" if there is none), ``attrs["bound"]`` that bound,
+        ``attrs["samples"]`` their number, ``attrs["random"]`` whether they are random numbers.
 
     Raises
     ------
@@ -112,7 +114,7 @@ def accuracy(
     ShapeError
         "shape.name", "shape.mismatch".
     """
-    import pandas as pd
+    from workbench.network.accuracy_table import Accuracy
 
     is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
     if isinstance(other, str):
@@ -120,7 +122,7 @@ def accuracy(
     is_a("other", other, Graph, "give what quantize returns, or a precision")
     if graph.input_types() != other.input_types():
         raise UsageError("usage.accuracy", "The two networks have other inputs", (graph.name, other.name))
-    given = sample_list(graph, samples)
+    given = random_samples(graph) if samples is None else sample_list(graph, samples)
     pairs = _pairs(graph, other)
     if not pairs:
         hint = "give the network that the other one was made of"
@@ -145,9 +147,10 @@ def accuracy(
         {"tensor": x, "node": makers[x].name, "op": makers[x].op, "output": x in graph.outputs, **sums[x].row()}
         for x in pairs
     ]
-    table = pd.DataFrame(rows)
+    table = Accuracy(rows)
     above = table.loc[table["relative"] > bound, "tensor"]
     table.attrs.update(first_above=above.iloc[0] if len(above) else "", bound=bound, samples=len(given))
+    table.attrs["random"] = samples is None
     return table
 
 

@@ -18,6 +18,18 @@ MOST = 100_000
 _HINT = 'give [{"x": array}, ...], or {"x": array} with the samples along the first axis'
 
 
+def random_samples(graph: Graph, count: int = 8) -> list[dict[str, Array]]:
+    """Inputs for some runs: normally distributed numbers, zeros for integers, the same ones each time."""
+    rng = np.random.default_rng(0)
+
+    def drawn(kind: TensorType) -> Array:
+        numbers = np.dtype(kind.dtype).kind in "fV"
+        values = rng.standard_normal(kind.shape) if numbers else np.zeros(kind.shape)
+        return values.astype(kind.dtype)
+
+    return [{name: drawn(kind) for name, kind in graph.input_types().items()} for _ in range(count)]
+
+
 def sample_list(graph: Graph, samples: Iterable[Any] | Mapping[str, Any]) -> list[dict[str, Array]]:
     """Inputs of each run.
 
