@@ -54,8 +54,8 @@ class ConvShape:
     @property
     def by_pixel(self) -> bool:
         """Whether a pixel of the result follows from the pixel at its place alone."""
-        alone = self.groups == 1 and not self.win.padded and self.win.out == self.win.size
-        return alone and set(self.win.kernel) == {1}
+        alone = not self.win.padded and self.win.out == self.win.size and set(self.win.kernel) == {1}
+        return alone and (self.groups == 1 or self.layout == "NCHW")  # of groups the channels are no row of vectors
 
 
 def kernel_of(c: Call, weights: int = 1) -> tuple[int, ...]:
