@@ -28,8 +28,27 @@ def windows(h, w):
     return te.func(te.compute((3, h - 2, w - 2), lambda c, i, j: te.max(rows[c, i, j + q], axis=q), "both"), "windows")
 
 
+def attention(queries, keys, turned):
+    """Two heads of attention, with a scale and a mask; keys in lines or across them."""
+    q = te.placeholder((2, queries, 8), "float32", "Q")
+    k = te.placeholder((2, keys, 8) if turned else (2, 8, keys), "float32", "K")
+    v, mask = te.placeholder((2, keys, 16), "float32", "V"), te.placeholder((keys,), "float32", "M")
+    d, j, j1, j2 = (te.reduce_axis(n, a) for n, a in ((8, "d"), (keys, "j"), (keys, "j1"), (keys, "j2")))
+    size = (2, queries, keys)
+    s = te.compute(size, lambda h, i, c: te.sum(q[h, i, d] * (k[h, c, d] if turned else k[h, d, c]), axis=d), "s")
+    t = te.compute(size, lambda h, i, c: s[h, i, c] * 0.25, "t")
+    u = te.compute(size, lambda h, i, c: t[h, i, c] + mask[c], "u")
+    top = te.compute(size[:2], lambda h, i: te.max(u[h, i, j], axis=j), "top")
+    e = te.compute(size, lambda h, i, c: te.exp(u[h, i, c] - top[h, i]), "e")
+    total = te.compute(size[:2], lambda h, i: te.sum(e[h, i, j1], axis=j1), "total")
+    p = te.compute(size, lambda h, i, c: e[h, i, c] / total[h, i], "p")
+    y = te.compute((2, queries, 16), lambda h, i, c: te.sum(p[h, i, j2] * v[h, j2, c], axis=j2), "y")
+    return te.func(y, "attention")
+
+
 #: Rule -> a computation and a machine for which it fires.
 FIRES = {
+    "attention": (lambda: attention(24, 64, turned=True), V4),
     "inline": (lambda: workloads.matmul(12, 32, 8, bias=True, relu=True), V4),
     "tensorize": (lambda: workloads.matmul_int8(8, 32, 64, constant_b=True), VNNI),
     "winograd": (lambda: workloads.conv2d_nhwc(9, 8, 16, 16, relu=True), V4),
@@ -153,3 +172,21 @@ def test_rows_may_span_the_channels_of_a_group(groups, each, size):
             verify(nest)
             agree(nest, _run(nest, inputs, target), want)
     assert fired == (groups > 1)
+
+
+def test_attention_with_keys_in_lines_needs_no_copy():
+    func, target = attention(8, 32, turned=False), Target(V4)
+    (variant,) = make_space(func, target).variants
+    assert [n.rule for n in variant.notes] == ["attention"]
+    inputs = interp.random_inputs(func, 3)
+    for row in variant.sampler.draw(3, np.random.default_rng(1)):
+        nest = variant.schedule.fill(variant.sampler.row(row)).func
+        assert not any("copy" in b.name for b in _blocks(nest))
+        verify(nest)
+        agree(nest, _run(nest, inputs, target), evaluate(func, inputs))
+
+
+def test_attention_of_odd_rows_is_left_to_other_rules():
+    assert not any(
+        n.rule == "attention" for v in make_space(attention(8, 33, turned=False), Target(V4)).variants for n in v.notes
+    )

@@ -6,7 +6,8 @@
 - *opaque*: alone.
 
 A product of matrices reads through the transpositions and slices of its operands, and writes in the order of a
-transposition behind it (`workbench.graph.memory.operand_views`): no data move for them.
+transposition behind it (`workbench.graph.memory.operand_views`): no data move for them. A product, the softmax of its
+rows and the product with these rows are one kernel where the scores are large (`join_attention`).
 
 A node is joined to what reads it only when everything on the way to its immediate post-dominator (the first node
 that every path to the outputs goes through) can join too; so no value inside a group is needed outside of it, and
@@ -33,6 +34,11 @@ from workbench.graph.type_inference import make_call
 
 _EXIT = "<outputs>"
 
+#: Bytes of scores from which on attention is one kernel: with fewer, what one kernel writes is in L2 for the next.
+LARGE_SCORES = 4 << 20
+#: Keys come in so many at a time, and queries: tiles of other numbers would have rests.
+KEYS, QUERIES = 32, 4
+
 #: Operators of a kernel, at most; from TVM (``relay.FuseOps.max_depth``). More would be too much code for a loop nest.
 MOST_OPERATORS = 256
 
@@ -58,6 +64,8 @@ def fuse(graph: Graph) -> Graph:
     for node in graph.nodes:
         if f.kind[node.name] == "injective" and not is_view(graph, node):
             f.grow_injective(node)
+    for node in graph.nodes:
+        f.join_attention(node)
     order = {n.name: k for k, n in enumerate(graph.nodes)}
     groups = []
     for g in {id(v): v for v in f.group.values()}.values():
@@ -127,6 +135,7 @@ class _Fuser:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.consumers = graph.consumers()
+        self.makers = {o: n for n in graph.nodes for o in n.outputs}
         self.kind = {n.name: fusion_class(graph, n) for n in graph.nodes}
         self.group: dict[str, _Group] = {n.name: self._own(n) for n in graph.nodes}
         self.next = self._post_dominators()
@@ -245,6 +254,29 @@ class _Fuser:
         self.reads.add(move.name)
         self._join(group, [move], f"{move.op} {move.name}: {reader.op} {reader.name} reads through it")
 
+    def join_attention(self, softmax: Node) -> None:
+        """Let a product, the softmax of its rows and the product with these rows be one kernel, where scores are large.
+
+        Neither scores nor their softmax are written to memory then: a few rows at a time stay in cache.
+        """
+        made, types = self.makers.get(softmax.inputs[0]), self.graph.types
+        scores, last = types[softmax.outputs[0]], self._only_reader(softmax)
+        if made is None or last is None or not _of_rows(self.graph, softmax) or self._only_reader(made) is not softmax:
+            return
+        before, behind = self.group[made.name], self.group[last.name]
+        first = [n for n in before.nodes if opdef(n).reads_through]
+        alone = last.inputs[1] != softmax.outputs[0] == last.inputs[0] and len(self.group[softmax.name].nodes) == 1
+        plain = all(n is last or opdef(n).moves for n in behind.nodes) and opdef(last).reads_through
+        if not (alone and plain and len(first) == 1) or types[last.inputs[1]].rank != scores.rank:
+            return
+        if types[first[0].outputs[0]].shape != scores.shape or any(
+            t and types[t].dtype != "float32" for n in (*before.nodes, last) for t in n.inputs
+        ):
+            return
+        size = f"{scores.size * 4 >> 20} MiB of scores are not written"
+        rule = f"{last.op} {last.name}: reads {softmax.op} {softmax.name} of {first[0].name} row by row, {size}"
+        self._join(before, [softmax, last], rule)
+
     def _follows(self, n: Node, shape: tuple[int, ...], group: _Group) -> bool:
         op, mine = opdef(n), self.group[n.name]
         free = mine is group or (not mine.anchored and len(mine.nodes) == 1)
@@ -279,6 +311,15 @@ class _Fuser:
         mine, kind = self.group[n.name], self.kind[n.name]
         others_plain = not mine.anchored and mine.odd == (kind != "injective")
         return kind in kinds and not is_view(self.graph, n) and others_plain
+
+
+def _of_rows(graph: Graph, node: Node) -> bool:
+    """Whether the node is the softmax of rows that are many and long, and that tiles divide."""
+    if node.op != "Softmax":
+        return False
+    call, x = make_call(node, graph.types, graph.constants), graph.types[node.inputs[0]]
+    rows = x.rank >= 3 and call.get_int("axis", -1 if call.version >= 13 else 1) in (-1, x.rank - 1)
+    return rows and x.size * 4 >= LARGE_SCORES and x.shape[-1] % KEYS == 0 and x.shape[-2] % QUERIES == 0
 
 
 def _is_residual(graph: Graph, node: Node, group: _Group) -> bool:

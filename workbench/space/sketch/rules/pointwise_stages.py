@@ -44,7 +44,7 @@ LEAST = 8
 SIDE = 16
 
 
-@rule("inline", after=None)
+@rule("inline", after="attention")
 def inline(draft: Draft, machine: Machine) -> list[Draft]:
     """Compute a pointwise stage inside its only kind of consumer, pointwise stages: one pass over memory instead of
     two.
