@@ -118,12 +118,15 @@ def _tile(draft: Draft, block: Block, machine: Machine, form: Structure, panel: 
     levels = form.spatial
     parts = [_split_spatial(s, lp, levels, machine, last=lp is spatial[-1]) for lp in spatial]
     cut = tuple(s.split(panel, register_tiles.open_factors(form.reduction))) if panel is not None else ()
-    inner_red = [cut[-1] if lp.name == panel else lp.name for lp in reduction]
+    slides = _sliding(block, reduction)
+    inner_red = [cut[-1] if lp.name == panel else lp.name for lp in sorted(reduction, key=lambda lp: lp.name == slides)]
     at = [[p[k] for p in parts if len(p) > 1] for k in range(levels)]
     single = [p[0] for p in parts if len(p) == 1] + groups
     _order(s, form, at, [single, phases], [*([n] for n in cut[:-1]), inner_red])
     # Without reuse (depthwise) the taps of the kernel are all the work there is between loading and storing.
     short = SMALL_REDUCTION if has_reuse(block) or len(missing_axes(block)) < 2 else 4 * SMALL_REDUCTION
+    if slides in inner_red:
+        short = max(short, int(s.func.loop(slides)[0].extent))  # type: ignore[arg-type]
     *rows, vector = at[-1]
     broken = register_tiles.broken_lanes(s.func, vector, machine)
     fitting = register_tiles.MAX_BODY * machine.lanes // (min(choices_of(s.func, vector)) + broken)
@@ -142,7 +145,9 @@ def _tile(draft: Draft, block: Block, machine: Machine, form: Structure, panel: 
         unrolled=(*rows, *inside, *(phases if taps else ())),
     )
     terms = product(s.func.loop(n)[0].extent for n in inside)
-    new = new.limited(register_tiles.tile_limits(s.func, at[-1], machine, terms, broken))
+    # Rows that slide, and the weights of all that they belong to, take the other half of the registers.
+    machine_of_tile = replace(machine, registers=machine.registers // 2) if slides in inside else machine
+    new = new.limited(register_tiles.tile_limits(s.func, at[-1], machine_of_tile, terms, broken))
     return new.limited(register_tiles.parallel_limits(s.func, at[0], machine))
 
 
@@ -192,6 +197,21 @@ def _deciding(func: Func, name: str, phases: Sequence[str], reduction: Sequence[
     found = [n for n in reduction if n in looked]
     sizes = [func.loop(n)[0].extent for n in found]
     return found if all(isinstance(n, int) for n in sizes) and product(sizes) <= 4 * SMALL_REDUCTION else []  # type: ignore[operator]
+
+
+def _sliding(block: Block, reduction: Sequence[For]) -> str:
+    """The sum along which a window slides over rows of a tile, where lanes share weights and all sums are a window's.
+
+    Written out inside of the others, it loads each row once for all results that it belongs to.
+    """
+    lane, spatial = lane_axis(block), {it.name for it in block.iters if it.kind == "S" and it.extent != 1}
+    sums = {axis_of(block, lp.name): lp.name for lp in reduction if lp.extent != 1}
+    forms = [x for ld in operands(block) for x in ld.index if x.vars & spatial]
+    along = {a: x for x in forms for a in x.vars & sums.keys()}
+    if not has_reuse(block) or along.keys() != sums.keys():
+        return ""
+    dense = (a for a, x in along.items() if lane not in x.vars and all(x.coefficient(b) == 1 for b in x.vars & spatial))
+    return next((sums[a] for a in dense), "")
 
 
 def _split_spatial(s: Schedule, lp: For, levels: int, machine: Machine, last: bool) -> tuple[str, ...]:
