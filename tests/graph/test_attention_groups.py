@@ -87,6 +87,7 @@ def test_one_kernel_computes_what_onnxruntime_does(name):
         plain(keys=520),  # a rest
         plain(queries=513),
         plain(between="u = Softmax<axis=1>(s)"),
+        model("s = MatMul(q, k) p = Softmax<axis=-1>(s) y = Relu(p)", (4, 512, 512), q=(4, 512, 8), k=(4, 8, 512)),
         model("s = MatMul(q, k) p = Softmax<axis=-1>(s) y = MatMul(p, p)", (4, 512, 512), q=(4, 512, 8), k=(4, 8, 512)),
         model("s = MatMul(q, k) p = Softmax<axis=-1>(s) x = MatMul(p, v) y = Relu(x)", (4, 512, 8),
               q=(4, 512, 8), k=(4, 8, 512), v=(4, 512, 8)),

@@ -65,7 +65,8 @@ def fuse(graph: Graph) -> Graph:
         if f.kind[node.name] == "injective" and not is_view(graph, node):
             f.grow_injective(node)
     for node in graph.nodes:
-        f.join_attention(node)
+        if node.op == "Softmax":
+            f.join_attention(node)
     order = {n.name: k for k, n in enumerate(graph.nodes)}
     groups = []
     for g in {id(v): v for v in f.group.values()}.values():
@@ -261,12 +262,18 @@ class _Fuser:
         """
         made, types = self.makers.get(softmax.inputs[0]), self.graph.types
         scores, last = types[softmax.outputs[0]], self._only_reader(softmax)
-        if made is None or last is None or not _of_rows(self.graph, softmax) or self._only_reader(made) is not softmax:
+        if (
+            made is None
+            or last is None
+            or not opdef(last).reads_through
+            or not _of_rows(self.graph, softmax)
+            or self._only_reader(made) is not softmax
+        ):
             return
         before, behind = self.group[made.name], self.group[last.name]
         first = [n for n in before.nodes if opdef(n).reads_through]
         alone = last.inputs[1] != softmax.outputs[0] == last.inputs[0] and len(self.group[softmax.name].nodes) == 1
-        plain = all(n is last or opdef(n).moves for n in behind.nodes) and opdef(last).reads_through
+        plain = all(n is last or opdef(n).moves for n in behind.nodes)
         if not (alone and plain and len(first) == 1) or types[last.inputs[1]].rank != scores.rank:
             return
         if types[first[0].outputs[0]].shape != scores.shape or any(
@@ -314,9 +321,7 @@ class _Fuser:
 
 
 def _of_rows(graph: Graph, node: Node) -> bool:
-    """Whether the node is the softmax of rows that are many and long, and that tiles divide."""
-    if node.op != "Softmax":
-        return False
+    """Whether a softmax is of rows that are many and long, and that tiles divide."""
     call, x = make_call(node, graph.types, graph.constants), graph.types[node.inputs[0]]
     rows = x.rank >= 3 and call.get_int("axis", -1 if call.version >= 13 else 1) in (-1, x.rank - 1)
     return rows and x.size * 4 >= LARGE_SCORES and x.shape[-1] % KEYS == 0 and x.shape[-2] % QUERIES == 0
