@@ -97,8 +97,8 @@ _bytes(
 )
 _bytes(
     "Mix",
-    "round(x * factor + y * factor + shift), of bytes: a sum of quantised tensors, quantised again.",
-    lambda x, y, of_x, of_y, shift: _nearest(x * of_x + y * of_y + shift),
+    "round(x * factor + (y * factor + shift)), of bytes: a sum of quantised tensors, quantised again.",
+    lambda x, y, of_x, of_y, shift: _nearest(x * of_x + (y * of_y + shift)),
     *(DATA, DATA, FACTOR, FACTOR, Input("factor", "shift")),
 )
 
