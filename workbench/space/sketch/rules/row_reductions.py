@@ -34,7 +34,7 @@ MAX_PARTIAL = 8
 LONG_ROW = 1 << 13
 #: The next rows may take one part in so many of L2, else they are not fetched ahead. Chosen, not measured.
 NEXT_ROWS = 8
-#: Bytes of a row and its result up to which fetching the next ones is the first form, of rows that fill half of L2: 3 to
+#: Bytes of a row and its result up to which fetching the next ones is the first form, where rows fill half of L2: 3 to
 #: 18 % faster up to here (rows of 128, 768 and 1000 numbers), a tenth to a half slower for rows of 6,000 and more.
 NEAR_ROWS = 8 << 10
 
