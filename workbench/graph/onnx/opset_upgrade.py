@@ -33,8 +33,8 @@ def modern(node: Node) -> list[Node]:
         return [replace(node, attrs={**node.attrs, "weights": (1.0,) * len(_listed(node, "ngram_indexes"))})]
     if node.version < 7 and node.attrs.keys() == {"broadcast"}:  # aligned at the end, which goes without saying since
         return [replace(node, attrs={}, version=7)]
-    if node.op == "Dropout" and "seed" in node.attrs and any(node.inputs[2:]):
-        return [replace(node, op="SeededDropout", domain=OWN)]
+    if node.op == "Dropout" and any(node.inputs[2:]):
+        return [replace(node, op="TrainingDropout", domain=OWN)]
     if node.op == "BatchNormalization" and node.version >= 14 and node.attrs.get("training_mode"):
         return [replace(node, op="BatchStatisticsNormalization", domain=OWN)]
     if node.op == "Upsample" or (node.op == "Resize" and node.version < 11):

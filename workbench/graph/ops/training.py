@@ -14,9 +14,9 @@ from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
 
 
-@operator("SeededDropout", "opaque", domain=OWN)
-class SeededDropout(OpDef):
-    """Dropout with a seed: in training mode some elements become 0, the same ones each time, and the others grow."""
+@operator("TrainingDropout", "opaque", domain=OWN, random=True)
+class TrainingDropout(OpDef):
+    """Dropout that may train: some elements become 0, with a seed the same ones each time, and the others grow."""
 
     multi = True
 
@@ -26,7 +26,11 @@ class SeededDropout(OpDef):
 
     def chances(self, c: Call) -> Array:
         """A number from 0 to 1 for each element, which stays where it is not below the ratio."""
-        return np.random.RandomState(c.get_int("seed", 0)).uniform(0, 1.0, c.shape(0))
+        seed = c.get_int("seed", 0) if "seed" in c.node.attrs else None
+        return np.random.RandomState(seed).uniform(0, 1.0, c.shape(0))
+
+    def obstacle(self, c: Call) -> str:
+        return "other random numbers each time"
 
     def reference(self, c: Call, x: Array, ratio: Array | None, training: Array) -> tuple[Array, ...]:
         part = 0.5 if ratio is None else float(ratio.reshape(-1)[0])
@@ -36,9 +40,17 @@ class SeededDropout(OpDef):
         return np.asarray(mask * x * (1 / (1 - part))).astype(x.dtype), mask
 
     def decompose(self, c: Call, steps: Steps) -> bool:
-        """A comparison with constant chances, and two products."""
+        """A comparison with constant chances, and two products; the input itself where nothing is dropped."""
         x, dtype = steps.name(0), c.type(0).dtype
-        if dtype not in ("float32", "float64", "float16") or not c.type(0).size:
+        if c.scalar(2) == 0:
+            for source, out in zip(
+                (x, steps.constant("mask", np.ones(c.shape(0), bool))), c.node.outputs, strict=False
+            ):
+                if out:
+                    steps.add("Identity", (source,), "copy")
+                    steps.finish(out)
+            return True
+        if "seed" not in c.node.attrs or dtype not in ("float32", "float64", "float16") or not c.type(0).size:
             return False
         half = steps.constant("half", np.array(0.5))
         wide = steps.add("Cast", (steps.name(1),), "wide", {"to": 11}) if c.has(1) else half
