@@ -88,3 +88,18 @@ def test_accuracy_of_random_inputs_says_so():
     low = wb.accuracy(network("<b>"), "bfloat16", bound=1e-9)
     assert "above the bound" in low._repr_html_()
     assert "&lt;b&gt;" in low._repr_html_()
+
+
+def test_kernels_without_an_undisturbed_turn_have_no_time_and_say_so(monkeypatch):
+    from dataclasses import replace
+
+    from workbench.network import precisions
+    from workbench.runtime.execution.alternating_runs import time_in_turns
+
+    monkeypatch.setattr(
+        precisions, "time_in_turns", lambda job: tuple(replace(t, rounds_ms=()) for t in time_in_turns(job))
+    )
+    found = wb.compare_precisions(network(), precisions=[], seconds=0.1)
+    assert found["float32_ms"].isna().all()
+    assert "disturbed every turn" in found.attrs["network"][0]["note"]
+    assert "disturbed every turn" in found._repr_html_()

@@ -86,7 +86,8 @@ def compare_precisions(
     DataFrame
         A row for each kernel: ``kernel`` (its first node), and of each precision ``float32_ms`` (median, inside the
         network), ``float32_bytes`` (moved at least), and but for float32 ``bfloat16_error`` (of its result in float32:
-        root mean square of the difference against that of the numbers); NaN where a precision has no such kernel.
+        root mean square of the difference against that of the numbers); NaN where a precision has no such kernel, or where other
+        programs disturbed all turns (``note``).
         ``attrs["network"]`` is a list with a row for each precision: ``precision``, ``ms``, ``error`` (of the worst
         output), ``first_above`` (first tensor whose error is above `bound`), ``bytes`` (that a run moves), ``weights``
         (bytes), ``note``. ``attrs["random"]`` says whether the inputs are random.
@@ -176,6 +177,7 @@ def _known_name(name: str, known: Container[str]) -> str:
 def _whole(name: str, executable: Executable, time: Any, table: pandas.DataFrame | None) -> dict[str, Any]:
     """What is known of a whole network."""
     plan = executable.plan
+    untimed = "" if time.calls_ms else "Kernels have no times: other programs disturbed every turn."
     return {
         "precision": name,
         "ms": float(np.median(time.costs_ms)) if time.costs_ms else np.nan,
@@ -183,7 +185,7 @@ def _whole(name: str, executable: Executable, time: Any, table: pandas.DataFrame
         "first_above": "" if table is None else table.attrs["first_above"],
         "bytes": sum(map(call_bytes, plan.calls)),
         "weights": sum(a.nbytes for a in plan.constants),
-        "note": " ".join(filter(None, (executable.precision_note, time.why_not))),
+        "note": " ".join(filter(None, (executable.precision_note, time.why_not, untimed))),
     }
 
 
