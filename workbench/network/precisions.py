@@ -86,8 +86,8 @@ def compare_precisions(
     DataFrame
         A row for each kernel: ``kernel`` (its first node), and of each precision ``float32_ms`` (median, inside the
         network), ``float32_bytes`` (moved at least), and but for float32 ``bfloat16_error`` (of its result in float32:
-        root mean square of the difference against that of the numbers); NaN where a precision has no such kernel, or where other
-        programs disturbed all turns (``note``).
+        root mean square of the difference against that of the numbers); NaN where a precision has no such kernel, or
+        where other programs disturbed all turns (``note``).
         ``attrs["network"]`` is a list with a row for each precision: ``precision``, ``ms``, ``error`` (of the worst
         output), ``first_above`` (first tensor whose error is above `bound`), ``bytes`` (that a run moves), ``weights``
         (bytes), ``note``. ``attrs["random"]`` says whether the inputs are random.
