@@ -1,19 +1,24 @@
-"""Fourier transforms: products with tables of sines and cosines."""
+"""Fourier transforms: a kernel for products of small lengths, products with tables of sines and cosines for others."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
 
+from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.graph.graph import Array, AttrValue, Node
-from workbench.graph.node_steps import Steps
+from workbench.graph.kernels.fourier import Transform, fourier
+from workbench.graph.node_steps import OWN, Steps
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
-from workbench.graph.operator_facts import inverse
 
 #: Elements of a table, at most: a product with a larger one takes longer than a fast transform.
 _LARGEST = 1 << 23
+#: Shortest fast transform.
+_SHORTEST = 16
 
 
 def _table(size: int, used: int, parts: int, results: int, inverse: bool = False) -> Array:
@@ -32,6 +37,42 @@ def _complex(x: Array) -> Array:
 def _parts(x: Array) -> Array:
     """Inverse of `_complex`."""
     return np.stack([x.real, x.imag], axis=-1)
+
+
+def _pays(t: Transform) -> bool:
+    """Whether a transform is faster than a product with a table."""
+    return t.size >= _SHORTEST and bool(t.plan)
+
+
+def _fast(steps: Steps, t: Transform, x: str, dtype: str, window: str = "") -> str:
+    """Write a fast transform of rows ``[rows, numbers, parts]``; returns the name of its result."""
+    table = t.table().astype("float64" if dtype == "float64" else "float32")
+    inputs = (x, steps.constant("roots", table), *([window] if window else []))
+    return steps.add("FourierTransforms", inputs, "transforms", {"transform": astuple(t)}, own=True)
+
+
+@operator("FourierTransforms", "opaque", domain=OWN)
+class FourierTransforms(OpDef):
+    """Transforms of frames of rows; beside them the roots of unity, and perhaps what frames are multiplied by."""
+
+    def _transform(self, c: Call) -> Transform:
+        *sizes, inverse = c.get_ints("transform", ())
+        return Transform(*sizes, bool(inverse))
+
+    def shape(self, c: Call) -> tuple[int, ...]:
+        t = self._transform(c)
+        return (c.shape(0)[0], t.count, t.results, 2)
+
+    def reference(self, c: Call, x: Array, _roots: Array, window: Array | None = None) -> Array:
+        t = self._transform(c)
+        frames = _complex(x)[:, np.arange(t.count)[:, None] * t.step + np.arange(t.used)]
+        frames = frames if window is None else frames * window
+        found = (np.fft.ifft if t.inverse else np.fft.fft)(frames, t.size)
+        return _parts(found[..., : t.results]).astype(x.dtype)
+
+    def kernel(self, c: Call) -> KernelFunction:
+        t = self._transform(c)
+        return KernelFunction(fourier, (t,), int(5 * c.shape(0)[0] * t.count * t.length * math.log2(t.length + 1)))
 
 
 @operator("DFT", "opaque")
@@ -67,21 +108,28 @@ class DFT(OpDef):
         return _parts(np.take(found, range(results), axis)).astype(x.dtype)
 
     def decompose(self, c: Call, steps: Steps) -> bool:
-        """A product with a table."""
+        """A fast transform, or a product with a table."""
         axis, size, results = self._sizes(c)
-        x, rank = c.shape(0), len(c.shape(0))
+        x, rank, inverse = c.shape(0), len(c.shape(0)), bool(c.get_int("inverse", 0))
         used = min(size, x[axis])
+        perm = (*(d for d in range(rank) if d not in (axis, rank - 1)), axis, rank - 1)
+        back = tuple(perm.index(d) for d in range(rank))
+        at, rest = steps.name(0), tuple(x[d] for d in perm[:-2])
+        fast = Transform(size, used, 0, 1, results, x[-1], inverse)
+        if _pays(fast) and c.type(0).size:
+            at = steps.reshape(steps.transpose(at, perm), (math.prod(rest), x[axis], x[-1]))
+            at = _fast(steps, fast, at, c.type(0).dtype)
+            steps.transpose(steps.reshape(at, (*rest, results, 2)), back, "back")
+            return steps.finish()
         if used * x[-1] * results * 2 > _LARGEST:
             return False
-        table = _table(size, used, x[-1], results, bool(c.get_int("inverse", 0))).astype(c.type(0).dtype)
-        perm = (*(d for d in range(rank) if d not in (axis, rank - 1)), axis, rank - 1)
-        at, rest = steps.name(0), tuple(x[d] for d in perm[:-2])
+        table = _table(size, used, x[-1], results, inverse).astype(c.type(0).dtype)
         if used < x[axis]:
             attrs: dict[str, AttrValue] = {"starts": (0,), "ends": (used,), "axes": (axis,)}
             at = steps.add("Slice", (at,), "used", attrs, version=9)
         at = steps.reshape(steps.transpose(at, perm), (*rest, used * x[-1]))
         at = steps.add("MatMul", (at, steps.constant("table", table.reshape(used * x[-1], -1))), "product")
-        steps.transpose(steps.reshape(at, (*rest, results, 2)), inverse(perm), "back")
+        steps.transpose(steps.reshape(at, (*rest, results, 2)), back, "back")
         return steps.finish()
 
 
@@ -117,10 +165,15 @@ class STFT(OpDef):
         return _parts(found).astype(x.dtype)
 
     def decompose(self, c: Call, steps: Steps) -> bool:
-        """A product of the frames with a table, which has a constant window in it."""
+        """Fast transforms, or a product of the frames with a table, which has a constant window in it."""
         step, size, count = self._frames(c)
         (batch, _, results, _), dtype = self.shape(c), c.type(0).dtype
         parts = 2 if c.shape(0)[2:] == (2,) else 1
+        fast = Transform(size, size, step, count, results, parts, False)
+        if _pays(fast):
+            x = steps.reshape(steps.name(0), (batch, c.shape(0)[1], parts))
+            steps.reshape(_fast(steps, fast, x, dtype, steps.name(2)), self.shape(c))
+            return steps.finish()
         if size * parts * results * 2 > _LARGEST:
             return False
         table, window = _table(size, size, parts, results), c.values[2] if c.has(2) else np.ones(size)
