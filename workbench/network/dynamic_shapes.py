@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -92,8 +92,34 @@ class DynamicExecutable:
         values = self._checked(feeds)
         places = named_outputs(self.program.outputs, out)
         check_apart(places, ((n, a) for n, v in values.items() for a in (v if isinstance(v, list) else [v])))
-        nodes, at = self.program.nodes, 0
-        wanted = set(self.program.outputs)
+        return self._from(0, values, places)
+
+    def bind(self, feeds: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
+        """Return runs that read these arrays, which are checked now and not again.
+
+        The first stage is bound to them; what it gives is overwritten by the next call.
+
+        Parameters
+        ----------
+        feeds : mapping
+            As for `run`. Fill the arrays anew before a call.
+
+        Raises
+        ------
+        ShapeError, ModelError
+            As for `run`; `UsageError` "run.bind" for an input that would have to be copied.
+        """
+        values = self._checked(feeds)
+        with self._lock:
+            stage, built = self._stage(0, values)
+        if stage.graph is None or built is None or stage.pinned:  # what it computes depends on more than shapes
+            return lambda: self._from(0, dict(values), {})
+        first = built.bind({n: values[n] for n in stage.graph.inputs})
+        return lambda: self._from(stage.stop, {**values, **_cut(stage, first())}, {})
+
+    def _from(self, at: int, values: dict[str, Any], places: Mapping[str, Array]) -> dict[str, Any]:
+        """Run the stages from a node on; returns the outputs."""
+        nodes, wanted = self.program.nodes, set(self.program.outputs)
         while at < len(nodes):
             with self._lock:
                 stage, built = self._stage(at, values)
@@ -101,8 +127,8 @@ class DynamicExecutable:
             at = stage.stop
             needed = wanted.union(*(n.inputs for n in nodes[at:]))
             values = {n: v for n, v in values.items() if n in needed}
-        everything = {**self.program.constants, **values}
-        return {o: _put(o, everything[o], places.get(o)) for o in self.program.outputs}
+        constants = self.program.constants
+        return {o: _put(o, values[o] if o in values else constants[o], places.get(o)) for o in self.program.outputs}
 
     def _checked(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         declared = {v.name: v for v in self.program.inputs}
@@ -142,15 +168,20 @@ class DynamicExecutable:
         if stage.graph is not None and built is not None:
             cut = stage.cut
             out = {n: array for n, array in places.items() if n in stage.graph.outputs and (cut is None or n != cut[0])}
-            found = dict(built.run({n: values[n] for n in stage.graph.inputs}, out=out or None))
-            if cut is not None:
-                name, count, axis = cut
-                found[name] = found[name][(slice(None),) * axis + (slice(int(found.pop(count)[0])),)]
-            return found
+            return _cut(stage, built.run({n: values[n] for n in stage.graph.inputs}, out=out or None))
         (node,) = self.program.nodes[stage.start : stage.stop]
         everything = {**self.program.constants, **values}
         given = {i: everything[i] for i in node.inputs if i}
         return interpret((node,), given, [o for o in node.outputs if o])
+
+
+def _cut(stage: Stage, outputs: Mapping[str, Array]) -> dict[str, Array]:
+    """The outputs of a stage, as much of them as counts."""
+    found = dict(outputs)
+    if stage.cut is not None:
+        name, count, axis = stage.cut
+        found[name] = found[name][(slice(None),) * axis + (slice(int(found.pop(count)[0])),)]
+    return found
 
 
 def _put(name: str, value: Any, place: Array | None) -> Any:

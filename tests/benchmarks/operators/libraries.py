@@ -67,7 +67,8 @@ def _staged(model: Path, feeds: Arrays, log: str, target: Any, why: str) -> Read
     exe = DynamicExecutable(read_program(onnx.load(model)), log or None, target)
     last: Arrays = {}
     exe.run(feeds)
-    return Ready(lambda: last.update(exe.run(feeds)), lambda: last, {"host": list(exe.reference_steps), "stages": why})
+    bound = exe.bind(feeds)
+    return Ready(lambda: last.update(bound()), lambda: last, {"host": list(exe.reference_steps), "stages": why})
 
 
 def onnxruntime(model: Path, feeds: Arrays, threads: int, log: str) -> Ready:

@@ -157,6 +157,12 @@ class Number:
         fb.declare(name, f"declare i64 @{name}(i64, i1)")
         return Number(self.code, fb.pure(f"call i64 @{name}({self.value.typed}, i1 true)", "int64", 1, (self.value,)))
 
+    def ones(self) -> Number:
+        """How many bits of a uint64 are set."""
+        fb, name = self.code.fb, "llvm.ctpop.i64"
+        fb.declare(name, f"declare i64 @{name}(i64)")
+        return Number(self.code, fb.pure(f"call i64 @{name}({self.value.typed})", "int64", 1, (self.value,)))
+
     def lane(self, k: int) -> Number:
         """One element of a vector."""
         if self.lanes == 1:
@@ -331,9 +337,11 @@ class Code:
         with self.fb.repeating(lambda: going().value):
             yield
 
-    def along(self, count: int, dtype: str, each: Callable[[Number, int], None]) -> None:
-        """Take the numbers up to below a constant in vectors: ``each(first, lanes)``, in narrower ones at the end."""
-        done, lanes = 0, self.lanes(dtype)
+    def along(self, count: int, dtype: str, each: Callable[[Number, int], None], vectors: int = 1) -> None:
+        """Take the numbers up to below a constant in vectors, or several (1, 4, 16) of them: ``each(first, lanes)``, in
+        narrower ones at the end.
+        """
+        done, lanes = 0, vectors * self.lanes(dtype)
         while done < count:
             upto = count - (count - done) % lanes
             if upto > done:

@@ -2,53 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 from workbench.codegen.runtime_kernels.language import Array, Code, Number
 from workbench.codegen.runtime_kernels.module import KernelEmitter
 from workbench.graph.kernels.ordering import Heap, key_of, key_type
 
 
+#: Elements that a thread looks through at once, and those whose truth values are one number.
+_BLOCK, _GROUP = 4096, 64
+
+
+def _each_other(code: Code, x: Array, start: Number, stop: Number, do: Callable[[Number], None]) -> None:
+    """Do something for the place of each element that is not 0, in order."""
+    whole = start + (stop - start) // _GROUP * _GROUP
+    with code.loop(whole, start, _GROUP) as at:
+        left = code.variable(_others(x, at), "uint64")
+        with code.repeat(lambda: left.now.ne(0)):
+            found = left.now
+            do(at + found.lowest_bit())
+            left.set(found & (found - 1))
+    with code.loop(stop, whole) as at, code.when(x[at].ne(0)):
+        do(at)
+
+
+def _others(x: Array, at: Number) -> Number:
+    """Which elements of a group are not 0, as bits."""
+    return x.load(at, _GROUP).ne(0).mask()
+
+
 def places_of_others(k: KernelEmitter) -> None:
     """Place of each element that is not 0, a column of the result for each."""
     shape = k.shape("in0")
-    most = max(1, k.shape("out0")[1])
+    size, most = math.prod(shape), max(1, k.shape("out0")[1])
+    blocks = -(-size // _BLOCK)
+    k.scratch("counts", blocks, "int64", shared=True)
 
-    def step(code: Code) -> None:
-        x, places = code.array("in0"), code.array("out0")
-        found = code.variable(0)
-        size = most if shape else 1
-        with code.loop(size) as at, code.when(x[at].ne(0)):
-            rest: Number = at
-            for d in reversed(range(len(shape))):
-                places[found.now + d * most] = rest % shape[d]
-                rest = rest // shape[d]
-            found.set(found.now + 1)
+    def ends(number: Number) -> tuple[Number, Number]:
+        return number * _BLOCK, (number * _BLOCK + _BLOCK).smallest(size)
+
+    def count(code: Code, number: Number) -> None:
+        x, found, (start, stop) = code.array("in0"), code.variable(0), ends(number)
+        whole = start + (stop - start) // _GROUP * _GROUP
+        with code.loop(whole, start, _GROUP) as at:
+            found.set(found.now + _others(x, at).ones())
+        with code.loop(stop, whole) as at:
+            found.set(found.now + x[at].ne(0).to("int64"))
+        code.array("counts")[number] = found.now
+
+    def sums(code: Code) -> None:
+        counts, found = code.array("counts"), code.variable(0)
+        with code.loop(blocks) as j:
+            here = counts[j]
+            counts[j] = found.now
+            found.set(found.now + here)
         code.array("out1")[0] = found.now
 
-    k.once(step)
+    def write(code: Code, number: Number) -> None:
+        places, found = code.array("out0"), code.variable(code.array("counts")[number])
+
+        def one(at: Number) -> None:
+            rest = at.bits("uint64")
+            for d in reversed(range(len(shape))):
+                places[found.now + d * most] = (rest % shape[d] if d else rest).bits("int64")
+                rest = rest // shape[d]
+            found.set(found.now + 1)
+
+        _each_other(code, code.array("in0"), *ends(number), one)
+
+    k.rows(blocks, count, _BLOCK // _GROUP * 4)
+    k.once(sums)
+    k.rows(blocks, write, _BLOCK)
 
 
 def marked_slices(k: KernelEmitter, outer: int, length: int, inner: int) -> None:
     """Slices along an axis that a condition marks."""
-    rows = k.shape("in1")[0]
+    most = min(k.shape("in1")[0], length)
+    k.scratch("places", most, "int64", shared=True)
 
-    def step(code: Code) -> None:
-        marks, x, y = code.array("in1"), code.array("in0"), code.array("out0")
-        found = code.variable(0)
-        most = min(rows, length)
-        with code.loop(most) as j, code.when(marks[j].ne(0)):
-            with code.loop(outer) as o:
-                source, to = x.at((o * length + j) * inner), y.at((o * most + found.now) * inner)
+    def look(code: Code) -> None:
+        places, found = code.array("places"), code.variable(0)
 
-                def copy(at: Number, lanes: int, source: Array = source, to: Array = to) -> None:
-                    to.store(at, source.load(at, lanes))
-
-                code.along(inner, x.dtype, copy)
+        def one(at: Number) -> None:
+            places[found.now] = at
             found.set(found.now + 1)
+
+        _each_other(code, code.array("in1"), code.number(0), code.number(most), one)
         code.array("out1")[0] = found.now
 
-    k.once(step)
+    def copy(code: Code, number: Number) -> None:
+        places, found = code.array("places"), code.array("out1")[0]
+        o, part = number // parts, number % parts
+        x, y = code.array("in0").at(o * (length * inner)), code.array("out0").at(o * (most * inner))
+        with code.loop((part + 1) * found // parts, part * found // parts) as j:
+            source, to = x.at(places[j] * inner), y.at(j * inner)
+            code.along(inner, x.dtype, lambda at, lanes: to.store(at, source.load(at, lanes)), 4)
+
+    parts = max(1, min(most, 2 * k.target.threads))  # as many slices in each, whatever is marked
+    k.once(look)
+    k.rows(outer * parts, copy, -(-most // parts) * (4 + inner // 8))
 
 
 def boxes_that_stay(k: KernelEmitter, most: int, centred: bool) -> None:
