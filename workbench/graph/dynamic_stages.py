@@ -39,15 +39,18 @@ class Stage:
     graph : Graph or None
     pinned : tuple of str
         Tensors on whose values the types depend.
-    cut : (str, str, int) or None
-        An output that is larger than what counts of it, the output that says how much does, and the axis.
+    cut : tuple of (str, int)
+        Outputs that are larger than what counts of them, and the axes.
+    count : str
+        The output that says how much counts; "" where nothing is cut.
     """
 
     start: int
     stop: int
     graph: Graph | None
     pinned: tuple[str, ...] = ()
-    cut: tuple[str, str, int] | None = None
+    cut: tuple[tuple[str, int], ...] = ()
+    count: str = ""
 
 
 def typed_arrays(values: Values) -> dict[str, TensorType]:
@@ -88,8 +91,9 @@ def _counted_stage(program: Program, at: int, types: Mapping[str, TensorType], v
     infer(call)
     constants = {i: known[i] for i in node.inputs if i in known}
     inputs = {i: types[i] for i in node.inputs if i and i not in constants}
-    graph = Graph.make(program.name, [node], inputs, node.outputs, constants)
-    return Stage(at, at + 1, graph, tuple(more), (node.outputs[0], node.outputs[1], op.cut_axis(call)))
+    graph = Graph.make(program.name, [node], inputs, [o for o in node.outputs if o], constants)
+    cut = tuple((o, d) for o, d in zip(node.outputs, op.cut_axes(call), strict=False) if o and d is not None)
+    return Stage(at, at + 1, graph, tuple(more), cut, node.outputs[-1])
 
 
 def _is_parameter(node: Node, x: str) -> bool:

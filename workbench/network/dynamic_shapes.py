@@ -166,8 +166,8 @@ class DynamicExecutable:
         self, stage: Stage, built: Executable | None, values: Mapping[str, Any], places: Mapping[str, Array]
     ) -> dict[str, Any]:
         if stage.graph is not None and built is not None:
-            cut = stage.cut
-            out = {n: array for n, array in places.items() if n in stage.graph.outputs and (cut is None or n != cut[0])}
+            whole = set(stage.graph.outputs) - {name for name, _ in stage.cut}
+            out = {n: array for n, array in places.items() if n in whole}
             return _cut(stage, built.run({n: values[n] for n in stage.graph.inputs}, out=out or None))
         (node,) = self.program.nodes[stage.start : stage.stop]
         everything = {**self.program.constants, **values}
@@ -178,9 +178,10 @@ class DynamicExecutable:
 def _cut(stage: Stage, outputs: Mapping[str, Array]) -> dict[str, Array]:
     """The outputs of a stage, as much of them as counts."""
     found = dict(outputs)
-    if stage.cut is not None:
-        name, count, axis = stage.cut
-        found[name] = found[name][(slice(None),) * axis + (slice(int(found.pop(count)[0])),)]
+    if stage.count:
+        count = int(found.pop(stage.count)[0])
+        for name, axis in stage.cut:
+            found[name] = found[name][(slice(None),) * axis + (slice(count),)]
     return found
 
 

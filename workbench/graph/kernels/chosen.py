@@ -9,7 +9,6 @@ from workbench.codegen.runtime_kernels.language import Array, Code, Number
 from workbench.codegen.runtime_kernels.module import KernelEmitter
 from workbench.graph.kernels.ordering import Heap, key_of, key_type
 
-
 #: Elements that a thread looks through at once, and those whose truth values are one number.
 _BLOCK, _GROUP = 4096, 64
 

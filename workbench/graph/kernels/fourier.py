@@ -1,7 +1,8 @@
 """Fourier transforms of rows, as products of small ones: a plan of lengths, and a kernel that follows it.
 
-A length is a product of the plan's; each stage does transforms of one of them for whole vectors of numbers, multiplies by
-powers of a root of unity, and writes the results in an order in which the next stage reads vectors again (Stockham's).
+A length is the product of the plan's lengths. Each stage does transforms of one of them for whole vectors of numbers,
+multiplies by powers of a root of unity, and writes results in an order in which the next stage reads vectors again
+(Stockham's).
 Of real numbers, two neighbours are one complex number of a transform of half the length.
 """
 
@@ -134,9 +135,9 @@ def fourier(k: KernelEmitter, t: Transform) -> None:
 
     def row(code: Code, number: Number) -> None:
         pairs = [(code.array(f"{n}_re"), code.array(f"{n}_im")) for n in "ab"]
-        width, way = code.lanes(kind), -1 if t.inverse else 1  # the inverse is a transform of swapped parts
+        width = code.lanes(kind)
         start = number // t.count * length + number % t.count * (t.step * t.parts)
-        _read(code, t, code.array("in0").at(start), pairs[0][::way])
+        _read(code, t, code.array("in0").at(start), _parts(t, pairs[0]))
         place, before, left = 1, 1, t.length
         for radix in t.plan:
             left //= radix
@@ -147,9 +148,14 @@ def fourier(k: KernelEmitter, t: Transform) -> None:
             before *= radix
             pairs.reverse()
         y = code.array("out0").at(number * (t.results * 2))
-        _write(code, t, pairs[0][::way], y, code.array("in1").at(place))
+        _write(code, t, _parts(t, pairs[0]), y, code.array("in1").at(place))
 
     k.rows(k.shape("out0")[0] * t.count, row, t.length * max(1, t.length.bit_length()))
+
+
+def _parts(t: Transform, pair: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Where real and imaginary parts are: the inverse is a transform of swapped ones."""
+    return (pair[1], pair[0]) if t.inverse else pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +183,9 @@ class _Stage:
     def later(self, source: tuple[Array, Array], target: tuple[Array, Array], width: int) -> None:
         """Of numbers side by side."""
         with self.code.loop(self.left) as p:
-            roots = [self._pair(self.roots, p + k * self.left, 1) for k in range(self.radix - 1)] if self.left > 1 else []
+            roots = (
+                [self._pair(self.roots, p + k * self.left, 1) for k in range(self.radix - 1)] if self.left > 1 else []
+            )
 
             def some(at: Number, lanes: int) -> None:
                 places = [(p + j * self.left) * self.before + at for j in range(self.radix)]
@@ -241,13 +249,12 @@ def _read(code: Code, t: Transform, x: Array, to: tuple[Array, Array]) -> None:
     if t.halved and t.used % 2:
         to[0][given], to[1][given] = loaded(code.number(t.used - 1), 1, factors=True), 0.0
         given += 1
-    for part in to:
-        zeros = part.at(given)
-        code.along(t.length - given, kind, lambda at, lanes, zeros=zeros: zeros.store(at, _zero(code, kind, lanes)))
+    for behind in [part.at(given) for part in to]:
 
+        def zeros(at: Number, lanes: int, behind: Array = behind) -> None:
+            behind.store(at, code.number(0, kind).spread(lanes))
 
-def _zero(code: Code, kind: str, lanes: int) -> Number:
-    return code.number(0, kind).spread(lanes)
+        code.along(t.length - given, kind, zeros)
 
 
 def _write(code: Code, t: Transform, z: tuple[Array, Array], y: Array, table: Array) -> None:

@@ -15,55 +15,55 @@ from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.codegen.runtime_kernels.module import split
 from workbench.graph.graph import Array, Node, TensorType
 from workbench.graph.kernels.chosen import boxes_that_stay, marked_slices, places_of_others
+from workbench.graph.kernels.different import different_slices
 from workbench.graph.node_steps import OWN
 from workbench.graph.opdef import OpDef, declared, operator, operators
 from workbench.graph.operator_call import Call
-from workbench.graph.ops.nn import boxes  # noqa: F401 (declares what stands here once more)
+from workbench.graph.ops.math import sorting  # noqa: F401 (declares what stands here once more)
+from workbench.graph.ops.nn import boxes  # noqa: F401
 
 
 class Counted(OpDef):
-    """Base: a result of the largest size, and the number of its slices that count."""
+    """Base: results of the largest size, and the number of their slices that count."""
 
     multi = True
-
-    def cut_axis(self, c: Call) -> int:
-        """Axis along which the result is as long as its data say."""
-        return 0
+    results = 1  # of the operator itself
 
     def cut_axes(self, c: Call) -> tuple[int | None, ...]:
-        """The same of each output but the count, which is the last; None of one that counts as a whole."""
-        return (self.cut_axis(c),)
+        """Axis of each result along which it is as long as its data say; None for one that is not."""
+        return (0,)
 
-    def largest(self, c: Call) -> TensorType:
-        """Type of the largest result."""
+    def largest(self, c: Call) -> tuple[TensorType, ...]:
+        """Types of the largest results."""
         raise NotImplementedError
 
-    def exact(self, c: Call, *args: Any) -> Array:
-        """The result of the operator itself."""
+    def exact(self, c: Call, *args: Any) -> tuple[Array, ...]:
+        """The results of the operator itself, that of data-dependent length first."""
         raise NotImplementedError
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
-        return self.largest(c), TensorType((1,), "int64")
+        return (*self.largest(c), TensorType((1,), "int64"))
 
     def reference(self, c: Call, *args: Any) -> tuple[Array, ...]:
-        found, most, axis = self.exact(c, *args), self.largest(c), self.cut_axis(c)
-        padded = np.zeros(most.shape, most.dtype)
-        np.moveaxis(padded, axis, 0)[: found.shape[axis]] = np.moveaxis(found, axis, 0)
-        return padded, np.array([found.shape[axis]], np.int64)
+        found, axes, padded = self.exact(c, *args), self.cut_axes(c), []
+        for part, most in zip(found, self.largest(c), strict=True):
+            padded.append(np.zeros(most.shape, most.dtype))
+            padded[-1][tuple(slice(n) for n in part.shape)] = part
+        return (*padded, np.array([found[0].shape[axes[0] or 0]], np.int64))
 
 
 @operator("NonZero", "opaque", domain=OWN)
 class NonZero(Counted):
     """Place of each element that is not 0, a column for each."""
 
-    def cut_axis(self, c: Call) -> int:
-        return 1
+    def cut_axes(self, c: Call) -> tuple[int | None, ...]:
+        return (1,)
 
-    def largest(self, c: Call) -> TensorType:
-        return TensorType((len(c.shape(0)), c.type(0).size), "int64")
+    def largest(self, c: Call) -> tuple[TensorType, ...]:
+        return (TensorType((len(c.shape(0)), c.type(0).size), "int64"),)
 
-    def exact(self, c: Call, *args: Any) -> Array:
-        return np.array(np.nonzero(np.atleast_1d(args[0])), np.int64)[: args[0].ndim]
+    def exact(self, c: Call, *args: Any) -> tuple[Array, ...]:
+        return (np.array(np.nonzero(np.atleast_1d(args[0])), np.int64)[: args[0].ndim],)
 
     def kernel(self, c: Call) -> KernelFunction | None:
         return KernelFunction(places_of_others)
@@ -73,26 +73,29 @@ class NonZero(Counted):
 class Compress(Counted):
     """Slices along an axis, or elements where there is none, that a condition marks."""
 
-    def cut_axis(self, c: Call) -> int:
+    def _axis(self, c: Call) -> int:
         return c.named_axis(0) if "axis" in c.node.attrs else 0
+
+    def cut_axes(self, c: Call) -> tuple[int | None, ...]:
+        return (self._axis(c),)
 
     def _given(self, c: Call) -> tuple[int, ...]:
         return c.shape(0) if "axis" in c.node.attrs else (c.type(0).size,)
 
-    def largest(self, c: Call) -> TensorType:
+    def largest(self, c: Call) -> tuple[TensorType, ...]:
         if len(c.shape(1)) != 1 or c.type(1).dtype != "bool":
             raise c.error("shape_mismatch", f"takes a vector of truth values, not {c.type(1)}")
-        x, axis = self._given(c), self.cut_axis(c)
-        return TensorType((*x[:axis], min(x[axis], c.shape(1)[0]), *x[axis + 1 :]), c.type(0).dtype)
+        x, axis = self._given(c), self._axis(c)
+        return (TensorType((*x[:axis], min(x[axis], c.shape(1)[0]), *x[axis + 1 :]), c.type(0).dtype),)
 
-    def exact(self, c: Call, *args: Any) -> Array:
+    def exact(self, c: Call, *args: Any) -> tuple[Array, ...]:
         x, marks = args
-        axis = self.cut_axis(c)
+        axis = self._axis(c)
         x = x.reshape(self._given(c))
-        return np.compress(marks[: x.shape[axis]], x, axis)
+        return (np.compress(marks[: x.shape[axis]], x, axis),)
 
     def kernel(self, c: Call) -> KernelFunction | None:
-        return KernelFunction(marked_slices, split(self._given(c), self.cut_axis(c)))
+        return KernelFunction(marked_slices, split(self._given(c), self._axis(c)))
 
 
 @operator("NonMaxSuppression", "opaque", domain=OWN)
@@ -106,14 +109,14 @@ class NonMaxSuppression(Counted):
         asked = int(c.constant(2, "number of boxes").reshape(-1)[0]) if c.has(2) else 0
         return max(0, min(asked, c.shape(0)[1]))
 
-    def largest(self, c: Call) -> TensorType:
+    def largest(self, c: Call) -> tuple[TensorType, ...]:
         found, scores = c.shape(0), c.shape(1)
         if len(found) != 3 or len(scores) != 3 or found[2] != 4 or found[::2][:1] + found[1:2] != scores[::2]:
             raise c.error("shape_mismatch", f"takes boxes of shape {list(found)} with scores of shape {list(scores)}")
-        return TensorType((max(1, scores[0] * scores[1] * self._most(c)), 3), "int64")
+        return (TensorType((max(1, scores[0] * scores[1] * self._most(c)), 3), "int64"),)
 
-    def exact(self, c: Call, *args: Any) -> Array:
-        return np.asarray(declared("NonMaxSuppression").reference(c, *args))
+    def exact(self, c: Call, *args: Any) -> tuple[Array, ...]:
+        return (np.asarray(declared("NonMaxSuppression").reference(c, *args)),)
 
     def kernel(self, c: Call) -> KernelFunction | None:
         if not self._most(c):
@@ -121,8 +124,36 @@ class NonMaxSuppression(Counted):
         return KernelFunction(boxes_that_stay, (self._most(c), bool(c.get_int("center_point_box", 0))))
 
 
+@operator("Unique", "opaque", domain=OWN)
+class Unique(Counted):
+    """Different elements, or slices along an axis, in their order or as they first occur; where, and how often."""
+
+    results = 4
+
+    def _axis(self, c: Call) -> int | None:
+        return c.named_axis(0) if "axis" in c.node.attrs else None
+
+    def cut_axes(self, c: Call) -> tuple[int | None, ...]:
+        return self._axis(c) or 0, 0, None, 0
+
+    def largest(self, c: Call) -> tuple[TensorType, ...]:
+        axis, x = self._axis(c), c.type(0)
+        count = x.size if axis is None else x.shape[axis]
+        return (TensorType((count,) if axis is None else x.shape, x.dtype), *[TensorType((count,), "int64")] * 3)
+
+    def exact(self, c: Call, *args: Any) -> tuple[Array, ...]:
+        return tuple(np.asarray(v) for v in declared("Unique").reference(c, *args))
+
+    def kernel(self, c: Call) -> KernelFunction | None:
+        axis = self._axis(c)
+        sizes = (1, c.type(0).size, 1) if axis is None else split(c.shape(0), axis)
+        return KernelFunction(different_slices, (*sizes, bool(c.get_int("sorted", 1))))
+
+
 def counted(node: Node) -> Node | None:
-    """The node with a result of the largest size, and a count; None where that is not known of its operator."""
-    if node.domain or node.op not in operators(lambda op: isinstance(op, Counted)) or any(node.outputs[1:]):
+    """The node with results of the largest size, and a count; None where that is not known of its operator."""
+    op = operators(lambda op: isinstance(op, Counted)).get(node.op)
+    if node.domain or not isinstance(op, Counted) or any(node.outputs[op.results :]):
         return None
-    return replace(node, domain=OWN, outputs=(node.outputs[0], f"{node.outputs[0]}.count"))
+    names = (*node.outputs, *[""] * op.results)[: op.results]
+    return replace(node, domain=OWN, outputs=(*names, f"{next(filter(None, names))}.count"))

@@ -56,8 +56,8 @@ class FourierTransforms(OpDef):
     """Transforms of frames of rows; beside them the roots of unity, and perhaps what frames are multiplied by."""
 
     def _transform(self, c: Call) -> Transform:
-        *sizes, inverse = c.get_ints("transform", ())
-        return Transform(*sizes, bool(inverse))
+        size, used, step, count, results, parts, inverse = c.get_ints("transform") or ()
+        return Transform(size, used, step, count, results, parts, bool(inverse))
 
     def shape(self, c: Call) -> tuple[int, ...]:
         t = self._transform(c)
