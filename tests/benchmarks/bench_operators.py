@@ -9,8 +9,8 @@ Run it by hand (it is not part of the default tests; only onnxruntime is among t
 
 A library that another interpreter has is found with ``--python openvino=PATH``. Each library stays in a process of its
 own; they take turns in several rounds, and the least median of the rounds counts. A ratio is the time of a peer by
-ours: above 1 we are faster. Outputs are compared with onnxruntime's first: who gives another answer has no time. The
-column "host" names operators that are a step in Python.
+ours: above 1 we are faster. Outputs are compared with onnxruntime's first, or with NumPy's where a case says so: who
+gives another answer has no time, onnxruntime aside. The column "host" names operators that are a step in Python.
 """
 
 from __future__ import annotations
@@ -83,13 +83,16 @@ def bench(case: Case, workers: dict[str, Worker], folder: Path, args: argparse.N
     row: dict[str, Any] = {"case": case.name, "where": case.where, "ms": {}, "rounds": {}, "errors": {}}
     if args.trials and not log.exists():
         row["tuning"] = tune(case, path, log, args)
+    right = folder / f"{slug}.{'right' if case.oracle else 'onnxruntime'}.npz"
+    if case.oracle:
+        np.savez(right, **{model.graph.output[0].name: case.oracle(**feeds)})
     for library, worker in workers.items():
         out = folder / f"{slug}.{library}.npz"
         given = str(log) if library == "tuned" and log.exists() else ""
         answer = worker.ask(model=str(path), inputs=str(inputs), outputs=str(out), log=given)
         wrong = answer.get("error", "")
-        if not wrong and library != "onnxruntime" and "onnxruntime" not in row["errors"]:
-            wrong = difference(case, out, folder / f"{slug}.onnxruntime.npz")
+        if not wrong and library != "onnxruntime" and (case.oracle or "onnxruntime" not in row["errors"]):
+            wrong = difference(case, out, right)
         row["errors"] |= {library: wrong} if wrong else {}
         row |= {f"{library}_facts": answer} if library in ("ours", "tuned") else {}
     for _ in range(args.rounds):

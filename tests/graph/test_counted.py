@@ -109,12 +109,12 @@ def test_bound_runs_read_what_is_in_the_arrays_then():
         agree(bound(), by_onnxruntime(model, feeds))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "uint64", "int16", "bool"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "uint64", "int16", "bool"])
 @pytest.mark.parametrize("axis", [None, 1])
 def test_every_type_has_its_different_elements(dtype, axis):
     """Against NumPy, with both zeros, infinities and NaN, of which all are one."""
     x = np.random.default_rng(3).integers(0, 3, (6, 50)).astype(dtype)
-    if dtype.startswith(("float", "bfloat")):
+    if dtype.startswith("float"):
         x[:, 3:7], x[:, 30], x[0, 9] = [np.inf, -np.inf, -0.0, 0.0], np.inf, -0.0
         x[:, ::7] = np.nan if axis is None else x[:, ::7]
     for in_order in (0, 1):

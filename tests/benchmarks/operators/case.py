@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -89,6 +90,8 @@ class Case:
         Largest difference to onnxruntime that is no failure, as a part of its largest number (of integers: of all).
     where : str
         A network that has it.
+    oracle : callable, optional
+        The first output of the inputs, with NumPy, for a case in which onnxruntime's answer differs from run to run.
     """
 
     name: str
@@ -97,6 +100,7 @@ class Case:
     opset: int = 17
     near: float = 1e-4
     where: str = ""
+    oracle: Callable[..., np.ndarray] | None = None
 
     def make(self, seed: int = 0) -> tuple[onnx.ModelProto, Arrays]:
         """The model, and the values of its inputs."""
@@ -121,6 +125,14 @@ class Case:
         return helper.make_model(graph, opset_imports=opsets, ir_version=10), feeds
 
 
-def case(name: str, text: str, opset: int = 17, near: float = 1e-4, where: str = "", **operands: Operand) -> Case:
+def case(
+    name: str,
+    text: str,
+    opset: int = 17,
+    near: float = 1e-4,
+    where: str = "",
+    oracle: Callable[..., np.ndarray] | None = None,
+    **operands: Operand,
+) -> Case:
     """A case, with its operands by name."""
-    return Case(name, text, operands, opset, near, where)
+    return Case(name, text, operands, opset, near, where, oracle)

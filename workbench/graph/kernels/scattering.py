@@ -19,6 +19,8 @@ _JOIN = {"add": "add", "mul": "mul", "max": "max", "min": "min"}
 _TRUTH = {"add": "max", "mul": "min", "max": "max", "min": "min"}
 #: Elements that are copied as a row; neighbours that are stored as one.
 _COPIED, _BLOCK = 8192, 64
+#: Elements of a row that are read before the first of them is stored.
+_TOGETHER = 4
 
 
 def _stored(out: Array, at: Number, new: Number, join: str | None) -> None:
@@ -111,27 +113,41 @@ def scatter_elements(k: KernelEmitter, axis: int, how: str) -> None:
     shape, index = k.shape("in0"), k.shape("in1")
     theirs, own, join = row_major(shape), row_major(index), _joined(k, how)
     last = len(shape) - 1
-    copied(k)
     # Elements of a row go along the axis; where that is not the last one, a row has some neighbours beside it.
     block = 1 if axis == last else min(index[last], _BLOCK)
     blocks = 1 if axis == last else -(-index[last] // block)
     others = [d for d in range(last) if d != axis] if axis != last else list(range(last))
+    by_row = axis == last and shape[:last] == index[:last]  # a row is copied just before its elements are stored
+    if not by_row:
+        copied(k)
 
     def row(code: Code, number: Number) -> None:
         first = number % blocks * block
         to, of = _begin(code, number // blocks, others, index, (theirs, own))
-        numbers, new, out = (code.array(n) for n in ("in1", "in2", "out0"))
-        count = (
-            code.number(block)
-            if block * blocks == index[last] or axis == last
-            else (index[last] - first).smallest(block)
-        )
+        numbers, new, out = code.array("in1"), code.array("in2"), code.array("out0")
+        if by_row:
+            x, y = code.array("in0").at(to), out.at(to)
+            with code.when(~x.same(y)):
+                code.along(shape[last], x.dtype, lambda at, lanes: y.store(at, x.load(at, lanes)), 4)
+
+        def some(here: Number, beside: Number | int, count: int) -> None:
+            """Read so many elements side by side, then store one after the other."""
+            places = [_place(numbers[here + n], shape[axis]) for n in range(count)]
+            values = [new[here + n] for n in range(count)]
+            for (at, inside), value in zip(places, values, strict=True):
+                with code.when(inside):
+                    _stored(out, to + at * theirs[axis] + beside, value, join)
+
+        if axis == last:
+            whole = index[last] // _TOGETHER * _TOGETHER
+            with code.loop(whole, 0, _TOGETHER) as j:
+                some(of + j, 0, _TOGETHER)
+            for n in range(whole, index[last]):
+                some(of + n, 0, 1)
+            return
+        count = code.number(block) if block * blocks == index[last] else (index[last] - first).smallest(block)
         with code.loop(index[axis]) as j, code.loop(count) as i:
-            here = of + j * own[axis] + ((first + i) if axis != last else 0)
-            at, inside = _place(numbers[here], shape[axis])
-            with code.when(inside):
-                there = to + at * theirs[axis] + ((first + i) if axis != last else 0)
-                _stored(out, there, new[here], join)
+            some(of + j * own[axis] + first + i, first + i, 1)
 
     k.rows(math.prod(index[d] for d in others) * blocks, row, index[axis] * block * 4)
 
