@@ -119,12 +119,19 @@ def _text(node: ast.expr | None, path: tuple[_Scope, ...], known: Mapping[str, s
 
 
 def _value(name: str, before: int, path: tuple[_Scope, ...]) -> ast.expr | None:
-    """What a name stands for: what was assigned to it last above a line, or the default of a parameter."""
+    """What a name stands for: what was assigned to it last above a line, or the default of a parameter; that of one
+    which is called like it is what the name is outside.
+    """
     for scope in reversed(path):
-        found = [v for n, v, at in _assigned(scope) if n == name and at < before]
+        found = [v for n, v, at in _assigned(scope) if n == name and at < before and not _is(v, name)]
         if found:
             return found[-1]
     return None
+
+
+def _is(node: ast.expr, name: str) -> bool:
+    """Whether an expression is nothing but a name."""
+    return isinstance(node, ast.Name) and node.id == name
 
 
 @cache
