@@ -77,9 +77,10 @@ def beyond_integers(c: Case) -> bool:
     if not whole(c):
         return False
     x = np.abs(c.x[0].astype("f8"))
-    how = {"ReduceL1": x.sum, "ReduceL2": np.square(x).sum, "ReduceProd": x.prod}[c.node.op_type]
-    large = how(axis=reduced(c)) > np.iinfo(c.x[0].dtype).max
-    return c.only(large.reshape(c.want[0].shape))
+    squares, total = np.square(x).sum, c.x[0].astype("f8").sum
+    how = {"ReduceL1": x.sum, "ReduceL2": squares, "ReduceProd": x.prod, "ReduceSum": total, "ReduceSumSquare": squares}
+    sizes, ends = how[c.node.op_type](axis=reduced(c)), np.iinfo(c.x[0].dtype)
+    return c.only(((sizes > ends.max) | (sizes < ends.min)).reshape(c.want[0].shape))
 
 
 def largest_alone(c: Case) -> bool:
@@ -153,10 +154,18 @@ def float32_statistics(c: Case) -> bool:
         squares = np.square(x).mean(axis=tuple(range(c.attr("axis", -1) % x.ndim, x.ndim)))
     else:
         squares = x.reshape(x.shape[0], c.attr("num_groups"), -1).var(axis=-1)
-    deviation = np.sqrt(squares + eps).min(initial=np.inf)
+    deviation = np.sqrt(squares + eps).min(initial=np.inf, where=np.isfinite(squares))
     shift = 0 if c.operand(2) is None else np.abs(c.x[2]).max(initial=0)
-    size = np.abs(x).max(initial=0) / deviation * np.abs(c.x[1]).max(initial=0) + shift
+    largest = np.abs(x).max(initial=0, where=np.isfinite(x))
+    size = largest / deviation * np.abs(c.x[1]).max(initial=0) + shift
     return x.dtype == np.float64 and c.only(c.apart() <= 4 * FLOAT32 * size)
+
+
+def infinite_mean(c: Case) -> bool:
+    """Whether means are wrong only where they are NaN there, and infinite here as the rows say."""
+    x = c.x[0].astype("f8")
+    mean = x.mean(axis=tuple(range(c.attr("axis", -1) % x.ndim, x.ndim)), keepdims=True)
+    return len(c.want) > 1 and c.only(False, np.isnan(c.want[1]) & np.isinf(mean) & (c.got[1] == mean))
 
 
 def beyond_float32(c: Case) -> bool:
@@ -210,6 +219,20 @@ def short_kernel(c: Case) -> bool:
     return same and all(a == b or (t > w and a < b == n * t) for (a, b), (_, _, w, t), n in both)
 
 
+def without_elements(c: Case) -> np.ndarray:
+    """Which windows of a pooling operator with pads hold nothing but padding."""
+    empty, n = np.zeros(c.want[0].shape, bool), c.want[0].ndim - 2
+    pads, dilations, strides = c.attr("pads", [0] * 2 * n), c.attr("dilations", [1] * n), c.attr("strides", [1] * n)
+    if c.attr("auto_pad", b"NOTSET") != b"NOTSET":
+        return empty
+    for d, kernel in enumerate(c.attr("kernel_shape")):
+        first = np.arange(empty.shape[2 + d])[:, None] * strides[d] - pads[d]
+        at = first + np.arange(kernel) * dilations[d]
+        outside = ((at < 0) | (at >= c.x[0].shape[2 + d])).all(axis=1)
+        empty |= outside.reshape(-1, *[1] * (n - 1 - d))
+    return empty
+
+
 def far_end(c: Case) -> bool:
     ends, steps = c.x[2], c.operand(4)
     return steps is not None and bool(((steps < 0) & (ends >= 2**31 - 1)).any())
@@ -225,15 +248,28 @@ def kept_length(c: Case) -> bool:
     return bool((np.array(same) & ((first != 0) | (last != 1))).any())
 
 
+def _of_others(c: Case, x: np.ndarray) -> np.ndarray:
+    """What onnxruntime makes of another first operand."""
+    given = {n: v for n, v in zip(c.node.input, c.x, strict=False) if n}
+    given[c.node.input[0]] = x
+    step = Step(c.node, tuple(given), tuple(c.node.output))
+    return np.asarray(oracle.run(oracle.session(model_of_step(step, given, {}, c.opset)), given)[0])
+
+
 def on_the_cut(c: Case) -> bool:
     """Whether means of integers are off by one only where they are whole numbers but for rounding."""
     if not whole(c) or c.attr("antialias"):
         return False
-    given = {n: v for n, v in zip(c.node.input, c.x, strict=False) if n}
-    given[c.node.input[0]] = c.x[0].astype("f4")
-    step = Step(c.node, tuple(given), tuple(c.node.output))
-    (mean,) = oracle.run(oracle.session(model_of_step(step, given, {}, c.opset)), given)
+    mean = _of_others(c, c.x[0].astype("f4"))
     return c.only((c.apart() <= 1) & (np.abs(mean - np.rint(mean)) < 1e-4))
+
+
+def zero_times_infinite(c: Case) -> bool:
+    """Whether results are wrong only where they are NaN there, and would be ours if there were no infinities."""
+    if c.x[0].dtype.kind != "f" or not np.isinf(c.x[0]).any():
+        return False
+    others = _of_others(c, np.where(np.isinf(c.x[0]), 0, c.x[0]).astype(c.x[0].dtype))
+    return c.only(np.isnan(c.want[0]) & np.isclose(c.got[0], others, rtol=1e-5, atol=1e-6))
 
 
 def odd(c: Case) -> np.ndarray:
@@ -248,11 +284,22 @@ def odd_counts(c: Case) -> bool:
 
 
 def rough_softplus(c: Case) -> bool:
-    """Whether elements are wrong only where onnxruntime's are 0, infinite or NaN, or by little."""
+    """Whether elements are wrong only where onnxruntime's are 0, infinite or NaN, by little, or after such a state."""
+    after = _after_infinite_states(c)
     return b"Softplus" in c.attr("activations", ()) and all(
-        not (w & np.isfinite(a) & (a != 0) & (np.abs(a - b) > 1e-3 * np.abs(a))).any()
-        for w, a, b in zip(c.wrong, c.want, c.got, strict=True)
+        not (w & ~free & np.isfinite(a) & (a != 0) & (np.abs(a - b) > 1e-3 * np.abs(a))).any()
+        for w, free, a, b in zip(c.wrong, (after, *[after.any(axis=0)] * 2), c.want, c.got, strict=False)
     )
+
+
+def _after_infinite_states(c: Case) -> np.ndarray:
+    """From which steps on a state of onnxruntime's is infinite or NaN: [steps, directions, batch, 1]."""
+    lost = ~np.isfinite(c.want[0]).all(axis=-1, keepdims=True)
+    for d in range(lost.shape[1]):
+        back = d == 1 or c.attr("direction") == b"reverse"
+        steps = lost[::-1, d] if back else lost[:, d]
+        steps[:] = np.logical_or.accumulate(steps, axis=0)
+    return np.asarray(lost)
 
 
 def gates_without_bounds(c: Case) -> bool:

@@ -15,8 +15,9 @@ from random_models.values import Value
 
 #: Times that a model is computed with disturbed numbers, to see how far rounding may move a result.
 TRIALS = 3
-#: Units in the last place by which numbers are disturbed at most; in two more models all are, from 0 and towards it, so
-#: that what lies at the edge of a function's domain is beyond it in one of them.
+#: Units in the last place by which numbers are disturbed at most, and half of it at least; in two more models all are,
+#: from 0 and towards it, so that what lies at the edge of a function's domain is beyond it in one of them. In a last
+#: one, what has a different sign in two of these is 0.
 UNITS = 2
 IR_VERSION = 10
 #: Operators whose result is one of the operands, or decided by them without rounding.
@@ -37,7 +38,8 @@ EXACT = frozenset(
 SUMS = {
     **dict.fromkeys(("DFT", "STFT"), (8.0, 0.0)),
     **dict.fromkeys(
-        ("BlackmanWindow", "Gelu", "HammingWindow", "HannWindow", "Sigmoid", "SwiGLU", "Swish"), (2.0, 1.0)
+        ("BlackmanWindow", "Celu", "Elu", "Gelu", "HammingWindow", "HannWindow", "Selu", "Sigmoid", "SwiGLU", "Swish"),
+        (2.0, 1.0),
     ),
     **dict.fromkeys(("GRU", "LSTM", "RNN"), (2.0, 1.0)),
     **dict.fromkeys(("Attention", "CausalConvWithState", "GridSample", "LinearAttention", "Resize"), (2.0, 0.0)),
@@ -68,7 +70,7 @@ class Draft:
     initializers: dict[str, np.ndarray] = field(default_factory=dict)
     literals: dict[str, np.ndarray] = field(default_factory=dict)
     known: dict[str, Value] = field(default_factory=dict)
-    moved: list[dict[str, Value]] = field(default_factory=lambda: [{} for _ in range(TRIALS + 2)])
+    moved: list[dict[str, Value]] = field(default_factory=lambda: [{} for _ in range(TRIALS + 3)])
     rounded: set[str] = field(default_factory=set)  # what operators that round have to do with
 
     # ---- chance ----
@@ -193,10 +195,14 @@ class Draft:
         rounds = op not in EXACT or attrs.get("reduction") in ("add", "mul")
         if rounds or not self.rounded.isdisjoint(step.reads):
             self.rounded.update(names)
-        for k, world in enumerate(self.moved):
+        *worlds, level = self.moved
+        for k, world in enumerate(worlds):
             found = run({n: self._disturbed(world[n], k) if rounds else world[n] for n in step.reads})
             found = [self._disturbed(v, k, SUMS.get(op)) for v in found] if rounds else found
             world.update(zip(names, found, strict=True))
+        same = all(level[n] is self.known[n] for n in step.reads)
+        found = [self.known[n] for n in names] if same else run(level)
+        level.update((n, _levelled(v, [w[n] for w in worlds])) for n, v in zip(names, found, strict=True))
         self.steps.append(step)
         return names
 
@@ -231,6 +237,7 @@ class Draft:
         if value.dtype.kind != "f":
             return value
         units = self.rng.uniform(-UNITS, UNITS, value.shape) if k < TRIALS else (UNITS, -UNITS)[k - TRIALS]
+        units = (units + np.copysign(UNITS, units)) / 2
         eps = np.finfo(value.dtype).eps
         with np.errstate(all="ignore"):
             if alike is None:
@@ -274,6 +281,15 @@ def _model(
 ) -> onnx.ModelProto:
     graph = helper.make_graph(nodes, "random", inputs, [onnx.ValueInfoProto(name=o) for o in outputs], tensors)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION)
+
+
+def _levelled(value: Value, worlds: Sequence[Value]) -> Value:
+    """A result, with 0 where rounding gives it either sign: no function of it is known that leaps there."""
+    if isinstance(value, list) or value.dtype.kind != "f" or any(np.shape(w) != value.shape for w in worlds):
+        return value
+    either = (np.fmin.reduce([value, *worlds]) < 0) & (np.fmax.reduce([value, *worlds]) > 0)
+    either &= np.isfinite(value)
+    return np.asarray(np.where(either, 0, value), value.dtype) if either.any() else value
 
 
 def _like(x: np.ndarray, dtypes: Sequence[str], ranks: Sequence[int], shape: Sequence[int] | None) -> bool:

@@ -25,6 +25,7 @@ from random_models.conditions import (
     float32_statistics,
     gates_without_bounds,
     group_with_nan,
+    infinite_mean,
     kept_length,
     largest_alone,
     later_texts,
@@ -41,6 +42,9 @@ from random_models.conditions import (
     some_with_nan,
     unfit_windows,
     whole,
+    windows,
+    without_elements,
+    zero_times_infinite,
 )
 
 
@@ -53,6 +57,14 @@ class Entry:
     reason: str
 
 
+#: Where a node is refused.
+REFUSED = (
+    Entry(
+        "AveragePool LpPool MaxPool",
+        lambda c: any(size < span for size, _, span, _ in windows(c)),
+        "a window that does not fit: onnxruntime cuts the negative quotient of (size - window) / stride towards zero",
+    ),
+)
 #: Where a result has another shape, or is another sequence.
 SHAPES = (
     Entry(
@@ -151,6 +163,7 @@ VALUES = (
         ),
         "onnxruntime begins maxima at the lowest finite number: of nothing but padding that is what it finds",
     ),
+    Entry("MaxPool", lambda c: c.only(False, without_elements(c)), "of nothing but padding there is no place"),
     Entry(
         "ReduceProd ConvTranspose",
         overflow,
@@ -168,9 +181,9 @@ VALUES = (
         "of integers, onnxruntime cuts every exponential to an integer: what is less than the largest adds nothing",
     ),
     Entry(
-        "ReduceL1 ReduceL2 ReduceProd",
+        "ReduceL1 ReduceL2 ReduceProd ReduceSum ReduceSumSquare",
         beyond_integers,
-        "integers whose absolute values, squares or products are none: onnxruntime takes others, or those of floats",
+        "integers whose sums, squares or products are none of the type: onnxruntime takes others, or those of floats",
     ),
     Entry(
         "LRN",
@@ -209,6 +222,11 @@ VALUES = (
     Entry("Resize Upsample", on_the_cut, "what is cut off of a mean that is a whole number is for rounding to decide"),
     Entry("Resize", kept_length, "onnxruntime leaves out the region along an axis that keeps its length"),
     Entry(
+        "Resize",
+        zero_times_infinite,
+        "what is weighted with 0 does not count, infinite or not: onnxruntime multiplies it",
+    ),
+    Entry(
         "RNN GRU LSTM",
         rough_softplus,
         "inside of these onnxruntime's softplus is log(1 + e**x) as it stands: infinite from 89 on, 0 from -17 down",
@@ -244,6 +262,11 @@ VALUES = (
         "statistics are float32 by the standard: whether numbers beyond it cancel is for the order to say",
     ),
     Entry(
+        "LayerNormalization",
+        infinite_mean,
+        "the mean of numbers and infinities of one sign is infinite; onnxruntime says NaN where they are in a vector",
+    ),
+    Entry(
         "Attention",
         lambda c: c.opset < 25 and bool(c.attr("is_causal")) and c.operand(4) is not None and c.only(True),
         "a causal mask begins at the first key, kept ones included; onnxruntime's kernel begins at the first new one",
@@ -258,6 +281,6 @@ VALUES = (
 
 def excuse(case: Case) -> str:
     """Why a difference that a node makes is not ours; "" where it is."""
-    table = SHAPES if any(w is None for w in case.wrong) else VALUES
+    table = REFUSED if not case.got else SHAPES if any(w is None for w in case.wrong) else VALUES
     found = (e for e in table if case.node.op_type in e.operators.split() and e.applies(case))
     return next((e.reason for e in found), "")

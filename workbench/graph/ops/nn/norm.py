@@ -34,6 +34,11 @@ def _names(c: Call, rank: int) -> tuple[str, ...] | None:
     return spatial_names(layout_of(c), rank - 2) if 3 <= rank <= 5 else None
 
 
+def _wide(dtype: str) -> str:
+    """Type in which sums of squares are computed: those of halves are soon infinite."""
+    return "float32" if dtype in ("float16", "bfloat16") else dtype
+
+
 def _check_vectors(c: Call, count: int, length: int = 0) -> tuple[TensorType, ...]:
     """Type of the result of a node whose parameters have one number per channel, or `length` of them."""
     channels = length or (c.shape(0)[_channel(c)] if len(c.shape(0)) > 1 else 0)
@@ -179,25 +184,30 @@ class LRN(OpDef):
     def reference(self, c: Call, x: Array) -> Array:
         x = to_nchw(x, layout_of(c))
         size, before, after = self._reach(c)
-        square = np.pad(x * x, [(0, 0), (before, after)] + [(0, 0)] * (x.ndim - 2))
+        wide = x.astype(_wide(x.dtype.name))
+        square = np.pad(wide * wide, [(0, 0), (before, after)] + [(0, 0)] * (x.ndim - 2))
         total = sum(square[:, k : k + x.shape[1]] for k in range(size))
-        y = x / (c.get_float("bias", 1.0) + c.get_float("alpha", 1e-4) / size * total) ** c.get_float("beta", 0.75)
+        y = wide / (c.get_float("bias", 1.0) + c.get_float("alpha", 1e-4) / size * total) ** c.get_float("beta", 0.75)
         return from_nchw(np.asarray(y, dtype=x.dtype), layout_of(c))
 
     def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
         size, before, _ = self._reach(c)
         axis = _channel(c)
-        k, channels = te.reduce_axis(size, "k"), x.shape[axis]
+        k, channels, wide = te.reduce_axis(size, "k"), x.shape[axis], _wide(x.dtype)
 
         def window(*i: te.Axis) -> te.Reduction:
             pos = i[axis] + k - before
-            v = x[(*i[:axis], pos, *i[axis + 1 :])]
-            return te.sum(te.select((pos >= 0) & (pos < channels), v * v, te.const(0.0)), axis=k)
+            v = te.cast(x[(*i[:axis], pos, *i[axis + 1 :])], wide)
+            return te.sum(te.select((pos >= 0) & (pos < channels), v * v, te.const(0.0, wide)), axis=k)
 
         names = _names(c, x.ndim)
         total = compute(x.shape, window, c.name("square_sum"), names)
         bias, alpha, beta = c.get_float("bias", 1.0), c.get_float("alpha", 1e-4) / size, c.get_float("beta", 0.75)
-        return compute(x.shape, lambda *i: x[i] / te.power(total[i] * alpha + bias, beta), c.name("lrn"), names)
+
+        def body(*i: te.Axis) -> te.Value:
+            return te.cast(te.cast(x[i], wide) / te.power(total[i] * alpha + bias, beta), x.dtype)
+
+        return compute(x.shape, body, c.name("lrn"), names)
 
 
 @operator("LayerNormalization", "complex", sensitive=True, rowwise=True)
@@ -218,28 +228,29 @@ class LayerNormalization(OpDef):
 
     def reference(self, c: Call, x: Array, scale: Array, bias: Array | None = None) -> Array | tuple[Array, ...]:
         axes = tuple(range(c.named_axis(-1), x.ndim))
-        mean = x.mean(axis=axes, keepdims=True)
-        square = np.square(x - mean).mean(axis=axes, keepdims=True)
+        wide = x.astype(_wide(x.dtype.name))
+        mean = wide.mean(axis=axes, keepdims=True)
+        square = np.square(wide - mean).mean(axis=axes, keepdims=True)
         deviation = np.sqrt(square + np.float32(c.get_float("epsilon", 1e-5)))
-        y = (x - mean) / deviation * scale
+        y = (wide - mean) / deviation * scale
         y = np.asarray(y if bias is None else y + bias, dtype=x.dtype)
         if not any(c.node.outputs[1:]):
             return y
         return y, mean.astype(np.float32), (1 / deviation).astype(np.float32)
 
     def lower(self, c: Call, x: te.Tensor, scale: te.Tensor, bias: te.Tensor | None = None) -> te.Tensor:
-        axis, eps = c.named_axis(-1), c.get_float("epsilon", 1e-5)
+        axis, eps, wide = c.named_axis(-1), c.get_float("epsilon", 1e-5), _wide(x.dtype)
         rows = Rows(x, tuple(range(axis, x.ndim)))
         part = 1.0 / float(np.prod(x.shape[axis:]))
-        total = rows.reduce("sum", x, c.name("norm_sum"))
+        total = rows.reduce("sum", x, c.name("norm_sum"), lambda v: te.cast(v, wide))
         mean = rows.each(lambda *i: total[i] * part, c.name("norm_mean"))
-        centred = compute(x.shape, lambda *i: x[i] - mean[rows.row(i)], c.name("norm_centred"))
+        centred = compute(x.shape, lambda *i: te.cast(x[i], wide) - mean[rows.row(i)], c.name("norm_centred"))
         squares = rows.reduce("sum", centred, c.name("norm_squares"), lambda v: v * v)
         inverse = rows.each(lambda *i: te.rsqrt(squares[i] * part + eps), c.name("norm_inverse"))
 
         def body(*i: te.Axis) -> te.Value:
-            y = centred[i] * inverse[rows.row(i)] * at(scale, i)
-            return y if bias is None else y + at(bias, i)
+            y = centred[i] * inverse[rows.row(i)] * te.cast(at(scale, i), wide)
+            return te.cast(y if bias is None else y + te.cast(at(bias, i), wide), x.dtype)
 
         return compute(x.shape, body, c.name("layer_norm"))
 

@@ -82,7 +82,7 @@ class _Pool(OpDef):
 
     def fold(self, c: Call, win: Window, taps: Array, axes: tuple[int, ...]) -> Array:
         """Each window of an array, whose elements lie along `axes`, as one element."""
-        return np.asarray(taps.max(axis=axes))
+        return np.asarray(taps.max(axis=axes, initial=self.fill(taps.dtype.name)))
 
     def words(self, c: Call, out: TensorType) -> str:
         w, (_, _, channels) = self.geometry(c), unplace(layout_of(c), c.shape(0))
