@@ -20,7 +20,9 @@ EDGES = v(-np.inf, -1.5, 0.5, 7.0, np.inf, dtype=np.float32)
 ROIS = np.array([[0, 0, 0, 3, 3], [1, 1, 2, 4, 4], [1, -2, 3, 9, 1], [0, 4, 5, 4, 5]], np.float32)
 HALVES = f(2, 3, 4, 4).astype("f2")
 FOUND = {
-    "LRN": [use(HALVES, size=3)],
+    "InstanceNormalization": [use(2000 * HALVES, f(3).astype("f2"), f(3).astype("f2"))],
+    "LRN": [use(HALVES, size=3), use(300 * HALVES, size=3, alpha=0.5)],
+    "CumSum": [use(EDGES, np.int64(0), const=const, exclusive=1) for const in ((1,), (0, 1))],
     "LpPool": [use(20 * HALVES, kernel_shape=(2, 2), p=p, opsets=(18,)) for p in (1, 2, 3)],
     "GlobalLpPool": [use(20 * HALVES, p=p) for p in (1, 2, 3)],
     "LpNormalization": [use(300 * HALVES, p=p, axis=1) for p in (1, 2)],
@@ -50,7 +52,10 @@ FOUND = {
     "Conv": [use(np.zeros((0, 3, 8, 8), np.float32), f(4, 3, 3, 3))],
     "Softmax": [use(np.zeros((3, 0), np.float32)), use(np.zeros((0, 3), np.float32), opsets=(9,))],
     "Hardmax": [use(np.zeros((3, 0), np.float32))],
-    "LayerNormalization": [use(f(3, 5).astype("f8"), f(5).astype("f8"), opsets=(17,), outputs=3)],
+    "LayerNormalization": [
+        use(f(3, 5).astype("f8"), f(5).astype("f8"), opsets=(17,), outputs=3),
+        *(use(2000 * HALVES, f(4).astype("f2"), f(4).astype("f2"), opsets=(17,), outputs=n) for n in (1, 3)),
+    ],
     "MeanVarianceNormalization": [use(HALVES, opsets=(21,)), use(100 + HALVES, opsets=(22,), axes=(1, -1))],
     "QLinearConv": [
         use(
@@ -148,6 +153,18 @@ def test_smoothed_integers_are_those_of_the_standard(mode, dtype):
     model, feeds, got = run_ours(it, "Resize")
     (want,) = ReferenceEvaluator(model).run(None, feeds)
     assert (got["y0"] == want).all()
+
+
+def test_the_largest_of_an_empty_image_is_the_least():
+    """onnxruntime gives the lowest finite number."""
+    _, _, got = run_ours(use(np.zeros((2, 3, 0, 4), np.float32)), "GlobalMaxPool")
+    assert (got["y0"] == np.full((2, 3, 1, 1), -np.inf)).all()
+
+
+def test_a_sum_of_no_integers_is_0():
+    """onnxruntime gives what was in memory."""
+    _, _, got = run_ours(use(np.zeros((4, 0), np.uint8), np.zeros((0, 3), np.uint8)), "MatMulInteger")
+    assert not got["y0"].any()
 
 
 def test_a_quantised_sum_of_nothing_is_the_zero_point():

@@ -38,6 +38,7 @@ def test_what_rounding_moves_may_differ():
     assert difference(np.array([np.inf]), np.array([np.nan]), [np.array([np.inf])])
     assert not difference(np.array([3]), np.array([4]), [np.array([4])])
     assert difference(np.array([3]), np.array([4]), [np.array([3])])
+    assert difference(np.array([2**62 + 1]), np.array([2**62]), [np.array([2**62 + 1])])
 
 
 @pytest.mark.checks
@@ -69,4 +70,4 @@ def test_one_wrong_element_of_a_model_is_seen(monkeypatch):
         if spoiled:
             seen.append(result.status == "differs")
     assert len(seen) >= 50
-    assert sum(seen) >= 0.92 * len(seen), f"{sum(seen)} of {len(seen)}"
+    assert sum(seen) >= 0.95 * len(seen), f"{sum(seen)} of {len(seen)}"

@@ -12,7 +12,7 @@ from random_models import judging
 from random_models.conditions import Case
 from random_models.draft import Draft
 from random_models.judging import _wrong, judge
-from random_models.known import SHAPES, VALUES, excuse
+from random_models.known import REFUSED, SHAPES, VALUES, excuse
 from random_models.recipes import RECIPES
 
 NAN, INF = np.nan, np.inf
@@ -74,6 +74,10 @@ CASES = [
      [[-(2**31)], [5]], [[2**30], [6]]),
     ("ReduceProd", [np.int32([[2**20, 2**20], [3, 4]])], {"axes": [1]}, np.int32([[2**31 - 1], [12]]),
      [[0], [12]], [[0], [13]]),
+    ("ReduceSum", [np.int32([[2**31 - 1, 2], [3, 4]])], {"axes": [1]}, np.int32([[2**31 - 1], [7]]),
+     [[1 - 2**31], [7]], [[2**31 - 1], [8]]),
+    ("ReduceSumSquare", [np.int64([[2**62, 0], [3, 4]])], {"axes": [1]}, np.int64([[2**63 - 1], [25]]),
+     [[0], [25]], [[2**63 - 1], [24]]),
     ("ReduceLogSumExp", [np.float32([[1000, 0], [3, 4]])], {"axes": [1]}, [[INF], [4.313]],
      [[1000], [4.313]], [[1000], [5]]),
     ("LRN", [np.float32([[[INF], [2], [3]], [[1], [2], [3]]])], {"size": 1}, [[[NAN], [NAN], [NAN]], [[1], [2], [3]]],
@@ -89,7 +93,14 @@ CASES = [
     ("Resize", [np.int8([[0, 3]]), np.float32([]), np.float32([1, 3])],
      {"mode": "linear", "coordinate_transformation_mode": "asymmetric"}, np.int8([[0, 1, 2, 3, 3, 3]]),
      [[0, 0, 2, 3, 3, 3]], [[0, 3, 2, 3, 3, 3]]),
-    ("LSTM", [ROWS], {"activations": ["Softplus"]}, [NAN, 1], [INF, 1], [INF, 2]),
+    ("LSTM", [ROWS], {"activations": ["Softplus"]}, [[[[NAN], [1]]]], [[[[INF], [1]]]], [[[[INF], [2]]]]),
+    ("GRU", [ROWS], {"activations": ["Softplus"], "direction": "reverse"}, [[[[1]]], [[[INF]]], [[[3]]]],
+     [[[[9]]], [[[8]]], [[[3]]]], [[[[1]]], [[[INF]]], [[[4]]]]),
+    ("Resize", [np.float32([INF, 2, 5]), np.float32([]), np.float32([]), np.int64([5])],
+     {"mode": "cubic", "coordinate_transformation_mode": "align_corners"}, [NAN, NAN, NAN, NAN, 5],
+     [INF, NAN, 2, NAN, 5], [INF, NAN, 3, NAN, 5]),
+    ("RMSNormalization", [np.float64([[1, 2], [NAN, 5]]), np.ones(2)], {}, np.float64([[0.6, 1.2], [NAN, NAN]]),
+     [[0.6 + 5e-8, 1.2], [NAN, NAN]], [[0.6 + 5e-6, 1.2], [NAN, NAN]]),
 ]  # fmt: skip
 
 
@@ -120,8 +131,35 @@ def test_texts_are_excused_by_their_counts():
     assert not found(1, 2)
 
 
+def several(op, x, attrs, want, got):
+    node = onnx.helper.make_node(op, ["x"], ["y", "z"], **attrs)
+    want, got = [np.asarray(v) for v in want], [np.asarray(v) for v in got]
+    return Case(node, 17, [x], want, got, [_wrong(a, b, None) for a, b in zip(want, got, strict=False)])
+
+
+def test_places_are_excused_where_there_is_nothing_but_padding():
+    x, attrs = np.zeros((1, 1, 2), np.uint8), {"kernel_shape": [2], "dilations": [3], "pads": [1, 2]}
+    values, places = np.zeros((1, 1, 2), np.uint8), np.array([[[0, 1]]])
+    assert excuse(several("MaxPool", x, attrs, (values, places), (values, places + np.array([1, 0]))))
+    assert not excuse(several("MaxPool", x, attrs, (values, places), (values, places + np.array([0, 1]))))
+
+
+def test_infinite_means_are_excused():
+    x, y = np.float32([[INF, 1], [2, 4]]), np.zeros((2, 2), np.float32)
+    mean = np.float32([[NAN], [3]])
+    assert excuse(several("LayerNormalization", x, {}, (y, mean), (y, np.float32([[INF], [3]]))))
+    assert not excuse(several("LayerNormalization", x, {}, (y, mean), (y, np.float32([[-INF], [3]]))))
+    assert not excuse(several("LayerNormalization", x, {}, (y, mean), (y, np.float32([[INF], [2]]))))
+
+
+def test_refusals_are_excused_where_a_window_does_not_fit():
+    wide, fit = {"kernel_shape": [3], "dilations": [3]}, {"kernel_shape": [3]}
+    assert excuse(several("MaxPool", np.zeros((1, 1, 3)), wide, (np.zeros((1, 1, 0)),), ()))
+    assert not excuse(several("MaxPool", np.zeros((1, 1, 3)), fit, (np.zeros((1, 1, 1)),), ()))
+
+
 def test_every_reason_is_of_operators_that_are_tried():
-    assert {op for e in (*SHAPES, *VALUES) for op in e.operators.split()} <= set(RECIPES)
+    assert {op for e in (*REFUSED, *SHAPES, *VALUES) for op in e.operators.split()} <= set(RECIPES)
 
 
 def test_a_fault_beside_an_excused_difference_is_seen(monkeypatch):

@@ -91,7 +91,7 @@ class _Grouped(OpDef):
 
     def wide(self, c: Call) -> str:
         """Type that the statistics have."""
-        return c.type(0).dtype
+        return _wide(c.type(0).dtype)
 
     def of_group(self, c: Call) -> bool:
         """Whether a group has one scale, and not each of its channels."""
