@@ -96,9 +96,9 @@ CASES = [
     ("LSTM", [ROWS], {"activations": ["Softplus"]}, [[[[NAN], [1]]]], [[[[INF], [1]]]], [[[[INF], [2]]]]),
     ("GRU", [ROWS], {"activations": ["Softplus"], "direction": "reverse"}, [[[[1]]], [[[INF]]], [[[3]]]],
      [[[[9]]], [[[8]]], [[[3]]]], [[[[1]]], [[[INF]]], [[[4]]]]),
-    ("Resize", [np.float32([INF, 2, 5]), np.float32([]), np.float32([]), np.int64([5])],
-     {"mode": "cubic", "coordinate_transformation_mode": "align_corners"}, [NAN, NAN, NAN, NAN, 5],
-     [INF, NAN, 2, NAN, 5], [INF, NAN, 3, NAN, 5]),
+    ("Resize", [np.float32([[INF, 2, 5]]), np.float32([]), np.float32([1, 1.7])],
+     {"mode": "linear", "coordinate_transformation_mode": "align_corners"}, [[INF, INF, NAN, 3.5, 5]],
+     [[INF, INF, 2, 3.5, 5]], [[INF, INF, 3, 3.5, 5]]),
     ("RMSNormalization", [np.float64([[1, 2], [NAN, 5]]), np.ones(2)], {}, np.float64([[0.6, 1.2], [NAN, NAN]]),
      [[0.6 + 5e-8, 1.2], [NAN, NAN]], [[0.6 + 5e-6, 1.2], [NAN, NAN]]),
 ]  # fmt: skip
