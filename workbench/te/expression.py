@@ -187,8 +187,8 @@ def select(cond: Cond | Value, a: Scalar, b: Scalar) -> Value:
 
 def cast(a: Scalar, dtype: str) -> Value:
     """Convert to `dtype`; floats are cut towards zero and to the range of an integer type, NaN becomes 0."""
-    v = value_of(a)
-    return v if v.dtype == _dtype(dtype) else join(Cast(dtype, v.expr), dtype, v)
+    v, name = value_of(a), _dtype(dtype)
+    return v if v.dtype == name else join(Cast(name, v.expr), name, v)
 
 
 def const(value: float | int | bool, dtype: str = "float32") -> Value:
