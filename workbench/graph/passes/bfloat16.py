@@ -170,17 +170,20 @@ class _Writer:
     casts: dict[str, str] = field(default_factory=dict)
     _weights: dict[str, str] = field(default_factory=dict)
     _moved: set[str] = field(default_factory=set)  # nodes that a product reads bfloat16 through
+    _moved_results: set[str] = field(default_factory=set)
     _read: dict[tuple[str, int], str] = field(default_factory=dict)  # node and input -> what it reads instead
 
     def __post_init__(self) -> None:
+        makers = self.graph.producers()
         for product in self.choice.products.values():
             for i in (0, 1):
                 reader, at = self.choice.source(product, i)
                 self._read[reader.name, at] = self._halved(reader.inputs[at])
                 node = product
                 while node is not reader:
-                    node = self.graph.producers()[node.inputs[i if node is product else 0]]
+                    node = makers[node.inputs[i if node is product else 0]]
                     self._moved.add(node.name)
+                    self._moved_results.update(node.outputs)
 
     def _rounded(self, t: str) -> bool:
         return t in self.choice.boundary and self.choice.root(t) in self.chosen
@@ -201,7 +204,7 @@ class _Writer:
         """The node, with what it reads and how its result is stored."""
         inputs = tuple(self._read.get((node.name, i), x) for i, x in enumerate(node.inputs))
         rounded = bool(node.outputs[0]) and self._rounded(node.outputs[0])
-        reads = inputs != node.inputs or any(self._rounded(x) for x in node.inputs)
+        reads = inputs != node.inputs or any(self._rounded(x) or x in self._moved_results for x in node.inputs)
         if not (rounded or reads) or node.name in self._moved or fuse.is_view(self.graph, node):
             return node if inputs == node.inputs else replace(node, inputs=inputs)
         because(self._reason(node, rounded), node.name)
