@@ -64,15 +64,16 @@ def test_what_lies_between_products_is_stored_in_bfloat16():
 def test_scores_of_attention_stay_in_float32(small_products):
     """Queries come through a move that a product reads them by; what it gives a softmax is not rounded all the same."""
     nodes = [
-        Node("q", "MatMul", ("x", "w"), ("a",)),
-        Node("t", "Transpose", ("a",), ("turned",), {"perm": (1, 0)}),
-        Node("scores", "MatMul", ("a", "turned"), ("s",)),
+        Node("first", "MatMul", ("x", "w"), ("a",)),
+        Node("q", "Transpose", ("a",), ("queries",), {"perm": (1, 0, 2)}),
+        Node("k", "Transpose", ("a",), ("keys",), {"perm": (1, 2, 0)}),
+        Node("scores", "MatMul", ("queries", "keys"), ("s",)),
         Node("p", "Softmax", ("s",), ("b",), {"axis": -1}),
-        Node("second", "MatMul", ("b", "a"), ("y",)),
+        Node("second", "MatMul", ("b", "queries"), ("y",)),
     ]
-    graph = halved(Graph.make("g", nodes, {"x": TensorType((16, 32))}, ("y",), constants(w=(32, 48))))
+    graph = halved(Graph.make("g", nodes, {"x": TensorType((16, 4, 32))}, ("y",), constants(w=(32, 48))))
     types = kinds(graph)
-    assert (types["a"], types["s"], types["b"], types["y"]) == ("bfloat16", "float32", "bfloat16", "float32")
+    assert (types["s"], types["b"], types["y"]) == ("float32", "bfloat16", "float32")
 
 
 def test_sensitive_operators_read_float32():
