@@ -76,6 +76,21 @@ def test_scores_of_attention_stay_in_float32(small_products):
     assert (types["s"], types["b"], types["y"]) == ("float32", "bfloat16", "float32")
 
 
+def test_a_normalised_tensor_that_later_sums_carry_on_stays_in_float32():
+    nodes = [
+        Node("n", "LayerNormalization", ("a", "s", "t"), ("b",), {"axis": -1}),
+        Node("m", "MatMul", ("b", "u"), ("c",)),
+        Node("sum", "Add", ("c", "b"), ("d",)),
+        Node("n2", "LayerNormalization", ("d", "s", "t"), ("e",), {"axis": -1}),
+    ]
+    weights = constants(w=(32, 48), s=(48,), t=(48,), u=(48, 48), v=(48, 16))
+    first, last = Node("first", "MatMul", ("x", "w"), ("a",)), Node("second", "MatMul", ("e", "v"), ("y",))
+    types = kinds(halved(Graph.make("g", [first, *nodes, last], {"x": TensorType((5, 32))}, ("y",), weights)))
+    assert types["b"] == "float32", "the sum reads it, too"
+    assert types["b.bfloat16"] == "bfloat16"
+    assert types["e"] == "bfloat16", "only a product reads it"
+
+
 def test_sensitive_operators_read_float32():
     norm = Node("n", "LayerNormalization", ("a", "s", "t"), ("b",), {"axis": -1})
     types = kinds(halved(two_products(norm)))

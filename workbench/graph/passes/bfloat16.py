@@ -5,7 +5,8 @@ weights, once for all. Which tensors these are follows from what fusion makes on
 
 - what a product or convolution reads, and its weights: its instruction takes them in bfloat16;
 - what lies between two products, unless an operator reads it that makes large errors of small ones (`OpDef.sensitive`:
-  softmax, normalisations, reductions);
+  softmax, normalisations, reductions), or a normalisation makes it for others than products: the sums of all later
+  layers would carry that rounding on (a small BERT: 0.0096 in place of 0.0112 of the output);
 - what shares its memory (views, parts of a concatenation) is kept alike.
 
 Inputs and outputs of the network keep their type, and so does all that no product follows: probabilities, boxes.
@@ -152,7 +153,12 @@ class _Choice:
         maker = self._makers.get(t)
         if maker is None or t in self.graph.outputs or t not in self.boundary:
             return True
+        if opdef(maker).sensitive and not all(map(self._multiplies_or_moves, self._readers.get(t, ()))):
+            return True
         return any(maker.outputs[1:]) or not all(map(self._is_nest, (maker, *self._readers.get(t, ()))))
+
+    def _multiplies_or_moves(self, node: Node) -> bool:
+        return node.name in self.products or opdef(node).moves or self._shares(node)
 
     def _is_nest(self, node: Node) -> bool:
         graph = self.graph
