@@ -89,7 +89,7 @@ BUGS = [
     ("arrays.gather:Gather.lower", "i[axis + width :]", "i[axis + 1 :][: x.ndim - axis - 1]", "Gather", (_X, _IDS), {}),
     ("arrays.gather:GatherND.lower", "x.shape[batch + k]", "x.shape[k]", "GatherND", (_X, _IDS[[0, 1, 1], 1:]),
      {"batch_dims": 1}),
-    ("math.arg_extremes:Arg.lower", "te.min(te.select(hit, k, size)", "te.max(te.select(hit, k, -1)", "ArgMax", (_X,),
+    ("math.arg_extremes:Arg.lower", "te.const(-1 if last else size, narrow)", "te.const(0, narrow)", "ArgMax", (_X,),
      {"axis": 1}),
 ]  # fmt: skip
 

@@ -442,7 +442,8 @@ MUTATIONS = (
 )
 
 #: Passes whose mutations, or whose tests, stand in files of their own.
-ELSEWHERE = {"bfloat16", "decompose", "layout", "integer_products", "qdq_to_integer", "part_statistics", "unfold_taps"}
+_TAPS = {"unfold_bytes", "unfold_taps"}
+ELSEWHERE = {"bfloat16", "decompose", "layout", "integer_products", "qdq_to_integer", "part_statistics"} | _TAPS
 
 
 def test_every_pass_has_a_mutation():

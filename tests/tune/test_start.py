@@ -243,7 +243,7 @@ def test_hands_that_slip_are_told(idle):
 def test_the_signature_names_every_argument_and_the_documentation_explains_it():
     found = inspect.signature(wb.tune).parameters
     names = [f.name for form in (RunArguments, TuneOptions) for f in dataclasses.fields(form)]
-    assert list(found) == ["what", "target", "options", "seeds", "start", *names]
+    assert list(found) == ["what", "target", "options", "seeds", "start", "precision", *names]
     assert (found["trials"].default, found["batch"].annotation) == (None, int | None)
     documented = re.findall(r"^(\w+(?:, \w+)*)(?= :|$)", inspect.getdoc(tune) or "", re.MULTILINE)
     assert set(found) <= {name for line in documented for name in line.split(", ")}
