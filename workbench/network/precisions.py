@@ -62,6 +62,7 @@ def compare_precisions(
     target: Target | str | None = None,
     bound: float = BOUND,
     seconds: float = 2.0,
+    progress: Callable[[str, int, int], object] | None = None,
 ) -> Precisions:
     """Compute a network in several precisions: what each kernel takes, how far it is off, how much it moves.
 
@@ -80,6 +81,9 @@ def compare_precisions(
         Relative error above which the first layer is named.
     seconds : float
         For the times of all precisions, whose runs alternate. Schedules are the default ones.
+    progress : callable, optional
+        Called before each step with what it does, its number from 1, and how many there are. What it raises ends the
+        comparison.
 
     Returns
     -------
@@ -90,7 +94,9 @@ def compare_precisions(
         where other programs disturbed all turns (``note``).
         ``attrs["network"]`` is a list with a row for each precision: ``precision``, ``ms``, ``error`` (of the worst
         output), ``first_above`` (first tensor whose error is above `bound`), ``bytes`` (that a run moves), ``weights``
-        (bytes), ``note``. ``attrs["random"]`` says whether the inputs are random.
+        (bytes), ``note``. ``attrs["nodes"]`` has, for each precision, the error of each node of the optimised network
+        whose result it computes too. ``attrs["random"]`` says whether the inputs are random, ``attrs["bound"]`` is
+        `bound`.
 
     Raises
     ------
@@ -109,21 +115,40 @@ def compare_precisions(
             raise UsageError("usage.precision", f"There is no precision {name!r}.", (str(name),), hint)
     given = random_samples(graph) if samples is None else sample_list(graph, samples)
     held = given[-max(1, len(given) // 4) :]
-    first = compile(graph, target=target)
-    made = {PRECISIONS[0]: first}
+    others = [name for name in dict.fromkeys(precisions) if name != PRECISIONS[0]]
+    steps = _Steps(progress, 2 * len(others) + 2)
+    steps.next("Compiling float32")
+    made = {PRECISIONS[0]: compile(graph, target=target)}
     errors: dict[str, pandas.DataFrame] = {}
     notes: dict[str, str] = {}
-    for name in dict.fromkeys(precisions):
-        if name in made:
-            continue
+    for k, name in enumerate(others):
         try:
+            steps.next(f"Compiling {name}", 2 * k + 2)
             other = name if name == "bfloat16" else quantize(graph, given[: -len(held)] or given, target=target)
-            made[name] = compile(graph if isinstance(other, str) else other, target=target,
-                                 precision=name if isinstance(other, str) else None)  # fmt: skip
+            low = compile(graph if isinstance(other, str) else other, target=target,
+                          precision=name if isinstance(other, str) else None)  # fmt: skip
+            steps.next(f"Comparing {name} with float32")
             errors[name] = accuracy(graph, other, held, bound=bound, target=target)
+            made[name] = low
         except ModelError as error:
             notes[name] = str(error)
-    return _table(graph, made, errors, notes, seconds, samples is None)
+    steps.next("Timing all of them in turns", steps.many)
+    found = _table(graph, made, errors, notes, seconds)
+    found.attrs |= {"bound": bound, "random": samples is None}
+    return found
+
+
+class _Steps:
+    """Tells of each step before it is done."""
+
+    def __init__(self, told: Callable[[str, int, int], object] | None, many: int) -> None:
+        self.told, self.many, self.at = told, many, 0
+
+    def next(self, what: str, at: int | None = None) -> None:
+        """Tell that the next step begins, or that of this number."""
+        self.at = at or self.at + 1
+        if self.told is not None:
+            self.told(what, self.at, self.many)
 
 
 def _table(
@@ -132,9 +157,10 @@ def _table(
     errors: Mapping[str, pandas.DataFrame],
     notes: Mapping[str, str],
     seconds: float,
-    random: bool,
 ) -> Precisions:
-    kernels, results = _kernels(graph)
+    fused = graph if graph.groups else graph.optimize()
+    kernels, results = _kernels(graph, fused)
+    nodes = {name: _node_errors(fused, table) for name, table in errors.items()}
     times = dict(zip(made, time_in_turns(NetworkJob(tuple(e.plan for e in made.values()), seconds)), strict=True))
     rows: dict[str, dict[str, Any]] = {}
     for name, executable in made.items():
@@ -145,22 +171,30 @@ def _table(
             row = rows.setdefault(kernel, {"kernel": kernel})
             row[f"{name}_ms"] = row.get(f"{name}_ms", 0.0) + ms
             row[f"{name}_bytes"] = row.get(f"{name}_bytes", 0) + call_bytes(call)
-    for name, table in errors.items():
-        relative = dict(zip(table["tensor"], table["relative"], strict=True))
+    last = fused.producers()
+    for name, found in nodes.items():
         for kernel, row in rows.items():
-            row[f"{name}_error"] = relative.get(_known_name(results.get(kernel, ""), relative), np.nan)
+            end = last.get(results.get(kernel, ""))
+            row[f"{name}_error"] = np.nan if end is None else found.get(end.name, np.nan)
     parts = ("ms", "error", "bytes")
     columns = ["kernel", *(f"{name}_{part}" for part in parts for name in made)]
-    found = Precisions(list(rows.values()), columns=[c for c in columns if c != f"{PRECISIONS[0]}_error"])
+    frame = Precisions(list(rows.values()), columns=[c for c in columns if c != f"{PRECISIONS[0]}_error"])
     whole = [_whole(name, e, times[name], errors.get(name)) for name, e in made.items()]
-    found.attrs["network"] = whole + [{"precision": name, "note": why} for name, why in notes.items()]
-    found.attrs |= {"name": graph.name, "random": random}
-    return found
+    frame.attrs["network"] = whole + [{"precision": name, "note": why} for name, why in notes.items()]
+    frame.attrs |= {"name": graph.name, "nodes": nodes}
+    return frame
 
 
-def _kernels(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
+def _node_errors(fused: Graph, table: pandas.DataFrame) -> dict[str, float]:
+    """Errors of the nodes whose first result, or what it was before passes, was compared."""
+    relative = dict(zip(table["tensor"], table["relative"], strict=True))
+    results = {n.name: _known_name(n.outputs[0], relative) for n in fused.nodes}
+    return {name: float(relative[x]) for name, x in results.items() if x in relative}
+
+
+def _kernels(graph: Graph, fused: Graph) -> tuple[dict[str, str], dict[str, str]]:
     """Kernels of the network in float32: by the tensors of the model that they compute, and what the last one is."""
-    groups = partition(graph if graph.groups else graph.optimize())
+    groups = partition(fused)
     own = graph.producers()
     kernels = {_known_name(t, own): g.name for g in groups for n in g.nodes for t in n.outputs}
     return kernels, {g.name: g.outputs[0] for g in groups}

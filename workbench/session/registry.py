@@ -73,6 +73,9 @@ class Host(Protocol):
     def shown(self) -> Mapping[str, Any]:
         """Return the slices as they are now."""
 
+    def submit(self, cmd: Callable[..., object]) -> None:
+        """Call a function in the session's thread; what it changes is shown. Any thread may ask for that."""
+
     def later(self, kind: str, work: Callable[[], Callable[[], None] | None], lane: str = "work") -> None:
         """Do what takes long in a thread beside the session's; a newer request of the same kind takes its place.
 

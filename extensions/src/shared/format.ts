@@ -84,6 +84,9 @@ export function percent(share: Maybe): string {
     : `${(100 * share).toFixed(share >= 0.9995 ? 0 : 1)}${NBSP}%`;
 }
 
+/** A relative error; from 1e300 on it is of what is no number in one of the two. */
+export const errorOf = (error: Maybe): string => (known(error) && error >= 1e300 ? '∞' : percent(error));
+
 /** How many times, as `workbench/runtime/results/comparison_words.py` writes it. */
 const factor = (n: number): string => (n < 1.1 ? n.toFixed(3) : n.toFixed(n < 9.995 ? 2 : n < 99.95 ? 1 : 0));
 

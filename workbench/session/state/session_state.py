@@ -21,6 +21,7 @@ from workbench.session.state.estimates import Estimates
 from workbench.session.state.history import MOST, History, View
 from workbench.session.state.manual_trials import ManualTrials
 from workbench.session.state.model_drawings import Drawings
+from workbench.session.state.precision_check import PrecisionCheck
 from workbench.session.state.results import Key, Result
 from workbench.session.state.roofline_points import Intensities
 from workbench.session.state.session_input import SessionInput, TaskInfo
@@ -67,6 +68,7 @@ class SessionState:
         self.estimates = Estimates(self.history, self.target)
         self.intensities = Intensities(self.target)
         self.chart, self.roofs = ChartChoice(), known_roofs(self.target)
+        self.precisions = PrecisionCheck()
         self.stats.add(opened.lines)
         self.peak = self.target.stored_peak()
         self.peak_of_all, self.peak_measured = all_threads(self.target)
@@ -344,6 +346,7 @@ class SessionState:
 
     def close(self) -> None:
         """Let go of what others own."""
+        self.precisions.cancelled.set()
         self._unwatch()
         if self.watch is not None:
             self.watch.close()

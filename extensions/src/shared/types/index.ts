@@ -6,6 +6,7 @@ import type { ExportAnswer } from './export';
 import type { GraphColumns, GraphSlice, PassesAnswer, StagesSlice } from './graph';
 import type { AccessesSlice, CuresAnswer, DropsAnswer, NestSlice, WhySlice } from './nest';
 import type { PaletteSlice, PreviewAnswer, StepAnswer, WitnessAnswer } from './palette';
+import type { PrecisionSlice } from './precision';
 import type { HeadSlice, MetaSlice, SelectionSlice, StatusSlice } from './status';
 import type { SpaceInfo, SteeringSlice, TasksSlice, TuningSlice } from './tuning';
 import type { HistorySlice } from './variants';
@@ -17,6 +18,7 @@ export type * from './graph';
 export type * from './json';
 export type * from './nest';
 export type * from './palette';
+export type * from './precision';
 export type * from './status';
 export type * from './tuning';
 export type * from './variants';
@@ -38,6 +40,8 @@ export interface Slices {
   readonly steering: SteeringSlice;
   readonly status: StatusSlice;
   readonly chart: ChartSlice;
+  /** Null without a model. */
+  readonly precision: PrecisionSlice;
 }
 
 /** Questions, by the type of their answers. */

@@ -16,6 +16,8 @@ const WORDS: Readonly<Record<string, string>> = {
   figure: '',
   chart: '',
   measure_roofs: 'measure the roofs',
+  compare_precisions: 'compare precisions',
+  cancel_precisions: '',
   dismiss: ''
 };
 

@@ -7,7 +7,17 @@ import { walk } from '../elements/controls';
 import { Switch } from '../elements/switch';
 import { Blank } from '../elements/blank';
 import { milliseconds, plural, times } from '../../shared/format';
-import { COLUMNS, FEW, firstDown, OUTLOOK, peakOf, shareOf, sortRows, type Column, type Sort } from '../tuning/task-columns';
+import {
+  COLUMNS,
+  FEW,
+  firstDown,
+  OUTLOOK,
+  peakOf,
+  shareOf,
+  sortRows,
+  type Column,
+  type Sort
+} from '../tuning/task-columns';
 import type { TaskRow, TasksSlice } from '../../shared/types';
 import { toNest } from '../shell/keys';
 import type { Panel, PanelProps } from '../panel';

@@ -1,0 +1,170 @@
+// The model in float32, bfloat16 and int8 side by side: time, error and bytes, of the network and of each task.
+
+import { isLive } from '../charts/figure';
+import { Button } from '../elements/controls';
+import { bytes, errorOf, milliseconds, percent, plural, times } from '../../shared/format';
+import type { PrecisionAnswer, PrecisionSlice } from '../../shared/types';
+import type { Panel, PanelProps } from '../panel';
+
+type Cell = readonly [text: string | null, title?: string, careful?: boolean];
+type Column = readonly [text: string, title: string, from?: 'm' | 'l'];
+
+/** Cells of numbers beside a name; what is careful is above the bound. */
+function Table({ label, columns, rows }: { label: string; columns: readonly Column[]; rows: readonly Cell[][] }) {
+  const name = (i: number): string => (i ? `swb-from-${columns[i]![2] ?? 's'}` : 'swb-l swb-name');
+  return (
+    <table aria-label={label}>
+      <thead>
+        <tr>
+          {columns.map(([text, title], i) => (
+            <th key={text} scope="col" class={name(i)} title={title}>
+              {text}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(row => (
+          <tr>
+            {row.map(([text, title, careful], i) => (
+              <td class={name(i)} title={title}>
+                {careful ? <b class="swb-careful">{text}</b> : text}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+const MS = 'Milliseconds of one run, inside the network, with default schedules';
+const ERROR = 'Root mean square of the difference from float32, against that of the numbers';
+const MOVED = 'Bytes that one run moves at least';
+
+function Network({ precisions, bound }: PrecisionAnswer) {
+  const [base] = precisions;
+  const columns: Column[] = [
+    ['network in', 'Element type of products and convolutions'],
+    ['ms', MS],
+    ['against float32', MS, 'm'],
+    ['error', `${ERROR}; of the worst output`],
+    [`first above ${percent(bound)}`, 'The first layer whose error is above the bound', 'm'],
+    ['moved', MOVED, 'l'],
+    ['weights', 'Bytes of weights', 'l']
+  ];
+  const rows = precisions.map((one, i): Cell[] => [
+    [one.precision, one.note],
+    [milliseconds(one.ms)],
+    [i && one.ms && base?.ms ? times(base.ms, one.ms) : ''],
+    [i ? errorOf(one.error) : '', '', one.error! > bound],
+    [i && one.ms ? one.first_above || 'none' : '', one.first_above],
+    [bytes(one.bytes)],
+    [bytes(one.weights)]
+  ]);
+  return <Table label="The network in each precision" {...{ columns, rows }} />;
+}
+
+function Tasks({
+  store,
+  answer: { made, rows: found, bound }
+}: {
+  store: PanelProps['store'];
+  answer: PrecisionAnswer;
+}) {
+  const names = new Map(store.see('tasks')?.rows.map(row => [row.id, row.name]));
+  const columns: Column[] = [
+    ['task', 'All kernels of a task in one run of the network'],
+    ...made.map((one): Column => [`${one} ms`, MS]),
+    ...made.slice(1).map((one): Column => [`${one} error`, `${ERROR}; of the worst kernel`]),
+    ...made.map((one): Column => [`${one} moved`, MOVED, 'l'])
+  ];
+  const rows = found.map((row): Cell[] => {
+    const name = names.get(row.id) ?? `${plural(row.kernels, 'kernel')} of no task`;
+    return [
+      [name, name],
+      ...row.ms.map((one): Cell => [milliseconds(one)]),
+      ...row.error.slice(1).map((one): Cell => [errorOf(one), '', one! > bound]),
+      ...row.bytes.map((one): Cell => [bytes(one)])
+    ];
+  });
+  return (
+    <div class="swb-tasks-scroll" tabIndex={0} role="group" aria-label="Tasks in each precision">
+      <Table label="Tasks in each precision" {...{ columns, rows }} />
+    </div>
+  );
+}
+
+function Busy({ step, at, of }: PrecisionSlice) {
+  return (
+    <>
+      <p class="swb-tasks-tip" role="status">
+        {step} …{at > 0 && ` (step ${at} of ${of})`} Measurements wait.
+      </p>
+      <div
+        class="swb-progress"
+        style={{ flex: 'none' }}
+        role="progressbar"
+        aria-label="Comparison of precisions"
+        aria-valuemin={0}
+        aria-valuemax={of}
+        aria-valuenow={at}
+      >
+        <i style={{ width: `${(100 * Math.max(0, at - 1)) / (of || 1)}%` }} />
+      </div>
+    </>
+  );
+}
+
+function View({ store }: PanelProps) {
+  const slice = store.see('precision');
+  if (!slice) return null;
+  const { step, error, answer } = slice;
+  const reason = isLive(store) ? '' : 'this needs a running kernel';
+  const notes = answer?.precisions.filter(one => one.note).map(one => `${one.precision}: ${one.note}`) ?? [];
+  return (
+    <section class="swb-tasks swb-precision" aria-label="Precision">
+      <header class="swb-tasks-head">
+        <h3 class="swb-h3">
+          Precision{' '}
+          <span class="swb-faint">
+            {answer?.random ? 'inputs are random: real ones may have larger or smaller errors' : ''}
+          </span>
+        </h3>
+        <Button
+          data-swb-do="precision"
+          reason={reason}
+          title={step ? 'Ends after this step' : 'Takes about a minute; measurements wait'}
+          onPress={() => store.act(`${step ? 'cancel' : 'compare'}_precisions`)}
+        >
+          {step ? 'Cancel' : answer ? 'Compare again' : 'Compare float32, bfloat16, int8'}
+        </Button>
+      </header>
+      {step && <Busy {...slice} />}
+      {error && !step && (
+        <div class="swb-problem" role="alert">
+          <b>Not compared.</b> {error.message}
+          <p>{error.hint}</p>
+        </div>
+      )}
+      {answer ? (
+        <>
+          <Network {...answer} />
+          {notes.map(note => (
+            <p class="swb-tasks-tip">{note}</p>
+          ))}
+          <Tasks {...{ store, answer }} />
+        </>
+      ) : (
+        !step && (
+          <p class="swb-tasks-tip">
+            What each type takes and loses: time, error against float32 and bytes, of the network and of every task,
+            with random inputs. With your own: session.run("compare_precisions", samples=…)
+          </p>
+        )
+      )}
+    </section>
+  );
+}
+
+export default { name: 'precision', title: 'Precision', at: ['results'], View } satisfies Panel;
