@@ -423,6 +423,28 @@ def test_colours_say_in_which_type_a_node_computes(panels: Panels) -> None:
     assert "bfloat16" in panels.page.locator(".swb-readout-line").inner_text()
 
 
+def test_colours_say_how_far_each_node_is_off(panels: Panels) -> None:
+    graph = states.graph()
+    a, b, c = (n for n in graph["nodes"] if n["id"] in ("n3", "n4", "n6"))
+    b["likes"] = "else1 else2"
+    errors = {"bfloat16": {"n3": 0.01, "n4": 0.002, "else2": 0.06}, "int8": {"n3": 1e300, "n4": None}}
+    show(panels, graph, width=700)
+    choose(panels, "Colour of the nodes", "int8")
+    assert "no errors" in panels.page.locator(".swb-dag-corner").inner_text()
+    answer = {"precisions": [], "made": [], "rows": [], "nodes": errors, "random": True, "bound": 0.1}
+    panels.patch({"precision": {"=": {"step": "", "at": 0, "of": 0, "error": None, "answer": answer}}})
+    choose(panels, "Colour of the nodes", "bfloat16")
+    for n, tone in ((a, 1), (b, 6), (c, 0)):
+        bring(panels, n["id"])
+        assert f"swb-tone{tone}" in node(panels, n["id"]).get_attribute("class")
+    assert "6.0" in panels.page.locator(".swb-dag-corner").inner_text()
+    node(panels, a["id"]).click()
+    said = panels.page.locator(".swb-readout-line").inner_text()
+    assert "bfloat16 error 1.0" in said
+    assert "int8 error ∞" in said
+    assert "bfloat16 error 1.0" in node(panels, a["id"]).get_attribute("aria-label")
+
+
 def test_a_question_that_fails_says_so_and_is_asked_again(panels: Panels) -> None:
     error = {"code": "x", "message": "No room for it.", "where": [], "hint": "close something"}
     panels.page.evaluate("error => { kernel.answers.graph = { ok: false, error } }", error)

@@ -6,6 +6,7 @@ import json
 import threading
 
 import numpy as np
+import pandas
 import pytest
 from session.conftest import Mirror
 from session.test_precision import network
@@ -13,6 +14,7 @@ from waiting import until
 
 import workbench as wb
 from workbench.errors import ModelError, UsageError
+from workbench.graph import Graph, Node, TensorType
 from workbench.network import precisions
 from workbench.session.panels.precision import _precision_table
 from workbench.session.state.precision_check import REST, TOO_LARGE, answer_of
@@ -128,6 +130,14 @@ def test_what_cannot_be_compared(session):
         with pytest.raises(UsageError) as told:
             s.run("compare_precisions")
         assert told.value.code == "graph.optimised"
+
+
+def test_a_node_has_the_error_of_no_later_one():
+    graph = Graph.make("net", [Node("fold", "Reshape", ("x", "s"), ("y.2d",)), Node("last", "Relu", ("y.2d",), ("y",)),
+                               Node("move", "Transpose", ("y",), ("y.moved",))],
+                       {"x": TensorType((2, 3))}, ("y.moved",), {"s": np.array([3, 2])})  # fmt: skip
+    table = pandas.DataFrame({"tensor": ["y"], "relative": [0.5]})
+    assert precisions._node_errors(graph, table) == {"last": 0.5, "move": 0.5}
 
 
 def test_numbers_that_are_none_travel():

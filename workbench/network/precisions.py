@@ -188,8 +188,13 @@ def _table(
 def _node_errors(fused: Graph, table: pandas.DataFrame) -> dict[str, float]:
     """Errors of the nodes whose first result, or what it was before passes, was compared."""
     relative = dict(zip(table["tensor"], table["relative"], strict=True))
-    results = {n.name: _known_name(n.outputs[0], relative) for n in fused.nodes}
-    return {name: float(relative[x]) for name, x in results.items() if x in relative}
+    place = {x: k for k, n in enumerate(fused.nodes) for x in n.outputs}
+    found = {}
+    for k, n in enumerate(fused.nodes):
+        tensor = _known_name(n.outputs[0], relative)
+        if tensor in relative and place.get(tensor, k) <= k:  # a part of what a later node computes is not that
+            found[n.name] = float(relative[tensor])
+    return found
 
 
 def _kernels(graph: Graph, fused: Graph) -> tuple[dict[str, str], dict[str, str]]:

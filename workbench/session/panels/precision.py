@@ -15,15 +15,13 @@ from workbench.log import Record
 from workbench.session import registry as declare
 from workbench.session.core.protocol import error_json
 from workbench.session.registry import Host, Row, SliceContext
+from workbench.session.state.model_drawings import GIVEN_OPTIMISED
 from workbench.session.state.precision_check import REST, TOO_LARGE, Cancelled, PrecisionCheck, answer_of
 from workbench.session.state.tuning_watch import held
 
 declare.panel("precision", "Precision", 12, needs="model", page=7)
 
 _log = logging.getLogger(__name__)
-
-UNOPTIMISED = "open it as load_onnx returns it"
-"""What to do about a model whose passes have run."""
 
 #: Name of the work that compares.
 WORK = "precisions"
@@ -50,7 +48,7 @@ def compare_precisions(host: Host, samples: Any = None) -> None:
         hint = "open a model: Workbench('model.onnx')"
         raise UsageError("session.no_model", "There is no model to compare", (), hint)
     if graph.origin is None:
-        raise UsageError("graph.optimised", "The model before its passes is not known", (), UNOPTIMISED)
+        raise UsageError("graph.optimised", GIVEN_OPTIMISED)
     require_runnable(state.target)
     if state.precisions.step:
         raise UsageError("session.busy", "Precisions are being compared already", (), "wait for it, or cancel it")

@@ -3,21 +3,46 @@
 import type { Signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { DagNode } from '../dag/graph';
-import { bytes, count, percent } from '../../shared/format';
+import { bytes, count, errorOf, percent } from '../../shared/format';
 import { shareStep, STEPS } from '../elements/share-bar';
 import { shareOf } from '../tuning/task-columns';
-import type { TaskRow } from '../../shared/types';
+import type { PrecisionAnswer, TaskRow } from '../../shared/types';
 
-export type Mode = 'share' | 'bytes' | 'trials' | 'type' | 'tunable';
+export type Mode = 'share' | 'bytes' | 'trials' | 'type' | 'tunable' | 'bfloat16' | 'int8';
 type Rows = ReadonlyMap<number, TaskRow>;
-type Value = (node: DagNode, row: TaskRow | undefined) => number | null | undefined;
+/** Errors of nodes by precision; null before they were compared. */
+export type Errors = PrecisionAnswer['nodes'] | null | undefined;
+type Value = (node: DagNode, row: TaskRow | undefined, errors: Errors) => number | null | undefined;
+type Meaning = readonly [name: string, value: Value, print: (top: number) => string];
 
-const MODES: Readonly<Record<Mode, readonly [name: string, value: Value, print: (top: number) => string]>> = {
+/** The largest error of a node and of those that are drawn as it; null where none is known. */
+function worst(node: DagNode, of: Errors, precision: string): number | null {
+  const all = of?.[precision] ?? {};
+  const found = [node.id, ...(node.likes?.split(' ') ?? [])].flatMap(id => all[id] ?? []);
+  return found.length ? Math.max(...found) : null;
+}
+
+/** What a node is off in each precision, in words. */
+export const errorWords = (node: DagNode, of: Errors): string[] =>
+  Object.keys(of ?? {}).flatMap(one => {
+    const error = worst(node, of, one);
+    return error == null ? [] : `${one} error ${errorOf(error)}`;
+  });
+
+const errorIn = (precision: string): Meaning => [
+  `${precision} error`,
+  (node, _, errors) => worst(node, errors, precision),
+  errorOf
+];
+
+const MODES: Readonly<Record<Mode, Meaning>> = {
   share: ['time', (_, row) => row && shareOf(row), top => percent(top)],
   bytes: ['bytes', node => (node.kind === 'view' ? null : node.bytes), top => bytes(top)],
   trials: ['trials', (_, row) => row?.trials, top => count(top)],
   type: ['element type', node => TYPES[bits(node)], () => ''],
-  tunable: ['tunable', node => (node.task == null ? null : TUNABLE), () => '']
+  tunable: ['tunable', node => (node.task == null ? null : TUNABLE), () => ''],
+  bfloat16: errorIn('bfloat16'),
+  int8: errorIn('int8')
 };
 /** The tone of what is tunable: where text on it is well read. */
 const TUNABLE = 3;
@@ -39,10 +64,11 @@ const BOXES: Partial<Record<Mode, readonly (readonly [word: string, tone: number
 export function useTones(
   nodes: readonly DagNode[],
   rows: Rows,
-  mode: Mode
+  mode: Mode,
+  errors: Errors
 ): readonly [ReadonlyMap<string, number>, number] {
   const value = MODES[mode][1];
-  const values = nodes.map(node => (node.kind === 'frame' ? null : value(node, rows.get(node.task ?? -1))));
+  const values = nodes.map(node => (node.kind === 'frame' ? null : value(node, rows.get(node.task ?? -1), errors)));
   const top = values.reduce<number>((most, one) => Math.max(most, one ?? 0), 0);
   const steps = values.map(one => (BOXES[mode] ? (one ?? 0) : shareStep(one, top)));
   const key = steps.join('');
@@ -66,7 +92,10 @@ export function Scale({ mode, top }: { mode: Mode; top: number }) {
       </span>
     );
   }
-  if (!(top > 0)) return <span class="swb-legend">no {mode === 'share' ? 'times' : mode} yet</span>;
+  if (!(top > 0)) {
+    const what = mode === 'share' ? 'times' : print === errorOf ? 'errors (compare in Tuning, Precision)' : mode;
+    return <span class="swb-legend">no {what} yet</span>;
+  }
   return (
     <span class="swb-legend" role="img" aria-label={`Colour: ${name}, from 0 to ${print(top)}`}>
       0

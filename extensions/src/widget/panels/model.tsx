@@ -12,7 +12,7 @@ import type { PassesAnswer, Side, TaskRow } from '../../shared/types';
 import type { Panel, PanelProps } from '../panel';
 import type { Store } from '../kernel/store';
 import { useAnswer, type Asked } from '../kernel/answers';
-import { Colours, Scale, useTones, type Mode } from '../graph/colours';
+import { Colours, errorWords, Scale, useTones, type Errors, type Mode } from '../graph/colours';
 import { Passes, Sides } from '../graph/passes';
 
 const KINDS: Record<string, string> = {
@@ -59,23 +59,26 @@ function useLook(store: Store) {
 }
 type Look = ReturnType<typeof useLook>;
 
-function describe(node: DagNode, row: TaskRow | undefined): string {
+function describe(node: DagNode, row: TaskRow | undefined, errors: Errors): string {
   if (node.kind === 'frame') {
     const times = node.times! > 1 ? `repeated ${node.times} times` : '';
     return [node.label, plural(node.count!, 'node'), times].filter(Boolean).join(', ');
   }
   const cost = row ? [`${milliseconds(row.ms)} ms`, row.share == null ? '' : `${percent(row.share)} of the time`] : [];
-  return [node.label, node.sub, KINDS[node.kind] ?? '', node.reason ?? '', ...cost].filter(Boolean).join(', ');
+  return [node.label, node.sub, KINDS[node.kind] ?? '', node.reason ?? '', ...cost, ...errorWords(node, errors)]
+    .filter(Boolean)
+    .join(', ');
 }
 
 interface CostProps {
   node: DagNode;
   row: TaskRow | undefined;
+  errors: Errors;
   onToggle: (id: string) => void;
 }
 
 /** What a node costs, and a button that shows what is inside. */
-function Cost({ node, row, onToggle }: CostProps) {
+function Cost({ node, row, errors, onToggle }: CostProps) {
   const frame = node.kind === 'frame';
   const inside = frame
     ? node.open
@@ -101,6 +104,9 @@ function Cost({ node, row, onToggle }: CostProps) {
         )}
         {row?.share != null && <b>{percent(row.share)}</b>}
         {node.dtype && <span title="Element type that it computes in">{node.dtype}</span>}
+        {errorWords(node, errors).map(text => (
+          <span title="Against float32">{text}</span>
+        ))}
         {!!node.bytes && (
           <span class="swb-readout-bytes" title="Bytes that one run has to move at least">
             {bytes(node.bytes)}
@@ -156,7 +162,8 @@ function useNodes(store: Store, nodes: readonly DagNode[], mode: Mode) {
   const tasks = store.see('tasks');
   const open = store.see('head')?.task ?? null;
   const rows = useMemo(() => new Map(tasks?.rows.map(row => [row.id, row])), [tasks?.rows]);
-  const [tones, top] = useTones(nodes, rows, mode);
+  const errors = store.see('precision')?.answer?.nodes;
+  const [tones, top] = useTones(nodes, rows, mode, errors);
   const current = useMemo(
     () =>
       new Set(open == null ? [] : nodes.filter(node => node.task === open && node.kind !== 'op').map(node => node.id)),
@@ -168,7 +175,7 @@ function useNodes(store: Store, nodes: readonly DagNode[], mode: Mode) {
       `${node.label} ${node.sub} ${node.kind} ${node.id} ${node.likes ?? ''} ${rowOf(node)?.name ?? ''}`,
     [rows]
   );
-  return { tones, top, current, rowOf, text };
+  return { tones, top, current, errors, rowOf, text };
 }
 
 /** What Enter and Escape do on a node. */
@@ -224,7 +231,7 @@ function View({ store }: PanelProps) {
   const columns = look.drawing.value;
   const graph = useMemo(() => (columns ? fromColumns(columns) : NOTHING), [columns]);
   const { nodes } = graph;
-  const { tones, top, current, rowOf, text } = useNodes(store, nodes, mode.value);
+  const { tones, top, current, errors, rowOf, text } = useNodes(store, nodes, mode.value);
   if (!look.about) return <NoModel />;
   const { enter, close } = steps(store, look, nodes);
   const inPasses = look.show.value === 'passes';
@@ -239,10 +246,10 @@ function View({ store }: PanelProps) {
       label={`Computation graph, ${nodes.length} nodes. Arrow keys follow the edges, Enter opens the task or the frame, Shift+Enter the operators, Escape folds.`}
       legend={<Choices look={look} mode={mode} />}
       corner={!inPasses && columns && <Scale mode={mode.value} top={top} />}
-      words={node => describe(node, rowOf(node))}
+      words={node => describe(node, rowOf(node), errors)}
       text={text}
       openable={node => node.task != null || node.kind === 'frame'}
-      readout={node => <Cost node={node} row={rowOf(node)} onToggle={look.toggle} />}
+      readout={node => <Cost node={node} row={rowOf(node)} errors={errors} onToggle={look.toggle} />}
       onOpen={enter}
       onClose={close}
     >
