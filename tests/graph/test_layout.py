@@ -382,3 +382,14 @@ def test_a_lookup_in_a_vector_keeps_its_form():
     graph = Graph.make("g", [node], {"x": TensorType((5,)), "i": TensorType((1, 2, 2), "int64")}, ["y"])
     found = run_reference(graph.optimize(), {"x": table, "i": where})["y"]
     np.testing.assert_array_equal(found, table[where])
+
+
+def test_what_is_computed_of_constants_keeps_its_dimensions():
+    """Channels last, it has those of one element as well."""
+    zeros, one = np.zeros((1, 4, 2), np.float16), np.float32(1)
+    nodes = [Node("f", "Cast", ("z",), ("t",), {"to": 1}), Node("a", "Mul", ("t", "k"), ("u",)),
+             Node("j", "Concat", ("u", "x"), ("v",), {"axis": 2}), conv("c", "v", "w", "y")]  # fmt: skip
+    graph = net(nodes, {"z": zeros, "k": one, "w": weights(16, 4, 3)}, (1, 4, 30))
+    laid, feeds = run_pass(graph, "layout"), random_feeds(graph, 0)
+    assert any(n.attrs.get("layout") == "NHWC" for n in laid.nodes)
+    assert close(run_reference(laid, feeds)["y"], run_reference(graph, feeds)["y"])

@@ -244,7 +244,7 @@ class Draft:
                 return np.asarray(value * (1 + units * eps), value.dtype)
             most, least = alike
             largest = np.abs(value).max(initial=least, where=np.isfinite(value))
-            sign = np.where(units < 0, -1.0, 1.0) if k > 1 else 1.0 - 2.0 * k  # what is a sign has both
+            sign = units / UNITS if k > 1 else 1.0 - 2.0 * k  # what is a sign has both, what are equal numbers differ
             return np.asarray(value + largest * most * eps * sign, value.dtype)
 
     # ---- the whole ----

@@ -29,6 +29,7 @@ from random_models.conditions import (
     kept_length,
     largest_alone,
     later_texts,
+    long_sums,
     lowest,
     nan,
     odd,
@@ -59,6 +60,11 @@ class Entry:
 
 #: Where a node is refused.
 REFUSED = (
+    Entry(
+        "Hardmax LogSoftmax Softmax",
+        lambda c: c.x[0].size == 0 and not -c.x[0].ndim <= c.attr("axis", 1) < c.x[0].ndim,
+        "there is no such axis: onnxruntime takes any where there are no elements",
+    ),
     Entry(
         "AveragePool LpPool MaxPool",
         lambda c: any(size < span for size, _, span, _ in windows(c)),
@@ -108,6 +114,11 @@ VALUES = (
         "onnxruntime divides by a number of elements whose reciprocal is a float32, in float64 too",
     ),
     Entry(
+        "Gelu",
+        lambda c: c.want[0].dtype == np.float64 and c.only(c.apart() <= FLOAT32 / 2 * np.abs(c.x[0])),
+        "the standard's own definition has its constants in float32",
+    ),
+    Entry(
         "HannWindow HammingWindow BlackmanWindow",
         lambda c: c.attr("output_datatype") == onnx.TensorProto.DOUBLE and c.only(c.apart() <= 2 * FLOAT32),
         "the standard's own definition computes float64 windows in float32",
@@ -148,7 +159,7 @@ VALUES = (
         "the standard leaves NaN open; onnxruntime keeps some and loses others",
     ),
     Entry(
-        "ScatterND",
+        "ScatterElements ScatterND",
         lambda c: c.attr("reduction") in (b"max", b"min") and some_with_nan(c),
         "the standard leaves NaN open; onnxruntime keeps some and loses others",
     ),
@@ -184,6 +195,7 @@ VALUES = (
         largest_alone,
         "of integers, onnxruntime cuts every exponential to an integer: what is less than the largest adds nothing",
     ),
+    Entry("ReduceMean", long_sums, "means of integers are those of float64, which has not all beyond 2**53"),
     Entry(
         "ReduceL1 ReduceL2 ReduceProd ReduceSum ReduceSumSquare",
         beyond_integers,
@@ -228,7 +240,7 @@ VALUES = (
     Entry(
         "Resize",
         zero_times_infinite,
-        "what is weighted with 0 does not count, infinite or not: onnxruntime multiplies it",
+        "what is weighted with 0 does not count, finite or not: onnxruntime multiplies it",
     ),
     Entry(
         "RNN GRU LSTM",

@@ -35,6 +35,7 @@ FOUND = {
     ],
     "Clip": [
         *(use(EDGES, opsets=(6,), **more) for more in ({}, {"min": 0.0}, {"max": 1.0})),
+        use(EDGES.astype("f2"), opsets=(6,)),
         *(use(EDGES, *ends, opsets=(13,), const=(1, 2)) for ends in ((), (np.float32(0),), (None, np.float32(1)))),
     ],
     "Celu": [use(f(3, 4), alpha=alpha) for alpha in (-0.5, 2.0)],
@@ -109,6 +110,11 @@ def test_like_onnxruntime(op, k):
         assert (got[name].dtype, got[name].shape) == (want.dtype, want.shape)
         near = 2e-3 if want.dtype == np.float16 else 1e-5
         np.testing.assert_allclose(got[name], want, rtol=10 * near, atol=near)
+
+
+def test_the_sign_of_a_zero_has_no_sign():
+    _, _, got = run_ours(use(v(-0.0, 0.0, dtype=np.float32)), "Sign")
+    assert not np.signbit(got["y0"]).any()
 
 
 def test_an_optional_value_is_the_value():

@@ -48,7 +48,7 @@ def _mod(a: te.Value, b: te.Value, fmod: float) -> te.Value:
 
 
 def _sign(v: te.Value) -> te.Value:
-    return te.select(v > 0.0, 1.0, v if v.dtype.startswith("u") else te.select(v < 0.0, -1.0, v))
+    return te.select(v > 0.0, 1.0, v if v.dtype.startswith("u") else te.select(v < 0.0, -1.0, te.abs(v)))  # +0 of -0
 
 
 def _is_infinite(v: te.Value, below: float, above: float) -> te.Value:
@@ -239,8 +239,9 @@ class Clip(OpDef):
         return low, high
 
     def _open(self, c: Call) -> tuple[float | None, float | None]:
-        """Limits where none is given: the largest numbers of a float type, so that no infinity passes."""
-        end = largest(c.type(0).dtype)
+        """Limits where none is given: the largest numbers of a float type, of float32 where they are attributes."""
+        dtype = c.type(0).dtype
+        end = largest(dtype) if c.version >= 11 else None if dtype == "float16" else largest("float32")
         return (None, None) if end is None else (-end, end)
 
     def reference(self, c: Call, x: Any, low: Array | None = None, high: Array | None = None) -> Array:

@@ -111,7 +111,7 @@ class Elementwise(Carrier):
                 wide = _widened(site.shape(i), rank)
                 inputs.append(w.read(x, Order.of(wide, perm), tuple(wide[p] for p in perm)))
             else:
-                inputs.append(self._constant(w, site, i, perm))
+                inputs.append(self._constant(w, site, i, perm, lead is None))
         return w.emit(site, inputs, dict(node.attrs), mode.output, site.permuted(perm))
 
     def _number(self, w: Writer, site: Site, i: int) -> str:
@@ -119,10 +119,11 @@ class Elementwise(Carrier):
         x = site.node.inputs[i]
         return w.constant(x, (), site.value(i).reshape(()), "number") if x and site.value(i).ndim > 1 else x
 
-    def _constant(self, w: Writer, site: Site, i: int, perm: Perm) -> str:
+    def _constant(self, w: Writer, site: Site, i: int, perm: Perm, whole: bool) -> str:
+        """A constant, without leading dimensions of one element unless the result gets its own from it (`whole`)."""
         c = site.value(i)
         full: Array = np.transpose(c.reshape(_widened(c.shape, len(perm))), perm)
-        lead = next((d for d, e in enumerate(full.shape) if e != 1), len(perm) - 1)
+        lead = 0 if whole else next((d for d, e in enumerate(full.shape) if e != 1), len(perm) - 1)
         return w.constant(site.node.inputs[i], perm, full.reshape(full.shape[lead:]))
 
 
