@@ -228,7 +228,7 @@ def _stride(intrinsic: Intrinsic, name: str, buffer: str, loop: str, have: Dim, 
         f"Loop {loop!r} moves {have} elements in {buffer!r}, and {intrinsic.name} needs {want}: "
         f"its {name} lies as [{shape}].",
         (buffer, loop),
-        f"transform_layout({buffer!r}, ...) packs it so, and compute a copy of an input first (cache_read)",
+        f"transform_layout({buffer!r}, ...) packs it so; of an input, pack a copy (cache_read)",
     )
 
 

@@ -8,6 +8,8 @@ from math import ceil, isclose, prod
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from workbench import markup
 from workbench.analysis import Cache, cache_view
 from workbench.arguments import shown
@@ -273,7 +275,12 @@ def _short(value: object) -> str:
     return f"{value:.9g}" if isinstance(value, float) else shown(value)
 
 
-def right_for(text: str, cases: Iterable[Case] | Callable[[Setting], Iterable[Case]], within: float = 0.0) -> Goal:
+def right_for(
+    text: str,
+    cases: Iterable[Case] | Callable[[Setting], Iterable[Case]],
+    within: float = 0.0,
+    show: Callable[[Any], str] = _short,
+) -> Goal:
     """Return the goal that the student's function returns what is right in every case.
 
     Parameters
@@ -284,11 +291,14 @@ def right_for(text: str, cases: Iterable[Case] | Callable[[Setting], Iterable[Ca
         Each call gets copies of the arguments.
     within : float
         By how much a number may be off, as a share and in all; 0 for what has to be equal. A list does for a tuple.
+    show : callable
+        How results are written: ``hex`` for bits.
     """
 
     def right(found: Any, wanted: Any) -> bool:
         if within:
-            return isinstance(found, Real) and isclose(found, wanted, rel_tol=within, abs_tol=within)
+            number = isinstance(found, Real) or (isinstance(found, np.generic) and found.dtype.kind == "V")  # bfloat16
+            return number and isclose(found, wanted, rel_tol=within, abs_tol=within)
         return bool((tuple(found) if isinstance(found, list) and isinstance(wanted, tuple) else found) == wanted)
 
     def reached(work: Callable[..., Any], at: Setting) -> tuple[bool, str]:
@@ -300,7 +310,7 @@ def right_for(text: str, cases: Iterable[Case] | Callable[[Setting], Iterable[Ca
                 call = f"For {told[0]}, {name} returns" if told else f"{name}({', '.join(map(_short, given))}) is"
                 turned = isinstance(found, tuple | list) and right(found[::-1], wanted)
                 order = " The values are right, their order is not." if turned else ""
-                return False, f"{call} {_short(found)}; right is {_short(wanted)}.{order}"
+                return False, f"{call} {show(found)}; right is {show(wanted)}.{order}"
         return True, text
 
     return Goal(text, reached)

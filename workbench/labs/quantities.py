@@ -26,7 +26,7 @@ _UNITS = {
     "Hz": ("/second", 1.0),
 }
 _NUMBER = re.compile(r"\s*([-+]?(?:\d[\d,_' \u202f\u00a0]*)?(?:\.\d+|\d\.?)(?:[eE][-+]?\d+)?)\s*(.*?)\s*")
-_POWER = re.compile(r"\s*(\d+)\s*(?:\^|\*\*)\s*(\d+)\s*(.*?)\s*")
+_POWER = re.compile(r"\s*(\d+)\s*(?:\^|\*\*)\s*(-?\d+)\s*(.*?)\s*")
 _FRACTION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*(.*?)\s*")
 _GROUPS = re.compile(r"[-+]?\d{1,3}(?:([,_' \u202f\u00a0])\d{3})(?:\1\d{3})*(?:\.\d+)?")
 #: Whole numbers below this are shown with all digits.
@@ -136,13 +136,15 @@ def _words(text: str) -> set[str]:
     return {re.sub(r"[es]+$", "", word) for word in re.findall(r"[^\W\d_]+", text.casefold())} - {*_WORDS, "per", ""}
 
 
-_MEASURED = _words(" ".join(of for of, _ in _UNITS.values()))
+_MEASURED = _words(" ".join((*(of for of, _ in _UNITS.values()), "bit")))
 
 
 def _hint(unit: str) -> str:
     """Say how to write a number in a unit, and which other units are read."""
     if not unit:
-        return 'write the number alone, or with a word such as "million" behind it'
+        return (
+            'write the number alone, or with a word such as "million" behind it; a formula goes without quotation marks'
+        )
     taken = _TAKEN.get(_unit(unit).of, "")
     return f'write a number, or a text such as "3 {unit}"' + (f"; units that are read: {taken}" if taken else "")
 
@@ -153,8 +155,8 @@ def _parts(said: float | str, unit: str) -> tuple[float, str]:
         return said, ""
     if match := _POWER.fullmatch(said):
         base, exponent = int(match[1]), int(match[2])
-        if base <= 1000 and exponent <= 100:
-            return float(base**exponent), match[3]
+        if 0 < base <= 1000 and abs(exponent) <= 100:
+            return float(base) ** exponent, match[3]
     if (match := _FRACTION.fullmatch(said)) and float(match[2]):
         return float(match[1]) / float(match[2]), match[3]
     match = _NUMBER.fullmatch(said.replace("−", "-"))

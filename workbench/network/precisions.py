@@ -40,11 +40,13 @@ class Precisions(pandas.DataFrame):
     def __repr__(self) -> str:
         if "network" not in self.attrs:
             return super().__repr__()
-        head = pandas.DataFrame(self.attrs["network"]).to_string(index=False, float_format=lambda x: f"{x:.4g}")
+        whole = pandas.DataFrame(self.attrs["network"]).drop(columns="note")
+        head = whole.to_string(index=False, float_format=lambda x: f"{x:.4g}", na_rep="-")
         rows = self.to_string(
             index=False, max_rows=SHOWN, max_colwidth=48, float_format=lambda x: f"{x:.4g}", na_rep="-"
         )
-        return "\n".join([head, "", rows, *_notes(self.attrs)])
+        told = [f"{row['precision']}: {row['note']}" for row in self.attrs["network"] if row["note"]]
+        return "\n".join([head, *told, "", rows, *_notes(self.attrs)])
 
     __str__ = __repr__
 
@@ -96,7 +98,7 @@ def compare_precisions(
         output), ``first_above`` (first tensor whose error is above `bound`), ``bytes`` (that a run moves), ``weights``
         (bytes), ``note``. ``attrs["nodes"]`` has, for each precision, the error of each node of the optimised network
         whose result it computes too. ``attrs["random"]`` says whether the inputs are random, ``attrs["bound"]`` is
-        `bound`.
+        `bound`, ``attrs["tail"]`` whether the graph has a tail, which is neither timed nor compared.
 
     Raises
     ------
@@ -181,7 +183,7 @@ def _table(
     frame = Precisions(list(rows.values()), columns=[c for c in columns if c != f"{PRECISIONS[0]}_error"])
     whole = [_whole(name, e, times[name], errors.get(name)) for name, e in made.items()]
     frame.attrs["network"] = whole + [{"precision": name, "note": why} for name, why in notes.items()]
-    frame.attrs |= {"name": graph.name, "nodes": nodes}
+    frame.attrs |= {"name": graph.name, "nodes": nodes, "tail": bool(graph.tail)}
     return frame
 
 
@@ -201,7 +203,8 @@ def _kernels(graph: Graph, fused: Graph) -> tuple[dict[str, str], dict[str, str]
     """Kernels of the network in float32: by the tensors of the model that they compute, and what the last one is."""
     groups = partition(fused)
     own = graph.producers()
-    kernels = {_known_name(t, own): g.name for g in groups for n in g.nodes for t in n.outputs}
+    made = [(_known_name(t, own), g.name) for g in groups for n in g.nodes for t in n.outputs]
+    kernels = dict(reversed(made))  # the first that makes a tensor, not what moves it later
     return kernels, {g.name: g.outputs[0] for g in groups}
 
 
@@ -216,7 +219,7 @@ def _known_name(name: str, known: Container[str]) -> str:
 def _whole(name: str, executable: Executable, time: Any, table: pandas.DataFrame | None) -> dict[str, Any]:
     """What is known of a whole network."""
     plan = executable.plan
-    untimed = "" if time.calls_ms else "Kernels have no times: other programs disturbed every turn."
+    untimed = "" if time.calls_ms else "Kernels have no times: other programs disturbed every turn"
     return {
         "precision": name,
         "ms": float(np.median(time.costs_ms)) if time.costs_ms else np.nan,
@@ -224,14 +227,19 @@ def _whole(name: str, executable: Executable, time: Any, table: pandas.DataFrame
         "first_above": "" if table is None else table.attrs["first_above"],
         "bytes": sum(map(call_bytes, plan.calls)),
         "weights": sum(a.nbytes for a in plan.constants),
-        "note": " ".join(filter(None, (executable.precision_note, time.why_not, untimed))),
+        "note": ". ".join(text.rstrip(".") for text in (executable.precision_note, time.why_not, untimed) if text),
     }
 
 
 def _notes(attrs: Mapping[Any, Any]) -> list[str]:
     """What has to be said of the numbers."""
     random = ["Inputs are random numbers: errors on inputs that the network was made for may differ."]
-    return [*(random if attrs["random"] else []), "Schedules are the default ones: nothing was tuned."]
+    tail = ["What needs to know how many rows there are (the graph's tail) is neither timed nor compared."]
+    return [
+        *(random if attrs["random"] else []),
+        *(tail if attrs["tail"] else []),
+        "Schedules are the default ones: nothing was tuned.",
+    ]
 
 
 def _html(frame: Precisions) -> str:

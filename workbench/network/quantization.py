@@ -98,9 +98,9 @@ def quantize(
     _choice("calibration", calibration, METHODS)
     _choice("activations", activations, ACTIVATIONS)
     if not 50 < real("percentile", percentile) <= 100:
-        raise UsageError(
-            "usage.number", f"percentile has to be above 50 and at most 100, not {percentile}", ["percentile"]
-        )
+        text = f"percentile has to be above 50 and at most 100, not {percentile}"
+        hint = f"in percent: {100 * percentile:g}" if 0.5 < percentile <= 1 else ""
+        raise UsageError("usage.number", text, ["percentile"], hint)
     found, ranges = _calibrated(ready, excluded, given, calibration, percentile, target)
     done = insert(found, ranges, activations)
     note = f"{done.history[-1]} ({activations}, {calibration} of {len(given)} samples)"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arguments import ArgumentTypeError
+from workbench.arguments import ArgumentTypeError, shown
 from workbench.errors import InputError, ShapeError, did_you_mean
 from workbench.graph import Graph
 from workbench.graph.graph import Array, TensorType
@@ -53,7 +53,7 @@ def sample_list(graph: Graph, samples: Iterable[Any] | Mapping[str, Any]) -> lis
     elif isinstance(samples, np.ndarray):
         runs = list(_cut(graph, {_only(graph): samples}))
     elif isinstance(samples, str | bytes) or not isinstance(samples, Iterable):
-        raise ArgumentTypeError("samples.type", f"Samples are no {type(samples).__name__}", ["samples"], _HINT)
+        raise ArgumentTypeError("samples.type", f"Samples have to be arrays, not {shown(samples)}", ["samples"], _HINT)
     else:
         runs = [s if isinstance(s, Mapping) else {_only(graph): s} for s in islice(samples, MOST)]
     if not runs or not graph.inputs:

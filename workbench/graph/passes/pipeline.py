@@ -58,6 +58,8 @@ def order_of(precision: str) -> tuple[str, ...]:
         text = f"There is no precision {precision!r}."
         hint = did_you_mean(str(precision), PRECISIONS, "precisions")
         hint = "bytes need samples: wb.compile(wb.quantize(graph, samples))" if "int8" in str(precision) else hint
+        if str(precision) in ("float16", "fp16", "half"):
+            hint = "networks are computed in float32 or bfloat16, which has 16 bits and the range of float32"
         raise UsageError("usage.precision", text, (str(precision),), hint)
     return tuple(name for name in ORDER if find_pass(name).default or name in PRECISIONS[precision])
 

@@ -123,7 +123,7 @@ class _Planner:
                 del self.chosen[node.name]
                 left[node.name] = "no node that computes with bytes reads it"
         cuts = {cut: before for cut, before in self.cuts.items() if before in self.chosen}
-        left |= {cut: f"the range of the bytes does what it does, behind {before}" for cut, before in cuts.items()}
+        left |= {cut: f"part of {before}: its bytes end where this node cuts off" for cut, before in cuts.items()}
         decisions = tuple(
             Decision(n.name, n.op, n.name in self.chosen, self.chosen.get(n.name) or left[n.name])
             for n in self.graph.nodes
@@ -138,7 +138,7 @@ class _Planner:
         if node.name in self.excluded:
             return self.excluded[node.name]
         if node.domain not in ("", "ai.onnx"):
-            return "it is no operator of the standard"
+            return "there is no such operator on bytes"
         if node.op in _WEIGHTED:
             return self._weights_obstacle(node)
         if node.op in _CUTS and self._cut(node):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from ml_dtypes import bfloat16
 
+from workbench.arguments import shown
 from workbench.labs.exercise import Exercise, Function, Misconception, Prediction
 from workbench.labs.goals import Case, right_for
 
@@ -45,6 +47,10 @@ def _bits(sample: str) -> list[Case]:
     return [((given,), wanted, hex(given)) for given, wanted in ROUNDED[sample]]
 
 
+def _hex(found: object) -> str:
+    return hex(int(found)) if isinstance(found, Integral) else shown(found)
+
+
 FORMATS = Exercise(
     name="formats",
     title="What a bfloat16 keeps",
@@ -64,6 +70,7 @@ FORMATS = Exercise(
                 Misconception(2.0**-10, "That is the distance in float16, whose fraction has 10 bits."),
                 Misconception(2.0**-23, "That is the distance in float32. How many bits has the fraction here?"),
                 Misconception(2.0**-16, "Not all of the 16 bits are fraction."),
+                Misconception(1 + 2.0**-7, "That is the number itself. How far is it from 1?"),
             ),
         ),
         Prediction(
@@ -89,7 +96,7 @@ FORMATS = Exercise(
         ),
     ),
     work=Function("to_bfloat16", to_bfloat16),
-    goals=tuple(right_for(f"Right for {sample}.", _bits(sample)) for sample in ROUNDED),
+    goals=tuple(right_for(f"Right for {sample}.", _bits(sample), show=_hex) for sample in ROUNDED),
     hints=(
         "bits >> 16 is the upper half, bits & 0xFFFF what is cut off. Its middle is 0x8000.",
         "What is cut off is less than 0x8000: the upper half. More: the upper half + 1. Just 0x8000: to the even one.",
@@ -153,6 +160,7 @@ SUMS = Exercise(
             "bits",
             "How many significant bits has the product of two bfloat16 numbers at most?",
             16,
+            "bits",
             misconceptions=(
                 Misconception(8, "That is one factor. 99 × 99 has more digits than 99."),
                 Misconception(14, "The 1 before the fraction counts as well."),

@@ -62,9 +62,9 @@ def _sums_at_once(s: Schedule, at: Setting) -> tuple[bool, str]:
             "No sums stay in registers: the instruction has to be there, and inside of the loop of the sum every other "
             "loop has to be unrolled."
         )
-    told = f"{kept} vectors of sums stay in registers"
+    told = f"Vectors of sums in registers: {kept}"
     if kept > most:
-        return False, f"{told}, and there is room for {most}."
+        return False, f"{told}; there is room for {most}."
     return kept >= SUMS_AT_ONCE, f"{told}{'.' if kept >= SUMS_AT_ONCE else f'; at least {SUMS_AT_ONCE} are needed.'}"
 
 
@@ -86,8 +86,9 @@ DOTS = Exercise(
         "multiply-add of float32 vectors of the same 512 bits? How many products of a uint8 and an int8 surely fit "
         "into an int32?\n\n"
         "Two of these instructions can begin in each cycle, and each takes 5 cycles until the next one on the same sum "
-        f"may begin. Let the instruction compute the nest (tensorize), with at least {SUMS_AT_ONCE} vectors of sums in "
-        "registers. The loops that it stands for are j (16) and q (4), in this order and innermost."
+        f"may begin. Let the instruction compute the nest, with at least {SUMS_AT_ONCE} vectors of sums in registers; "
+        f"there is room for {registry[DOT].accumulators}. For tensorize, the instruction is called {DOT}. The loops "
+        "that it stands for are j (16) and q (4), in this order and innermost."
     ),
     predictions=(
         Prediction(
@@ -118,7 +119,10 @@ DOTS = Exercise(
             "How many products of a uint8 and an int8 surely fit into an int32 that starts at 0?",
             MOST_TERMS,
             misconceptions=(
-                Misconception(2**31 // 127**2, "A uint8 goes up to 255, an int8 down to -128."),
+                Misconception(
+                    2**31 // 127**2,
+                    "A uint8 goes up to 255, an int8 down to -128, and one bit of the int32 is its sign.",
+                ),
                 Misconception(1, "That would be so in an int16: 255 * 128 = 32,640 of 32,768."),
                 Misconception(2**31, "Each product may be as large as 255 * 128."),
             ),
@@ -153,8 +157,7 @@ def _in_rows(at: Setting) -> Schedule:
 
 
 def _pack(s: Schedule, at: Setting) -> None:
-    s.transform_layout("B", 1, LANES)
-    s.transform_layout("B", 1, GROUP)
+    s.transform_layout("B", 0, GROUP)
     s.tensorize("j.1", DOT)
 
 
@@ -190,6 +193,7 @@ PACK = Exercise(
             "apart",
             "How many bytes are between B[k, j] and B[k + 1, j]?",
             lambda at: at["n"],
+            "bytes",
             misconceptions=(
                 Misconception(1, "That is the distance to B[k, j + 1]. Rows lie one behind the other."),
                 Misconception(GROUP, "That is how many bytes a lane takes. How long is a row?"),
@@ -214,10 +218,10 @@ PACK = Exercise(
     work=Nest(_in_rows, _pack),
     goals=(BY_INSTRUCTION, Goal("Nothing is copied at a call.", _no_copies)),
     hints=(
-        "s.transform_layout(buffer, dim, block) cuts a dimension into blocks; the number of the block comes first.",
-        "First the columns, in blocks of 16; then the rows, in blocks of 4. Print the nest after each: at which place "
-        "is k now?",
-        f"s.transform_layout('B', 1, 16), s.transform_layout('B', 1, 4), s.tensorize('j.1', '{DOT}').",
+        "s.transform_layout(buffer, dim, block) cuts a dimension into blocks. Where it was stands the number of the "
+        "block; the place within the block becomes the last dimension. Print the nest: B shows its new shape.",
+        "The four bytes of a lane are four rows of one column. Cut the rows (dimension 0) in blocks: of how many?",
+        f"s.transform_layout('B', 0, {GROUP}), s.tensorize('j.1', '{DOT}').",
     ),
     why="A lane takes four bytes that are neighbours, and so do all sixteen lanes: 64 bytes in one piece. In rows, the "
     "four lie in four rows. Weights are packed once, ahead of time; activations that two layers pass on are laid out "

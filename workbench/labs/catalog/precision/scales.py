@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.arguments import shown
 from workbench.labs.exercise import Exercise, Function, Goal, Misconception, Prediction, Reached, Setting
 
 #: Values, and what they are in words.
@@ -30,15 +31,15 @@ def _right(sample: str) -> Goal:
 
     def reached(work: Any, at: Setting) -> tuple[bool, str]:
         found = work(list(values))
-        if not (isinstance(found, tuple | list) and len(found) == 2):
-            raise TypeError("quantizer() returns two numbers: scale, zero point")
-        scale, zero = float(found[0]), found[1]
+        scale, zero = np.array(found, float).tolist() if np.shape(found) == (2,) else (np.nan, np.nan)
+        if not np.isfinite((scale, zero)).all():
+            return False, f"quantizer({values}) is {shown(found)}; two numbers are wanted: scale, zero point."
         wanted, at_zero = quantizer(values)
-        told = f"quantizer({values}) is a scale of {scale:.6g} and a zero point of {zero}"
+        told = f"quantizer({values}) is a scale of {scale:.6g} and a zero point of {zero:g}"
         if zero != int(zero) or not 0 <= zero <= 255:
             return False, f"{told}; a zero point is a uint8."
-        good = abs(scale - wanted) <= 1e-6 * wanted and abs(zero - at_zero) <= (values != [0.0, 0.0])
-        return good and scale > 0, f"{told}{'.' if good else f'; {wanted:.6g} and {at_zero} are right.'}"
+        good = abs(scale - wanted) <= 1e-6 * wanted and (zero == at_zero or not any(values))
+        return good, f"{told}{'.' if good else f'; {wanted:.6g} and {at_zero} are right.'}"
 
     return Goal(f"Right for {sample}.", reached)
 
@@ -78,6 +79,8 @@ SCALE = Exercise(
                 Misconception(128, "That would be the middle of the range, 1."),
                 Misconception(63, "1 / scale is 63.75. Which integer is the nearest?"),
                 Misconception(1, "That is the distance of -1 from 0 in units. How many steps is it?"),
+                Misconception(63.75, "q is an integer. Which one is the nearest?"),
+                Misconception(-64, "-1 becomes q = 0, so 0 lies above it."),
             ),
             within=0,
         ),
@@ -112,8 +115,8 @@ SCALE = Exercise(
         "least = min(0, smallest value), most = max(0, largest value); scale = (most - least) / 255.",
         "-least / scale steps lie between the beginning of the range and 0: round that.",
     ),
-    why="One value far away makes every step 25 times as long, for all others: that is why calibration may cut off "
-    "what is rare. The zero point is rounded, so the range moves by up to half a step; 0 is exact.",
+    why="One value far away makes every step 25 times as long, for all others: that is why rare values may be cut off "
+    "(the next exercise). The zero point is rounded, so the range moves by up to half a step; 0 is exact.",
 )
 
 
@@ -175,8 +178,8 @@ CLIP = Exercise(
     task="Weights are int8 with zero point 0: q from -127 to 127, the largest absolute value becomes 127. One channel "
     "of a convolution has weights up to 2, another one up to 0.02, and all share one scale. How many different values "
     "can q have in the second channel? With a scale (float32) for each channel of 3 × 3 × 64 int8 weights, by what "
-    "share does the memory grow? And if activations are cut off at their percentile 99.9, how many of 10,000 are cut "
-    "off?\n\n"
+    "share does the memory grow? And if activations are cut off at their percentile 99.9, below which 99.9 % of "
+    "them lie, how many of 10,000 are cut off?\n\n"
     f"Now activations with 4 bits: q from -{STEPS} to {STEPS}, so cutting off matters more. Write limit(counts, "
     "width): counts[k] of the absolute values lie between k * width and (k + 1) * width. Values above the limit become "
     f"the limit; the others are rounded to steps of limit / {STEPS}. Return the limit, a multiple of width, at which "
@@ -229,6 +232,7 @@ CLIP = Exercise(
     ),
     why="A larger limit makes every step longer, a smaller one cuts more off. With 4 bits, cutting off pays even for a "
     "bell; with 8 bits, steps are so short that the largest value is nearly the best limit, unless others lie far "
-    "away. Squares make a few large errors count much. Calibrations differ in that: min-max keeps all values, a "
-    "percentile cuts a share off, entropy looks at the shape of what is left.",
+    "away. Squares make a few large errors count much. Calibration is the name for choosing limits from samples; "
+    "wb.quantize has three: min-max cuts nothing off, percentile a share of the values, and entropy takes the limit at "
+    "which the distributions of values and of their bytes differ least (Kullback-Leibler divergence).",
 )
