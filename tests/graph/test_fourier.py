@@ -66,6 +66,18 @@ def test_complex_rows_are_as_exact_as_their_type(size, inverse):
         assert error(got, (np.fft.ifft if inverse else np.fft.fft)(both)) < tolerance(dtype, size)
 
 
+@pytest.mark.parametrize(
+    ("shape", "axis", "length"), [((3, 9, 2), 1, None), ((2, 6, 3, 2), 1, 9), ((1, 4, 2), 1, 12), ((2, 3, 33, 1), 2, 20)]
+)
+def test_the_inverse_of_half_a_transform_is_real(shape, axis, length):
+    x = np.random.default_rng(0).standard_normal(shape).astype("f4")
+    got, _ = run(x, {"inverse": 1, "onesided": 1}, 20, length, axis)
+    both = x[..., 0].astype(np.float64) + (1j * x[..., 1] if shape[-1] == 2 else 0)
+    want = np.fft.irfft(both, length or 2 * (shape[axis] - 1), axis)
+    assert got.shape == (*want.shape, 1)
+    np.testing.assert_allclose(got[..., 0], want, atol=1e-6)
+
+
 def test_half_precision_is_transformed_in_single_precision():
     x = np.random.default_rng(0).standard_normal((3, 400, 1)).astype(np.float16)
     got, _ = run(x, {"axis": 1, "onesided": 1})

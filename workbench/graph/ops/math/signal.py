@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from workbench.codegen.runtime_kernels.declaration import KernelFunction
-from workbench.graph.graph import Array, AttrValue, Node
+from workbench.graph.graph import Array, AttrValue
 from workbench.graph.kernels.fourier import Transform, fourier
 from workbench.graph.node_steps import OWN, Steps
 from workbench.graph.opdef import OpDef, operator
@@ -19,6 +19,12 @@ from workbench.graph.operator_call import Call
 _LARGEST = 1 << 23
 #: Shortest fast transform.
 _SHORTEST = 16
+
+
+def _mirrored(size: int, used: int, parts: int) -> Array:
+    """Table ``[used, parts, size]`` of the inverse of half a transform: what each number of it adds to the result."""
+    ones = np.eye(used)[:, None, :] * np.array([1, 1j])[:parts, None]
+    return np.asarray(np.fft.irfft(ones, size, axis=-1))
 
 
 def _table(size: int, used: int, parts: int, results: int, inverse: bool = False) -> Array:
@@ -77,12 +83,15 @@ class FourierTransforms(OpDef):
 
 @operator("DFT", "opaque")
 class DFT(OpDef):
-    """Fourier transform along an axis, of so many elements as asked for: cut off, or followed by zeros."""
+    """Fourier transform along an axis, of so many elements as asked for: cut off, or followed by zeros.
+
+    The inverse of half a transform is real: the other half mirrors it.
+    """
 
     parameters = (1, 2)
 
-    def accepts(self, node: Node) -> bool:
-        return not (node.attrs.get("inverse") and node.attrs.get("onesided"))
+    def _is_real(self, c: Call) -> bool:
+        return bool(c.get_int("inverse", 0) and c.get_int("onesided", 0))
 
     def _axis(self, c: Call) -> int:
         rank = len(c.shape(0))
@@ -93,17 +102,20 @@ class DFT(OpDef):
     def _sizes(self, c: Call) -> tuple[int, int, int]:
         """The axis, the length of the transform, and how much of it is given."""
         x, axis = c.shape(0), self._axis(c)
-        size = int(c.constant(1, "length").reshape(-1)[0]) if c.has(1) else x[axis]
+        whole = 2 * (x[axis] - 1) if self._is_real(c) else x[axis]
+        size = int(c.constant(1, "length").reshape(-1)[0]) if c.has(1) else whole
         if size < 1 or x[-1] not in (1, 2) or axis == len(x) - 1:
             raise c.error("shape_mismatch", f"transforms {size} elements along axis {axis} of {list(x)}")
-        return axis, size, size // 2 + 1 if c.get_int("onesided", 0) else size
+        return axis, size, size // 2 + 1 if c.get_int("onesided", 0) and not self._is_real(c) else size
 
     def shape(self, c: Call) -> tuple[int, ...]:
         axis, _, results = self._sizes(c)
-        return (*c.shape(0)[:axis], results, *c.shape(0)[axis + 1 : -1], 2)
+        return (*c.shape(0)[:axis], results, *c.shape(0)[axis + 1 : -1], 1 if self._is_real(c) else 2)
 
     def reference(self, c: Call, x: Array, *_: Any) -> Array:
         axis, size, results = self._sizes(c)
+        if self._is_real(c):
+            return np.fft.irfft(_complex(x), size, axis)[..., None].astype(x.dtype)
         found = (np.fft.ifft if c.get_int("inverse", 0) else np.fft.fft)(_complex(x), size, axis)
         return _parts(np.take(found, range(results), axis)).astype(x.dtype)
 
@@ -111,25 +123,27 @@ class DFT(OpDef):
         """A fast transform, or a product with a table."""
         axis, size, results = self._sizes(c)
         x, rank, inverse = c.shape(0), len(c.shape(0)), bool(c.get_int("inverse", 0))
-        used = min(size, x[axis])
+        real, used = self._is_real(c), min(size // 2 + 1 if self._is_real(c) else size, x[axis])
         perm = (*(d for d in range(rank) if d not in (axis, rank - 1)), axis, rank - 1)
         back = tuple(perm.index(d) for d in range(rank))
         at, rest = steps.name(0), tuple(x[d] for d in perm[:-2])
         fast = Transform(size, used, 0, 1, results, x[-1], inverse)
-        if _pays(fast) and c.type(0).size:
+        if not real and _pays(fast) and c.type(0).size:
             at = steps.reshape(steps.transpose(at, perm), (math.prod(rest), x[axis], x[-1]))
             at = _fast(steps, fast, at, c.type(0).dtype)
             steps.transpose(steps.reshape(at, (*rest, results, 2)), back, "back")
             return steps.finish()
         if used * x[-1] * results * 2 > _LARGEST:
             return False
-        table = _table(size, used, x[-1], results, inverse).astype(c.type(0).dtype)
+        table = (_mirrored(size, used, x[-1]) if real else _table(size, used, x[-1], results, inverse)).astype(
+            c.type(0).dtype
+        )
         if used < x[axis]:
             attrs: dict[str, AttrValue] = {"starts": (0,), "ends": (used,), "axes": (axis,)}
             at = steps.add("Slice", (at,), "used", attrs, version=9)
         at = steps.reshape(steps.transpose(at, perm), (*rest, used * x[-1]))
         at = steps.add("MatMul", (at, steps.constant("table", table.reshape(used * x[-1], -1))), "product")
-        steps.transpose(steps.reshape(at, (*rest, results, 2)), back, "back")
+        steps.transpose(steps.reshape(at, (*rest, results, 1 if real else 2)), back, "back")
         return steps.finish()
 
 
