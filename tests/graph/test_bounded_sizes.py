@@ -63,6 +63,8 @@ def test_a_detector_with_its_own_choice_of_boxes_is_compiled_once():
     assert graph.tail is None
     executable = compile(graph)
     assert len({agree(model, executable, feeds(k)) for k in range(5)}) > 2
+    bound = executable.bind(feeds(3))
+    np.testing.assert_array_equal(bound()["found"], executable.run(feeds(3))["found"])
     assert graph.optimize().cuts == graph.cuts
     assert graph.with_outputs(["found"]).outputs == ("found", "kept.count")
 

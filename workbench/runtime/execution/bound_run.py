@@ -56,7 +56,7 @@ class BoundRun:
         return f"<BoundRun of {self._exe.plan.name}: {', '.join(self.inputs)} to {', '.join(self.outputs)}>"
 
     def __call__(self) -> dict[str, Array]:
-        """Run once; returns `outputs`.
+        """Run once; returns `outputs`, or new views of them where data decide how much of an output counts.
 
         Raises
         ------
@@ -66,4 +66,4 @@ class BoundRun:
         exe = self._exe
         with self._lock, Running(self._context, exe.network, exe.threads, None) as context:
             exe.finish(context, self._outputs)
-        return self.outputs
+        return exe.results(self._outputs) if exe.plan.cuts else self.outputs

@@ -169,8 +169,8 @@ class Executable(Network):
         for i, slot in self._elsewhere:
             outputs[i][...] = context.view(slot, self.outputs[i])
 
-    def _by_name(self, outputs: Sequence[Array]) -> dict[str, Array]:
-        found = super()._by_name(outputs)
+    def results(self, outputs: Sequence[Array]) -> dict[str, Array]:
+        found = super().results(outputs)
         for k, count, axis in self.plan.cuts:
             length = int(outputs[count][0])
             found[self.outputs[k].name] = outputs[k][(slice(None),) * axis + (slice(length),)]

@@ -102,10 +102,10 @@ class Network(ABC):
         given = None if out is None else checked_outputs(self.outputs, out, zip(self._names, inputs, strict=True))
         outputs = self._memory.take(given)
         self._compute(inputs, outputs)
-        return self._by_name(outputs)
+        return self.results(outputs)
 
-    def _by_name(self, outputs: Sequence[Array]) -> dict[str, Array]:
-        """What a run returns of the arrays that it wrote."""
+    def results(self, outputs: Sequence[Array]) -> dict[str, Array]:
+        """What a run returns of the arrays that it wrote, in the network's order."""
         return dict(zip(self._results, outputs, strict=True))
 
     __call__ = run
