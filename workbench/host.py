@@ -134,6 +134,8 @@ def _features(arch: str) -> tuple[frozenset[str], frozenset[str], str]:
         key, _, value = line.partition(":")
         fields.setdefault(key.strip().lower(), value.strip())
     flags = frozenset((fields.get("flags") or fields.get("features") or "").split())
+    if letters := fields.get("isa", "").removeprefix("rv64"):  # RISC-V: rv64imafdcv_zicsr_zvl256b
+        flags |= {*letters.partition("_")[0], *letters.split("_")}
     isa = frozenset(llvm for llvm, linux in architecture(arch).extensions.items() if linux in flags)
     return isa, flags, fields.get("model name", platform.processor() or arch)
 

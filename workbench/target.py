@@ -25,16 +25,13 @@ from workbench import host
 from workbench.architectures import architecture, architecture_name
 from workbench.arguments import index, shown
 from workbench.errors import TargetError, did_you_mean
+from workbench.target_kinds import TargetKind, target_kinds
+from workbench.target_kinds.text import meant, read_words
 
 #: Function that measures `Target.peak_gflops`. Named, not imported: measuring needs the runtime, which
 #: lies above this module.
 PEAK_PROBE = "workbench.runtime.machine.arithmetic_peak:measure"
 
-#: Where the backends are, each of which says which kind of target it serves; above this module as well.
-BACKENDS = "workbench.codegen.backend:backends"
-
-#: Kinds that are known without loading the backends.
-_KNOWN_KINDS = ("llvm", "c")
 _KEYS = {"mtriple": "triple", "mcpu": "cpu", "mattr": "features", "threads": "threads",
          "l1": "l1_bytes", "l2": "l2_bytes", "l3": "l3_bytes", "line": "line_bytes"}  # fmt: skip
 _ITEM_BYTES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "float16": 2, "bfloat16": 2, "int32": 4,
@@ -45,13 +42,15 @@ _MAX_THREADS = 4096
 
 @dataclass(frozen=True, slots=True, init=False)
 class Target:
-    """A CPU to generate code for. Equal targets are interchangeable, so one can be a dictionary key.
+    """What to generate code for. Equal targets are interchangeable, so one can be a dictionary key.
 
     Parameters
     ----------
-    kind : str
-        ``"llvm"`` or ``"c"`` (portable C for the system's compiler), alone or followed by options as in the
-        module's text form. What is left out is that of this machine.
+    kind : str or mapping
+        ``"llvm"``, ``"c"`` (portable C for the system's compiler) or another kind of `workbench.target_kinds`, alone or
+        followed by options as in the module's text form. Of a CPU of this machine's architecture, what is left out is
+        that of this machine; of another one, what is known of the CPU. TVM's targets are read as well, as text or as a
+        dictionary: ``"llvm -mcpu=core-avx2 -num-cores=4"``.
     cpu : str, optional
         LLVM CPU name, or ``"native"`` for this machine.
     features : str or iterable of str, optional
@@ -62,6 +61,8 @@ class Target:
         Threads that a kernel may use.
     l1_bytes, l2_bytes, l3_bytes, line_bytes : int, optional
         Data cache sizes as one core sees them (0: no such level) and the length of a cache line, in bytes.
+    options : mapping, optional
+        Options that only this kind has, by name; read them with `option`.
 
     Raises
     ------
@@ -78,10 +79,11 @@ class Target:
     l2_bytes: int
     l3_bytes: int
     line_bytes: int
+    options: tuple[tuple[str, str | int], ...]
 
     def __init__(
         self,
-        kind: str = "llvm",
+        kind: str | Mapping[str, object] = "llvm",
         *,
         cpu: str | None = None,
         features: str | Iterable[str] | None = None,
@@ -91,10 +93,11 @@ class Target:
         l2_bytes: int | None = None,
         l3_bytes: int | None = None,
         line_bytes: int | None = None,
+        options: Mapping[str, object] | Iterable[tuple[str, object]] | None = None,
     ) -> None:
         given = {"cpu": cpu, "features": features, "triple": triple, "threads": threads, "l1_bytes": l1_bytes,
                  "l2_bytes": l2_bytes, "l3_bytes": l3_bytes, "line_bytes": line_bytes}  # fmt: skip
-        values = _resolve(_parse(kind) | {k: v for k, v in given.items() if v is not None})
+        values = _resolve(*_parse(kind), {k: v for k, v in given.items() if v is not None}, dict(options or ()))
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -107,6 +110,10 @@ class Target:
     def arch(self) -> str:
         """Architecture in LLVM's spelling, for example ``"x86_64"`` or ``"aarch64"``."""
         return architecture_name(self.triple)
+
+    def option(self, name: str) -> str | int:
+        """Value of an option that only this kind has; ``KeyError`` for one that it has not."""
+        return dict(self.options)[name]
 
     @property
     def isa(self) -> frozenset[str]:
@@ -132,7 +139,12 @@ class Target:
         return self.vector_bytes // size
 
     def missing_here(self) -> tuple[str, ...]:
-        """Name what this machine lacks to run code for the target: extensions, or the architecture itself."""
+        """Name what this machine lacks to run code for the target: extensions, or the architecture itself.
+
+        Nothing for a kind that is no processor: its backend knows (`workbench.codegen.backend.Backend.run_problem`).
+        """
+        if not target_kinds[self.kind].processor:
+            return ()
         here = host.detect()
         if self.arch != architecture_name(here.triple):
             return (self.arch,)
@@ -189,27 +201,30 @@ class Target:
         key = f"{self.triple} {self.cpu} {self.features} {host.detect().model}{f' {threads}' if threads else ''}"
         return cache_dir() / f"peak-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
 
-    def to_json(self) -> dict[str, str | int]:
+    def to_json(self) -> dict[str, Any]:
         """Return all fields as a plain dictionary."""
-        return asdict(self)
+        return {**asdict(self), "options": dict(self.options)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Target:
         """Rebuild from `to_json`; unknown keys are ignored, missing ones are an error "target.option"."""
         names = [f.name for f in fields(cls)]
-        missing = [n for n in names if n not in data]
+        missing = [n for n in names if n not in data and n != "options"]
         if missing:
             raise TargetError("target.option", f"The stored target lacks {', '.join(missing)}.", tuple(missing))
-        return cls(**{n: data[n] for n in names})
+        return cls(**{n: data[n] for n in names if n in data})
 
     def __str__(self) -> str:
+        own = [f"-{name}={value}" for name, value in self.options]
+        if not target_kinds[self.kind].processor:
+            return " ".join([self.kind, *own])
         parts = [self.kind, f"-mtriple={self.triple}", f"-mcpu={self.cpu}"]
         # An explicit empty list: without it, reading the text back would give the CPU's own extensions.
         parts.append(f"-mattr={self.features}")
         parts += [f"-{k}={host.format_size(getattr(self, f'{k}_bytes'))}" for k in ("l1", "l2", "l3")]
         if self.line_bytes != 64:
             parts.append(f"-line={self.line_bytes}")
-        return " ".join([*parts, f"-threads={self.threads}"])
+        return " ".join([*parts, f"-threads={self.threads}", *own])
 
 
 def cache_dir() -> Path:
@@ -228,27 +243,23 @@ def cache_dir() -> Path:
     return Path(base) / "schedule-workbench"
 
 
-def _parse(text: object) -> dict[str, object]:
-    """Split a target text into options; all values are still text."""
-    words = text.split() if isinstance(text, str) else [shown(text)]
-    if not words or (words[0] not in _KNOWN_KINDS and words[0] not in _from_above(BACKENDS).kinds):
-        first = words[0] if words else ""
-        raise TargetError(
-            "target.kind",
-            f"{first!r} is not a kind of target; there are {' and '.join(map(repr, _from_above(BACKENDS).kinds))}.",
-            (first,) if first else (),
-            "for example: llvm -mcpu=native -threads=2",
-        )
-    out: dict[str, object] = {"kind": words[0]}
-    for word in words[1:]:
-        name, eq, value = word.lstrip("-").partition("=")
-        if not word.startswith("-") or not eq or name not in _KEYS:
-            raise TargetError("target.option", f"The target option {word!r} is not understood.", (word,),
-                              did_you_mean(f"-{name}=", [f"-{k}=" for k in _KEYS], "options"))  # fmt: skip
-        if _KEYS[name] in out:
-            raise TargetError("target.option", f"The target option -{name} is given twice.", (word,))
-        out[_KEYS[name]] = value
-    return out
+def _parse(given: object) -> tuple[TargetKind, dict[str, object], dict[str, object]]:
+    """Split a target's text into its kind, the options of a processor, and the kind's own; values are still text."""
+    name, words = read_words(given)
+    kind = target_kinds[name]
+    keys = _KEYS if kind.processor else {}
+    cpu: dict[str, object] = {}
+    own: dict[str, object] = {}
+    known = {o.name for o in kind.options}
+    for option, value in meant(kind, words):
+        into, key = (own, option) if option in known else (cpu, keys.get(option, ""))
+        if not key:
+            raise TargetError("target.option", f"The target option {option!r} is not understood.", (f"-{option}",),
+                              did_you_mean(f"-{option}=", [f"-{k}=" for k in (*keys, *known)], "options"))  # fmt: skip
+        if key in into:
+            raise TargetError("target.option", f"The target option -{option} is given twice.", (f"-{option}",))
+        into[key] = value
+    return kind, cpu, own
 
 
 def _from_above(place: str) -> Any:
@@ -257,14 +268,31 @@ def _from_above(place: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def _resolve(given: Mapping[str, object]) -> dict[str, object]:
+def _resolve(
+    kind: TargetKind,
+    text: Mapping[str, object],
+    own: Mapping[str, object],
+    given: Mapping[str, object],
+    options: Mapping[str, object],
+) -> dict[str, object]:
     """Fill in what is not given and check every value."""
+    given = {**text, **given}
+    unknown = [name for name in options if name not in {o.name for o in kind.options}]
+    if unknown:
+        raise TargetError("target.option", f"The kind {kind.name!r} has no option -{unknown[0]}.", tuple(unknown))
+    out: dict[str, object] = {"kind": kind.name, "options": kind.read({**own, **options})}
+    out |= _processor(given) if kind.processor else _NO_PROCESSOR | {"triple": kind.name}
+    return {f: out[f] for f in (x.name for x in fields(Target))}
+
+
+def _processor(given: Mapping[str, object]) -> dict[str, object]:
+    """Fill in what is not given of a processor and check every value."""
     here = host.detect()
     triple = str(given.get("triple") or here.triple)
     arch = architecture_name(triple)
     native = arch == architecture_name(here.triple)
     cpu = str(given.get("cpu") or ("native" if native else "generic"))
-    out: dict[str, object] = {"kind": given["kind"], "triple": triple}
+    out: dict[str, object] = {"triple": triple}
     if cpu in ("native", "host"):
         if not native:
             raise TargetError("target.cpu", f"-mcpu=native is {here.triple}, not {triple}.", (cpu,), "name a CPU")
@@ -272,12 +300,19 @@ def _resolve(given: Mapping[str, object]) -> dict[str, object]:
     else:
         known = _known_isa(cpu, arch, explicit="features" in given)
     out["cpu"] = cpu
-    out["features"] = _features(given["features"], arch) if "features" in given else _join(known)
-    out["threads"] = _threads(given.get("threads", here.threads))
+    features = _features(given["features"], arch) if "features" in given else None
+    out["features"] = _join(known) if features is None else features
+    # Another machine's caches are not this one's.
+    facts = here if native else architecture(arch).caches_of(cpu)
+    out["threads"] = _threads(given.get("threads", here.threads if native else 1))
     for level in ("l1", "l2", "l3", "line"):
-        default = getattr(here, f"{level}_bytes")
+        default = getattr(facts, f"{level}_bytes")
         out[f"{level}_bytes"] = _size(level, given.get(f"{level}_bytes", default))
-    return {f: out[f] for f in (x.name for x in fields(Target))}
+    return out
+
+
+#: What a target that is no processor has in the place of one.
+_NO_PROCESSOR = {"cpu": "", "features": "", "threads": 1, "l1_bytes": 0, "l2_bytes": 0, "l3_bytes": 0, "line_bytes": 64}
 
 
 def _known_isa(cpu: str, arch: str, explicit: bool) -> frozenset[str]:
@@ -292,23 +327,29 @@ def _known_isa(cpu: str, arch: str, explicit: bool) -> frozenset[str]:
     return frozenset(table.get(cpu, ()))
 
 
-def _features(value: object, arch: str) -> str:
+def _features(value: object, arch: str) -> str | None:
+    """Read a list of extensions; None where it names only what every processor of the architecture has."""
     items = (
         value.split(",") if isinstance(value, str) else [str(v) for v in value] if isinstance(value, Iterable) else []
     )
-    known, needs = architecture(arch).extensions, architecture(arch).needs
+    made = architecture(arch)
+    names = [name for item in items if (name := item.strip()) and name.removeprefix("+") not in made.implied.split()]
+    if not names and any(item.strip() for item in items):
+        return None
     on = set()
-    for item in (i.strip() for i in items):
+    for item in names:
         name = item.removeprefix("+")
-        if item and name not in known:
-            raise TargetError("target.feature", f"{item!r} is not a vector extension of {arch}.", (item,),
-                              did_you_mean(name, known, "extensions"))  # fmt: skip
-        on |= {name} if item else set()
+        if name not in made.extensions:
+            hint = did_you_mean(name, made.extensions, "extensions")
+            if item.startswith("-"):
+                hint = "-mattr lists what code may use; what is not in the list is off"
+            raise TargetError("target.feature", f"{item!r} is not a vector extension of {arch}.", (item,), hint)
+        on.add(name)
     for name in sorted(on):
-        if name in needs and needs[name] not in on:
-            raise TargetError(
-                "target.feature", f"{name!r} needs {needs[name]!r} as well.", (name,), f"add +{needs[name]}"
-            )
+        if name in made.needs and made.needs[name] not in on:
+            text = f"{name!r} needs {made.needs[name]!r} as well."
+            hint = f"add +{made.needs[name]}, or leave -mattr out: then the CPU's own extensions count"
+            raise TargetError("target.feature", text, (name,), hint)
     return _join(on)
 
 

@@ -30,6 +30,21 @@ class Vectors:
 
 
 @dataclass(frozen=True, slots=True)
+class Caches:
+    """Data caches of a processor as one core sees them, in bytes; 0 for a level that is not there."""
+
+    l1_bytes: int = 32 << 10
+    l2_bytes: int = 512 << 10
+    l3_bytes: int = 0
+    line_bytes: int = 64
+
+
+def caches(l1: int, l2: int, l3: int = 0, line: int = 64) -> Caches:
+    """Return caches of so many KiB, with lines of so many bytes."""
+    return Caches(l1 << 10, l2 << 10, l3 << 10, line)
+
+
+@dataclass(frozen=True, slots=True)
 class Architecture:
     """A family of processors.
 
@@ -47,6 +62,18 @@ class Architecture:
         Extension -> another one without which it does not exist.
     cpus : mapping of str to tuple of str
         CPU names that a target may give without saying which extensions they have.
+    implied : str
+        Extensions, separated by spaces, that a target may name and that say nothing: every processor has them, or our
+        code has no use for them.
+    base : str
+        What LLVM has to be told of every processor: ``"+m,+a"``.
+    llvm_generic, abi, code_model : str
+        LLVM's name of the least processor, how functions are called ("" for LLVM's own choice), and the code model for
+        what others link.
+    caches : mapping of str to Caches
+        CPU name -> its caches. Of a CPU that is not in it, those that every current one reaches.
+    emulator : str
+        CPU that qemu is to be for code with vectors of ``{bits}`` bits.
     vectors : tuple of Vectors
         Widest first; the last one needs no extension.
     masked : tuple of (set of str, set of int)
@@ -68,6 +95,13 @@ class Architecture:
     extensions: Mapping[str, str] = field(default_factory=dict)
     needs: Mapping[str, str] = field(default_factory=dict)
     cpus: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: {"generic": ()})
+    implied: str = ""
+    base: str = ""
+    llvm_generic: str = "generic"
+    abi: str = ""
+    code_model: str = "small"
+    caches: Mapping[str, Caches] = field(default_factory=dict)
+    emulator: str = ""
     vectors: tuple[Vectors, ...] = (Vectors("", 16, 16),)
     masked: tuple[tuple[frozenset[str], frozenset[int]], ...] = ()
     float16: tuple[str, ...] = ()
@@ -79,6 +113,10 @@ class Architecture:
     def vectors_of(self, isa: Set[str]) -> Vectors:
         """Vector registers of a processor with these extensions."""
         return next(v for v in self.vectors if not v.extension or v.extension in isa)
+
+    def caches_of(self, cpu: str) -> Caches:
+        """Caches of a processor by its name."""
+        return self.caches.get(cpu, Caches())
 
     def mask_bytes(self, isa: Set[str]) -> frozenset[int]:
         """Sizes of the elements that a processor with these extensions loads and stores under a mask."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.architectures.declaration import Architecture, Vectors, architectures
+from workbench.architectures.declaration import Architecture, Vectors, architectures, caches
 
 _EXTENSIONS = {
     "avx": "avx",
@@ -39,14 +39,27 @@ architectures.add(
         | dict.fromkeys(("avx2", "fma", "f16c"), "avx")
         | dict.fromkeys(("amx-int8", "amx-bf16"), "amx-tile"),
         cpus={
-            "x86-64": (), "generic": (), "x86-64-v2": (), "nehalem": (), "sandybridge": ("avx",),
-            "x86-64-v3": _AVX2, "haswell": _AVX2, "broadwell": _AVX2, "skylake": _AVX2, "core-avx2": _AVX2,
-            "alderlake": (*_AVX2, "avxvnni"), "znver1": _AVX2, "znver2": _AVX2, "znver3": _AVX2,
-            "x86-64-v4": _AVX512, "skylake-avx512": _AVX512, "cascadelake": _ICELAKE, "icelake-client": _ICELAKE,
+            **dict.fromkeys(("x86-64", "generic", "x86-64-v2", "core2", "penryn", "nehalem", "corei7", "westmere",
+                             "silvermont", "goldmont", "tremont", "btver1"), ()),
+            "sandybridge": ("avx",), "corei7-avx": ("avx",), "btver2": ("avx", "f16c"), "bdver1": ("avx",),
+            "ivybridge": ("avx", "f16c"), "core-avx-i": ("avx", "f16c"), "bdver2": ("avx", "f16c", "fma"),
+            **dict.fromkeys(("x86-64-v3", "haswell", "core-avx2", "broadwell", "skylake", "bdver4"), _AVX2),
+            **dict.fromkeys(("alderlake", "raptorlake", "meteorlake", "gracemont"), (*_AVX2, "avxvnni")),
+            "znver1": _AVX2, "znver2": _AVX2, "znver3": _AVX2,
+            "x86-64-v4": _AVX512, "skylake-avx512": _AVX512, "skx": _AVX512, "cannonlake": _AVX512,
+            "cascadelake": _ICELAKE, "cooperlake": (*_ICELAKE, "avx512bf16"), "icelake-client": _ICELAKE,
             "icelake-server": _ICELAKE, "rocketlake": _ICELAKE, "tigerlake": _ICELAKE,
             "znver4": (*_ICELAKE, "avx512bf16"), "znver5": (*_ICELAKE, "avx512bf16", "avxvnni"),
             "sapphirerapids": _RAPIDS, "emeraldrapids": _RAPIDS, "graniterapids": _RAPIDS,
         },
+        implied="sse sse2 sse3 ssse3 sse4.1 sse4.2 sse4a popcnt bmi bmi2 lzcnt movbe aes pclmul cx16 mmx fxsr",
+        caches={
+            "haswell": caches(32, 256, 8192), "core-avx2": caches(32, 256, 8192), "skylake": caches(32, 256, 8192),
+            "skylake-avx512": caches(32, 1024, 16384), "cascadelake": caches(32, 1024, 16384),
+            "icelake-server": caches(48, 1280, 24576), "sapphirerapids": caches(48, 2048, 32768),
+            "znver2": caches(32, 512, 16384), "znver3": caches(32, 512, 32768), "znver4": caches(32, 1024, 32768),
+        },
+        emulator="max",
         vectors=(Vectors("avx512f", 64, 32, "-mprefer-vector-width=512"), Vectors("avx2", 32, 16), Vectors("", 16, 16)),
         masked=(
             (frozenset({"avx512bw", "avx512vl"}), frozenset({1, 2, 4, 8})),

@@ -106,8 +106,9 @@ def feature_string(features: Any, triple: str) -> str:
     """
     on, off = _feature_names(features)
     # The CPU name alone would switch on what the user left out.
-    known = architecture(architecture_name(triple)).extensions
-    off += [name for name in known if name not in on]
+    made = architecture(architecture_name(triple))
+    on += _feature_names(made.base)[0]
+    off += [name for name in made.extensions if name not in on]
     if architecture_name(triple) == architecture_name(process_triple()):
         whole = host.detect().isa <= set(on)
         for name, here in host_features():
@@ -120,12 +121,15 @@ def feature_string(features: Any, triple: str) -> str:
 
 @functools.lru_cache(maxsize=32)
 def _machine(triple: str, cpu: str, features: str) -> Any:
+    """Code for this machine is loaded by this process, at any address; that for another one is linked by others."""
     _initialise()
+    made = architecture(architecture_name(triple))
+    foreign = made.name != architecture_name(process_triple())
+    how = {"reloc": "pic", "codemodel": made.code_model} if foreign else {"codemodel": "jitdefault", "jit": True}
+    cpu = made.llvm_generic if cpu == "generic" else cpu
     try:
         target = llvm.Target.from_triple(triple)
-        return target.create_target_machine(
-            cpu=cpu, features=features, opt=2, reloc="default", codemodel="jitdefault", jit=True
-        )
+        return target.create_target_machine(cpu=cpu, features=features, opt=2, **how, abiname=made.abi)
     except RuntimeError as error:
         raise BuildError(
             "build.target", f"LLVM cannot make a target machine for {triple!r}: {error}", hint="see `workbench doctor`"
