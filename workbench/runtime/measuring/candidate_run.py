@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from workbench.errors import RunError
 from workbench.ir import Buffer
 from workbench.runtime.buffers import Array, pointer_table, poison
 from workbench.runtime.loaded_code import LoadedCode
-from workbench.runtime.machine.interference import StolenTime, timing
+from workbench.runtime.machine.interference import Interference, StolenTime, timing
 from workbench.runtime.machine.processor_speed import Pace
 from workbench.runtime.measuring.adaptive_repeats import Timer
 from workbench.runtime.measuring.cold_constants import CONTEST_BYTES, STREAM_BYTES, Stream
@@ -27,7 +28,9 @@ CACHE_BYTES = 1 << 30
 class Candidate:
     """A loaded kernel with its operands, to be checked first and timed then."""
 
-    def __init__(self, job: TrialJob, task: Operands, packed: Packed, around: LaunchContext, stream: Stream) -> None:
+    def __init__(
+        self, job: TrialJob, task: Operands, packed: Packed, around: LaunchContext, stream: Stream | None
+    ) -> None:
         self._task, self._around = task, around
         self._expected = task.expected_of(job.params)
         # Kept here: what was packed for others since then may have pushed these out.
@@ -36,12 +39,22 @@ class Candidate:
             if tuple(array.shape) != tuple(buffer.shape):
                 text = f"{buffer.name} has shape {array.shape}, the kernel expects {buffer.shape}"
                 raise RunError("run.layout", text)
-        self._space = around.reserve(job.code.workspace_bytes(job.threads), GUARD)
-        self._table = pointer_table([a.ctypes.data for a in arrays])
+        self._connect(job, stream)
+
+    def _connect(self, job: TrialJob, stream: Stream | None) -> None:
+        """Make workspace and timer."""
+        self._space = self._around.reserve(job.code.workspace_bytes(job.threads), GUARD)
+        self._table = pointer_table([a.ctypes.data for a in self._arrays])
         self._loaded = LoadedCode(job.code)
-        self.timer = Timer(self._loaded.address, self._table, around, job, arrays)
-        if job.options.constants == "shared" and not job.options.flush_cache:
-            self.timer.stream(stream.tables(job.params, arrays))
+        self.timer = Timer(self._loaded.address, self._table, self._around, job, self._arrays)
+        if stream is not None and job.options.constants == "shared" and not job.options.flush_cache:
+            self.timer.stream(stream.tables(job.params, self._arrays))
+
+    def _bring(self) -> None:
+        """Bring outputs and workspace, as they are now, to where the kernel runs: they are there."""
+
+    def _fetch(self) -> None:
+        """Fetch them from where the kernel ran."""
 
     def close(self) -> None:
         """Unload the code."""
@@ -54,7 +67,9 @@ class Candidate:
             poison(output.array)
         poison(self._space)  # its own: an earlier candidate may have needed far more
         guard[...] = PATTERN
+        self._bring()
         first_ms = self.timer.run(1, 1)[0]
+        self._fetch()
         worst, problems = 0.0, []
         for name, output in self._task.outputs.items():
             error = self._expected[name].worst(output.array)
@@ -118,6 +133,21 @@ class TrialRunner:
         around = self.launch_context(job.threads)
         return Candidate(job, self._tasks[job.key], self._packed, around, self._streams[place])
 
+    def watching(self, threads: int) -> AbstractContextManager[Interference]:
+        """Work of so many threads whose time counts."""
+        return timing(self.launch_context(threads).pool)
+
+    def pace(self, job: TrialJob, timer: Timer) -> Pace | None:
+        """Look after the processor's speed from now on, where that matters."""
+        if job.options.early_stop or timer.flushes:
+            return None
+        self._pace.begin((job.code.object, job.threads))
+        return self._pace
+
+    def stolen(self) -> str:
+        """Say what of this machine's time its host took; empty where it was little."""
+        return self._stolen.reason()
+
     def run(self, job: TrialJob) -> Measurement | Reply:
         """Check and time one candidate."""
         if not self.knows(job.key):
@@ -125,7 +155,7 @@ class TrialRunner:
         begin = time.perf_counter()
         candidate = self.candidate(job)
         try:
-            with timing(self.launch_context(job.threads).pool) as watch:
+            with self.watching(job.threads) as watch:
                 watch.begin()
                 first_ms, error, text = candidate.check()
                 if text:
@@ -133,12 +163,9 @@ class TrialRunner:
                     seconds = watch.clock() - begin
                     return Measurement(status="wrong_answer", error=text, run_s=seconds, max_rel_error=error)
                 timer = candidate.timer
-                pace = None
-                if not job.options.early_stop and not timer.flushes:
-                    (pace := self._pace).begin((job.code.object, job.threads))
-                costs = tuple(timer.measure(first_ms, watch, pace))
+                costs = tuple(timer.measure(first_ms, watch, self.pace(job, timer)))
             why_not, at_least_ms = timer.why_not, timer.at_least_ms
-            if not why_not and (why_not := self._stolen.reason()):
+            if not why_not and (why_not := self.stolen()):
                 at_least_ms = min(costs) * (1.0 - self._stolen.share)
             seconds = watch.clock() - begin
             right = Measurement(status="ok", run_s=seconds, max_rel_error=error, waited_s=watch.waited_s)

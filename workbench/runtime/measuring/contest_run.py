@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from workbench.runtime.machine.interference import Interference, timing
+from workbench.runtime.machine.interference import Interference
 from workbench.runtime.measuring.adaptive_repeats import Timer
 from workbench.runtime.measuring.candidate_run import Candidate, TrialRunner
 from workbench.runtime.measuring.contest_rounds import play
@@ -63,7 +63,7 @@ def run_contest(runner: TrialRunner, job: ContestJob, turn: Callable[[int], None
                 loaded.append(runner.candidate(trial, i + 1))
             except Exception as error:
                 return _without(i, len(job.trials), Measurement(status="run_error", error=error_text(error)))
-        with timing(runner.launch_context(first.threads).pool) as watch:
+        with runner.watching(first.threads) as watch:
             return _ContestBlocks(runner, job, loaded, turn, watch).result()
     finally:
         for candidate in loaded:

@@ -41,6 +41,8 @@ class LocalRunner:
         How to measure.
     builders : int, optional
         Number of builder processes; by default as many as there are free cores, at most 4.
+    board : sequence of str
+        Command that leads to a board on which candidates run, see `workbench.runtime.boards.board_runner.BoardRunner`.
 
     Notes
     -----
@@ -49,10 +51,16 @@ class LocalRunner:
     others are not affected. Use it as a context manager, or call `close`.
     """
 
-    def __init__(self, target: Target, options: MeasureOptions | None = None, builders: int | None = None) -> None:
+    def __init__(
+        self,
+        target: Target,
+        options: MeasureOptions | None = None,
+        builders: int | None = None,
+        board: Sequence[str] = (),
+    ) -> None:
         self.target = target
         self.options = options or MeasureOptions()
-        self._workers = WorkerSet.for_machine(target, builders)
+        self._workers = WorkerSet.for_machine(target, builders, board)
         self._lock = ForkLock(reentrant=False)  # held by the running batch
         self._closed = False
         # Without a `close`, the processes go with the last reference to this object, or at exit.

@@ -11,6 +11,7 @@ import sys
 import threading
 import weakref
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -54,6 +55,8 @@ class Worker:
         What it does.
     inbox : queue
         Where its `Event` values go.
+    arguments : sequence of str
+        What else its program is told, see `worker_main`.
 
     Notes
     -----
@@ -61,8 +64,8 @@ class Worker:
     process ends, however that happens.
     """
 
-    def __init__(self, kind: WorkerKind, inbox: queue.SimpleQueue[Any]) -> None:
-        self.kind = kind
+    def __init__(self, kind: WorkerKind, inbox: queue.SimpleQueue[Any], arguments: Sequence[str] = ()) -> None:
+        self.kind, self._arguments = kind, arguments
         self.generation = 0
         self.ready = False
         self.failed_starts = 0
@@ -102,7 +105,7 @@ class Worker:
         path = os.pathsep.join([package_root, *filter(None, [os.environ.get("PYTHONPATH")])])
         environment = {**os.environ, **_QUIET, "PYTHONPATH": path}
         # -P: a file called numpy.py in the current folder must not become part of the worker.
-        command = [sys.executable, "-P", "-m", "workbench.runtime.workers.worker_main", self.kind]
+        command = [sys.executable, "-P", "-m", "workbench.runtime.workers.worker_main", self.kind, *self._arguments]
         pipe = subprocess.PIPE
         try:
             process = subprocess.Popen(

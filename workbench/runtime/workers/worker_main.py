@@ -1,4 +1,5 @@
-"""A worker process, ``python -m workbench.runtime.workers.worker_main build|run``; `runtime.workers.process` starts it.
+"""A worker process, ``python -m workbench.runtime.workers.worker_main build|run [ARCH COMMAND…]``, which
+`runtime.workers.process` starts. With an architecture and a command, a runner measures on the board there.
 
 It reads jobs from standard input and writes answers to what was standard output. A builder turns functions into
 object code; a runner executes object code. Both exist so that a crash, a hang or a wrong pointer of generated code
@@ -16,7 +17,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, BinaryIO
 
@@ -117,7 +118,8 @@ def _build_handler() -> Callable[[Any], Any]:
     return build
 
 
-def _run_handler(tell: Callable[[Any], None]) -> Callable[[Any], Any]:
+def _run_handler(tell: Callable[[Any], None], board: Sequence[str] = ()) -> Callable[[Any], Any]:
+    from workbench.runtime.boards.trials import BoardTrialRunner
     from workbench.runtime.execution.alternating_runs import NetworkJob, time_in_turns
     from workbench.runtime.measuring.candidate_run import TrialRunner
     from workbench.runtime.measuring.contest_run import run_contest
@@ -126,7 +128,7 @@ def _run_handler(tell: Callable[[Any], None]) -> Callable[[Any], Any]:
 
     timing_loop.walk_address()  # compile the helpers now, not inside the first trial
     pool.serial_launch_address()
-    runner = TrialRunner()
+    runner = BoardTrialRunner(board[0], board[1:]) if board else TrialRunner()
 
     def handle(job: SetupJob | TrialJob | ContestJob | NetworkJob) -> Any:
         begin = time.perf_counter()
@@ -158,7 +160,7 @@ def main(argv: list[str]) -> int:
         write_frame(answers, message)
 
     turns.hear(tell)
-    handle = _build_handler() if argv[1:] == ["build"] else _run_handler(tell)
+    handle = _build_handler() if argv[1:] == ["build"] else _run_handler(tell, argv[2:])
     try:
         tell(HELLO)
         while True:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -39,17 +40,18 @@ class WorkerSet:
     held: threading.Event = field(default_factory=threading.Event)
 
     @classmethod
-    def for_machine(cls, target: Target, builders: int | None) -> WorkerSet:
-        """Workers for this machine; no process starts yet."""
+    def for_machine(cls, target: Target, builders: int | None, board: Sequence[str] = ()) -> WorkerSet:
+        """Workers for this machine, or for a board that a command leads to; no process starts yet."""
         cores = usable_threads()
         # Where cores are declared for measurements, compilers have others; those are for all users.
         shared = bool(measuring_cores())
-        overlap = shared or target.threads < cores
+        overlap = shared or bool(board) or target.threads < cores
         if shared and not builders:
             builders = 1
         count = builders or max(1, min(4, cores - target.threads if overlap else cores))
         events: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        return cls(target, [Worker("build", events) for _ in range(count)], Worker("run", events), events, overlap)
+        runner = Worker("run", events, (target.arch, *board) if board else ())
+        return cls(target, [Worker("build", events) for _ in range(count)], runner, events, overlap)
 
     @property
     def every(self) -> tuple[Worker, ...]:

@@ -81,7 +81,8 @@ def tune(
     exercise_mode.need("tuner")
     what = _in_precision(what, precision)
     resolved = _target(what, target)
-    require_runnable(resolved)
+    if given.get("runner", getattr(options, "runner", None)) is None:
+        require_runnable(resolved)
     tasks, space_of, model = _tasks(what, resolved)
     known_options(given, (f.name for form in (RunArguments, TuneOptions) for f in fields(form)), "tune")
     planned = {f.name: given.pop(f.name) for f in fields(RunArguments) if f.name in given}
