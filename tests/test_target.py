@@ -8,11 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import workbench as wb
 from workbench import host, target
-from workbench.architectures import architecture
+from workbench.architectures import architecture, architectures
+from workbench.codegen.llvm.llvmlite_binding import target_machine
 from workbench.doctor import doctor, doctor_text
 from workbench.errors import TargetError
+from workbench.runtime import devices
 from workbench.target import Target
+from workbench.target_kinds import Option, TargetKind, target_kinds
 
 HERE = Target.host()
 
@@ -93,7 +97,18 @@ def test_an_explicit_list_replaces_the_cpus_own():
     ("text", "code", "hint"),
     [
         ("", "target.kind", "llvm"),
-        ("cuda -arch=sm_90", "target.kind", "llvm"),
+        ("spirv -arch=1", "target.kind", "llvm"),
+        ("stackvm", "target.kind", "'c' comes closest"),
+        ("llvm -libs=cblas", "target.option", "leave it out"),
+        ("llvm -runtime=c -system-lib=1", "target.option", "-system-lib=0"),
+        ("llvm -num-cores", "target.option", "-threads="),
+        ("llvm -num-cores 0", "target.threads", ""),
+        ("llvm -num-cores=4 -threads=4", "target.option", ""),
+        ("llvm -mtriple=x86_64-linux-gnu -mcpu=skylake -mattr=+avx512f", "target.feature", "leave -mattr out"),
+        ("llvm -mtriple=x86_64-unknown-linux-gnu -mattr=-avx2", "target.feature", "is off"),
+        ("llvm -mtriple=x86_64-linux-gnu -mcpu=core-avx", "target.cpu", "core-avx-i"),
+        ("llvm -mtriple=riscv64-linux-gnu -mattr=+zvl512b", "target.feature", "+zvl256b"),
+        ("llvm -mtriple=riscv64-linux-gnu -mabi=ilp32", "target.option", "-mabi=lp64d"),
         ("llvm -thread=2", "target.option", "-threads="),
         ("llvm threads=2", "target.option", "-threads="),
         ("llvm -mcpu", "target.option", "-mcpu="),
@@ -115,6 +130,105 @@ def test_bad_text(text, code, hint):
         Target(text)
     assert e.value.code == code
     assert hint in e.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("llvm -keys=cpu -link-params=0 -mcpu=core-avx2 -num-cores 4", "llvm -mcpu=core-avx2 -threads=4"),
+        ({"kind": "llvm", "keys": ["cpu"], "mcpu": "core-avx2", "num-cores": 4}, "llvm -mcpu=core-avx2 -threads=4"),
+        ("llvm -mcpu=skylake-avx512 -mattr=+sse4.2,+popcnt", "llvm -mcpu=skylake-avx512"),
+        ("llvm -target=x86_64-linux-gnu -mcpu=znver3", "llvm -mtriple=x86_64-linux-gnu -mcpu=znver3"),
+        ("llvm -device=arm_cpu -model=rasp4b -mtriple=aarch64-linux-gnu -mcpu=cortex-a72 -mattr=+crc -num-cores=4",
+         "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72 -threads=4"),
+        ("llvm -mtriple=aarch64-linux-gnu -mattr=+v8.2a,+dotprod", "llvm -mtriple=aarch64-linux-gnu -mattr=+dotprod"),
+        ("llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64 -mabi=lp64d -mattr=+64bit,+m,+a,+f,+d,+c,+v",
+         "llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64 -mattr=+v"),
+        ('llvm -mtriple=riscv64-linux-gnu -mattr="+v"', "llvm -mtriple=riscv64-linux-gnu -mattr=+v"),
+        ("c -keys=cpu -runtime=c", "c"),
+    ],
+)  # fmt: skip
+def test_targets_of_tvm_are_understood(text, want):
+    if HERE.arch == "x86_64" or "mtriple" in want:
+        assert Target(text) == Target(want)
+
+
+@pytest.mark.parametrize("made", architectures, ids=lambda made: made.name)
+def test_llvm_knows_every_cpu_and_extension(made, capfd):
+    """LLVM ignores what it does not know, and says so on standard error."""
+    for cpu in made.cpus:
+        target = Target(f"llvm -mtriple={made.name}-unknown-linux-gnu -mcpu={cpu}")
+        target_machine(target)
+        closed = {made.needs[name] for name in target.isa if name in made.needs}
+        assert closed <= target.isa, cpu
+    assert set(made.caches) <= set(made.cpus)
+    assert set(made.needs) | set(made.needs.values()) <= set(made.extensions)
+    assert not made.extensions.keys() & set(made.implied.split())
+    said = capfd.readouterr().err
+    assert not said
+    target_machine(Target(f"llvm -mtriple={made.name}-unknown-linux-gnu -mcpu=cpu-of-tomorrow -mattr="))
+    assert "cpu-of-tomorrow" in capfd.readouterr().err
+
+
+def test_what_is_known_of_another_machine_does_not_come_from_this_one(monkeypatch):
+    """Caches of its CPU, one thread, and lines as they are there."""
+    here = host.Host("x86_64-unknown-linux-gnu", "haswell", frozenset(), 48, 1, 2, 3, 32, "a machine")
+    monkeypatch.setattr(host, "detect", lambda: here)
+    mac = Target("llvm -mtriple=arm64-apple-darwin23 -mcpu=apple-m2")
+    assert (mac.l1_bytes, mac.l2_bytes, mac.line_bytes, mac.threads) == (128 << 10, 16 << 20, 128, 1)
+    plain = Target("llvm -mtriple=riscv64-linux-gnu")
+    assert (plain.l1_bytes, plain.l2_bytes, plain.l3_bytes, plain.line_bytes) == (32 << 10, 512 << 10, 0, 64)
+    assert (plain.vector_bytes, plain.isa) == (8, frozenset())
+    wide = Target("llvm -mtriple=riscv64-linux-gnu -mcpu=sifive-x280 -l2=1M")
+    assert (wide.vector_bytes, wide.vector_registers, wide.l2_bytes) == (64, 32, 1 << 20)
+    assert Target("llvm").l1_bytes == 1
+
+
+def test_kinds_declare_their_own_options(monkeypatch):
+    """A device has its options and nothing of a processor; a processor may have some besides."""
+    size, mode = Option("room", "bytes of memory", 1024), Option("mode", "how", "fast", ("fast", "exact"))
+    for kind in (TargetKind("gizmo", "A device.", (size, mode)), TargetKind("odd", "A CPU.", (mode,), processor=True)):
+        monkeypatch.setitem(target_kinds._declared, kind.name, kind)
+    gizmo = Target("gizmo -room=32K")
+    assert str(gizmo) == "gizmo -room=32768 -mode=fast"
+    assert (gizmo.option("room"), gizmo.threads, gizmo.missing_here()) == (32768, 1, ())
+    assert Target(str(gizmo)) == gizmo == Target.from_json(json.loads(json.dumps(gizmo.to_json())))
+    assert dataclasses.replace(gizmo, options={"room": 5}) == Target("gizmo -room=5")
+    assert pickle.loads(pickle.dumps(gizmo)) == gizmo != Target("gizmo")
+    odd = Target("odd -mode=exact -threads=3")
+    assert (odd.option("mode"), odd.threads, odd.l1_bytes) == ("exact", 3, HERE.l1_bytes)
+    assert Target(str(odd)) == odd
+    for text in ("gizmo -threads=2", "gizmo -room=none", "gizmo -room=0", "gizmo -mode=slow", "gizmo -mcpu=native"):
+        with pytest.raises(TargetError) as e:
+            Target(text)
+        assert e.value.code == "target.option"
+    with pytest.raises(TargetError) as e:
+        Target("gizmo", options={"rom": 1})
+    assert e.value.code == "target.option"
+
+
+def test_devices():
+    table = wb.devices()
+    assert list(table) == ["target", "device", "state", "note", "install"]
+    assert set(table["state"]) <= {"runs", "compiles", "prints", "missing"}
+    assert table["state"][list(table["target"]).index("llvm")] == "runs"
+    for name in ("aarch64", "riscv64"):
+        assert name == HERE.arch or table["target"].str.contains(name).sum() == 1
+    assert {target.split()[0] for target in table["target"]} == set(target_kinds.names)
+    json.dumps(devices.found())
+    assert "vectors of" in devices.text(devices.found())
+
+
+def test_a_device_whose_driver_fails_does_not_hide_the_others(monkeypatch):
+    monkeypatch.setitem(target_kinds._declared, "gizmo", TargetKind("gizmo", "A device.", devices="test_target:broken"))
+    rows = {row["target"]: row for row in devices.found()}
+    assert rows["gizmo"]["state"] == "missing"
+    assert "no driver" in rows["gizmo"]["note"]
+    assert rows["llvm"]["state"] == "runs"
+
+
+def broken():
+    raise OSError("no driver")
 
 
 def test_bad_values():

@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 #: Public name -> the module that has it; "module:" alone means the module itself.
 _HOME = {
     "BenchmarkResult": "runtime.networks.benchmark:BenchmarkResult",
+    "BoardRunner": "runtime.boards.board_runner:BoardRunner",
     "CacheView": "widgets:CacheView",
     "Executable": "runtime.execution.executable:Executable",
     "Graph": "graph:Graph",
@@ -39,6 +40,7 @@ _HOME = {
     "analysis": "analysis:",
     "compare_precisions": "network.precisions:compare_precisions",
     "compile": "network.compile:compile",
+    "devices": "runtime.devices:devices",
     "errors": "errors:",
     "extract_tasks": "graph:extract_tasks",
     "load_exported": "runtime.export.loader:load_exported",

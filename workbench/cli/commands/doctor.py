@@ -25,11 +25,12 @@ def doctor(options: Namespace, output: Output) -> int:
     from workbench.codegen.backend import backends_here
     from workbench.doctor import doctor as describe
     from workbench.doctor import doctor_text
+    from workbench.runtime import devices
     from workbench.target import Target
 
     target = Target(options.target, threads=options.threads) if options.target else Target.host(options.threads)
     report = describe(target)
-    report["backends"] = backends_here()
+    report["backends"], report["devices"] = backends_here(), devices.found()
     try:
         report["kernel"] = _measure(target)
     except WorkbenchError as error:
@@ -38,7 +39,12 @@ def doctor(options: Namespace, output: Output) -> int:
         report["problems"].append(problem)
     report["ok"] = not any(problem["code"] in SERIOUS for problem in report["problems"])
     verdict = f"A kernel was compiled, checked and timed: {report['kernel']}" if report["kernel"] else ""
-    text = [doctor_text(report), _backends_text(report["backends"]), *([verdict] if verdict else [])]
+    text = [
+        doctor_text(report),
+        _backends_text(report["backends"]),
+        devices.text(report["devices"]),
+        *([verdict] if verdict else []),
+    ]
     text.append("Everything works." if report["ok"] else "Something does not work.")
     output.result(report, "\n\n".join(text))
     return 0 if report["ok"] else RunFailure.exit_code

@@ -15,11 +15,9 @@ import numpy as np
 from workbench.codegen.lowering import ObjectCode
 from workbench.errors import RunError
 from workbench.runtime.boards import agent
-from workbench.runtime.boards.toolchain import link_image, write_agent
+from workbench.runtime.boards.toolchain import PROGRAM, link_image, write_agent
 from workbench.runtime.buffers import Array
 
-#: What stands in a command for the path of the program, which is then compiled for it.
-PROGRAM = "{agent}"
 #: Where the first kernel is loaded, and how far apart others are: within 2 GiB, as some code models want it.
 _BASE, _APART = 0x4000_0000, 0x400_0000
 #: Seconds for a board to say hello. Chosen, not measured.

@@ -14,12 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.architectures import architecture
 from workbench.codegen.c.compiler import find_compiler
 from workbench.codegen.lowering import ObjectCode
 from workbench.errors import BuildError
 from workbench.host import machine
 from workbench.runtime.boards import agent
+from workbench.target import Target
 
+#: What stands in a command for the path of the program, which is then compiled for it.
+PROGRAM = "{agent}"
 #: Environment variable with the command of a cross compiler, which is asked first.
 VARIABLE = "WORKBENCH_CROSS_CC"
 #: Seconds for a compiler or linker. Chosen, not measured; zig builds a C library at its first use.
@@ -112,6 +116,18 @@ def _found(arch: str, given: str, _path: str) -> Toolchain | None:
         return Toolchain((zig, "cc", "-target", f"{arch}-linux-musl", "-fno-sanitize=all"), (zig, "ld.lld"), False)
     clang, lld = shutil.which("clang"), shutil.which("ld.lld")
     return Toolchain((clang, f"--target={arch}-linux-gnu"), (lld,), False) if clang and lld else None
+
+
+def emulator(target: Target) -> tuple[str, ...] | None:
+    """Return the command that runs a board's program under qemu, on a processor that has what the target has.
+
+    None where there is no qemu for it. What is emulated is right, and its times say nothing.
+    """
+    made = architecture(target.arch)
+    found = shutil.which(f"qemu-{made.name}-static") or shutil.which(f"qemu-{made.name}")
+    if found is None or not made.emulator:
+        return None
+    return (found, "-cpu", made.emulator.format(bits=max(128, 8 * target.vector_bytes)), PROGRAM)
 
 
 @dataclass(frozen=True, slots=True)
