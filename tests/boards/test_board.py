@@ -21,6 +21,7 @@ from workbench.runtime.results.measure_options import MeasureOptions
 from workbench.runtime.workers.batch import MeasureInput
 from workbench.schedule import Schedule
 from workbench.target import Target
+from workbench.te.value import binary
 
 HERE = Target.host(threads=1)
 pytestmark = pytest.mark.skipif(
@@ -40,7 +41,7 @@ def item(func, scheduled=None) -> MeasureInput:
 
 
 def test_kernels_run_one_after_the_other(board):
-    for name in ("matmul", "softmax", "conv2d_nhwc"):
+    for name in ("matmul_bias_relu", "softmax", "conv"):
         func = workloads.ALL[name]()
         code = build_func(func, HERE)
         rng = np.random.default_rng(0)
@@ -52,7 +53,7 @@ def test_kernels_run_one_after_the_other(board):
 def test_what_differs_between_the_sides_of_a_remainder(board):
     """The program has no C library; its remainders are those of one."""
     x, y = te.placeholder((400,), name="X"), te.placeholder((400,), name="Y")
-    func = te.func(te.compute((400,), lambda i: te.mod(x[i], y[i]), "Z"))
+    func = te.func(te.compute((400,), lambda i: binary("mod", x[i], y[i]), "Z"))
     rng = np.random.default_rng(1)
     pairs = rng.integers(0, 2**32, (2, 400), dtype=np.uint64).astype(np.uint32).view(np.float32)
     pairs[:, :8] = [[0, -0.0, 1, np.inf, np.nan, 5, -7, 1e-45], [1, 1, 0, 2, 2, np.inf, np.inf, 3e38]]
@@ -82,7 +83,8 @@ def test_measurements_are_checked_and_say_where():
 def test_a_wrong_kernel_a_crash_and_a_hang_cost_one_candidate(tmp_path):
     """The command plays a board whose program dies at its second start's first kernel, and then one that hangs."""
     func = workloads.matmul(16, 16, 16)
-    other = workloads.matmul(16, 16, 16, relu=True)
+    a, b, k = te.placeholder((16, 16), name="A"), te.placeholder((16, 16), name="B"), te.reduce_axis(16, "k")
+    other = te.func(te.compute((16, 16), lambda i, j: te.sum(a[i, k] * b[j, k], axis=k), name="C"))
     toolchain.write_agent(HERE.arch, tmp_path / "agent")
     count = tmp_path / "starts"
     script = f"""

@@ -12,7 +12,7 @@ from workbench.codegen.backend import backends
 from workbench.errors import BuildError
 from workbench.runtime.boards.toolchain import emulator, find_toolchain
 from workbench.target import Target
-from workbench.target_kinds import Device, TargetKind, target_kinds
+from workbench.target_kinds import Device, State, TargetKind, target_kinds
 
 if TYPE_CHECKING:
     import pandas
@@ -55,7 +55,7 @@ def _backends(kind: TargetKind) -> Iterator[Device]:
     for backend in backends:
         if backend.serves(target):
             problem, compiler = backend.run_problem(target), backend.compiler_problem(target)
-            state = "runs" if problem is None else "compiles" if compiler is None else "prints"
+            state: State = "runs" if problem is None else "compiles" if compiler is None else "prints"
             note, hint = ("", "") if problem is None else (problem.message, problem.hint)
             yield Device(kind.name, kind.title, state, note, hint if hint.startswith("pip install") else "")
             return

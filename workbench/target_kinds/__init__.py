@@ -8,8 +8,8 @@ finds devices, or generates code, is named by a text and loaded when it is asked
 from __future__ import annotations
 
 from workbench.late_binding import import_modules
-from workbench.target_kinds.declaration import Device, Option, TargetKind, target_kinds
+from workbench.target_kinds.declaration import Device, Option, State, TargetKind, target_kinds
 
-__all__ = ["Device", "Option", "TargetKind", "target_kinds"]
+__all__ = ["Device", "Option", "State", "TargetKind", "target_kinds"]
 
 import_modules(__name__)

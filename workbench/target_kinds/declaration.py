@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from workbench.arguments import index, shown
 from workbench.errors import TargetError, did_you_mean
@@ -57,6 +57,9 @@ class Option:
         return found
 
 
+State: TypeAlias = Literal["runs", "compiles", "prints", "missing"]
+
+
 @dataclass(frozen=True, slots=True)
 class Device:
     """Something that kernels can be made for, as far as this installation goes: a row of `workbench.devices`.
@@ -77,7 +80,7 @@ class Device:
 
     target: str
     title: str
-    state: Literal["runs", "compiles", "prints", "missing"]
+    state: State
     note: str = ""
     install: str = ""
 
