@@ -141,7 +141,7 @@ class Target:
     def missing_here(self) -> tuple[str, ...]:
         """Name what this machine lacks to run code for the target: extensions, or the architecture itself.
 
-        Nothing for a kind that is no processor: its backend knows (`workbench.codegen.backend.Backend.run_problem`).
+        Nothing for a kind that is no processor: whether its kernels run is for its backend to say.
         """
         if not target_kinds[self.kind].processor:
             return ()
