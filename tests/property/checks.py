@@ -14,7 +14,7 @@ from property.nests import EXPECTED, NESTS
 from property.randoms import Made
 from workbench.errors import WorkbenchError
 from workbench.intrinsics import registry
-from workbench.ir import For, Func, accesses, blocks, loops
+from workbench.ir import Affine, For, Func, accesses, blocks, loops
 from workbench.ir.compact_temporaries import compact
 from workbench.ir.interpreter import interp
 from workbench.ir.stmt import walk
@@ -98,14 +98,37 @@ def check_states(made: Made) -> None:
 
 
 def check_local(made: Made, func: Func) -> None:
-    """All uses of what is local are in the same iterations of loops that several threads run (vthread: one runs it)."""
-    together = {"serial", "unroll", "vectorize", "vthread"}
+    """What is local is used in the same iterations of loops over blocks and cores, and each element by one thread.
+
+    Which thread touches an element is looked up for every iteration of the loops (vthread: one thread runs it).
+    """
     for buffer in func.buffers:
         if buffer.scope != "local":
             continue
-        uses = [path for b, path in blocks(func.body) if any(a.buffer == buffer.name for a in accesses(b))]
-        if len({tuple(lp.name for lp in path if lp.kind not in together) for path in uses}) > 1:
+        uses = [(path, a.index) for b, path in blocks(func.body) for a in accesses(b) if a.buffer == buffer.name]
+        if len({tuple(lp.name for lp in path if _runs_apart(lp.kind)) for path, _ in uses}) > 1:
             raise Violation(f"{buffer.name} is local and shared", made, buffer)
+        if not func.is_concrete:
+            continue  # it is looked at again when it is filled
+        levels = zip(*(path for path, _ in uses), strict=False)
+        home = [lps[0].name for lps in levels if len({lp.name for lp in lps}) == 1]
+        owners: dict[tuple[int, ...], dict[str, int]] = {}
+        for path, index in uses:
+            for row in np.ndindex(*(lp.extent for lp in path)):
+                at = dict(zip((lp.name for lp in path), row, strict=True))
+                element = (*(at[name] for name in home), *(_value(form, at) for form in index))
+                thread = {lp.kind: at[lp.name] for lp in path if lp.kind.startswith("threadIdx") and at[lp.name]}
+                if owners.setdefault(element, thread) != thread:
+                    raise Violation(f"two threads touch an element of {buffer.name}, which is local", made, element)
+
+
+def _runs_apart(kind: str) -> bool:
+    return kind == "parallel" or kind.startswith("blockIdx")
+
+
+def _value(form: Affine, at: Mapping[str, int]) -> int:
+    digits = ((at[d.var] // d.lower if d.extent is None else at[d.var] // d.lower % d.extent, c) for d, c in form.terms)
+    return form.const + sum(value * c for value, c in digits)
 
 
 def check_bound(made: Made, func: Func) -> None:
@@ -244,6 +267,29 @@ def check_compiled(made: Made, want: Arrays, kind: str = "llvm", target: Target 
     kernel = Kernel(func, code, target)
     check_close("the compiled result", made, run_kernel(kernel, made, expected(made.nest)[0]), want)
     check_rounding(made, kernel)
+    return code.source
+
+
+def check_on_threads(made: Made) -> str:
+    """The CUDA C of a schedule, run thread by thread in three orders, gives what is expected; returns the text."""
+    from workbench.codegen.backend import build_func
+    from workbench.errors import BuildError
+    from workbench.runtime.kernel import Kernel
+    from workbench.target import Target
+
+    func, target = made.schedule.func, Target("cpu-simt", threads=1)
+    inputs, want = expected(made.nest)
+    try:
+        code = build_func(func, target)
+    except BuildError as e:
+        if e.code in ("gpu.shared", "gpu.threads", "gpu.scope"):
+            return ""
+        raise Violation("no code", made, e) from e
+    kernel = Kernel(func, code, target)
+    got = run_kernel(kernel, made, inputs)
+    if (fault := kernel._loaded.fault()) is not None:
+        raise Violation("the threads", made, f"{fault}\n{to_text(func)}\n{code.source}")
+    check_close("the result of the threads", made, got, want)
     return code.source
 
 

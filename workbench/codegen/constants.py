@@ -96,3 +96,22 @@ class CText:
     KEPT_BYTES = 4096
     #: Seconds for the compiler.
     TIMEOUT_S = 300
+
+
+class Device:
+    """What a GPU has. The limits are those that every CUDA device of today grants without being asked."""
+
+    #: Bytes that the threads of a block can share.
+    SHARED_BYTES = 48 << 10
+    #: Threads of a block, at most.
+    THREADS = 1024
+    #: Blocks of the grid along y and z, at most.
+    BLOCKS = 65535
+    #: Bytes of a temporary without a scope that lies in registers, at most: 64 of the 255 of a thread.
+    LOCAL_BYTES = 256
+    #: Bytes of a temporary of one thread, at most: what does not fit its registers lies in memory, slowly.
+    THREAD_BYTES = 64 << 10
+    #: Bytes that the address of a temporary is a multiple of: the widest load of a thread.
+    ALIGN = 16
+    #: Bytes of the widest load of a thread.
+    VECTOR_BYTES = 16

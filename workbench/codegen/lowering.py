@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from workbench.codegen.constants import Tasks
@@ -85,8 +85,11 @@ def reduced_at(lp: For) -> Iterator[tuple[Block, tuple[For, ...]]]:
     return ((b, path) for b, path in blocks((lp,)) if b.init is not None and lp.name in reducing_loops(b))
 
 
-def init_nest(b: Block, path: tuple[For, ...], name: str) -> Stmt:
-    """Return the nest that writes the init of every element that the loops of `path` accumulate onto."""
+def init_nest(b: Block, path: tuple[For, ...], name: str, kinds: Collection[str] = ("vectorize",)) -> Stmt:
+    """Return the nest that writes the init of every element that the loops of `path` accumulate onto.
+
+    Loops of these `kinds` keep theirs, the others are serial.
+    """
     assert b.init is not None
     reduction = reducing_loops(b)
     first: dict[str, Affine | Callable[[Digit], Affine]] = {loop: Affine() for loop in reduction}
@@ -102,7 +105,7 @@ def init_nest(b: Block, path: tuple[For, ...], name: str) -> Stmt:
     )
     for inner in reversed(path):
         if inner.name not in reduction:
-            stmt = For(inner.name, inner.extent, (stmt,), "vectorize" if inner.kind == "vectorize" else "serial")
+            stmt = For(inner.name, inner.extent, (stmt,), inner.kind if inner.kind in kinds else "serial")
     return stmt
 
 

@@ -29,6 +29,7 @@ from workbench.ir.stmt import (
     shared_loops,
     touched,
 )
+from workbench.ir.thread_ownership import owner_of
 from workbench.memoize import remembered
 
 
@@ -59,10 +60,14 @@ def shared_by(func: Func, buffer: str) -> For | None:
 
     A "local" temporary belongs to one iteration of every parallel loop and every loop over blocks or threads around a
     use, a "shared" one to one iteration of every parallel loop and every loop over blocks. Virtual threads belong to
-    one thread, so their loops may share both.
+    one thread, so their loops may share both. Several loops over threads may use a "local" temporary where each of its
+    elements is touched by one thread only (`thread_ownership`).
     """
-    kinds = {"parallel"} | BLOCK_KINDS | (THREAD_KINDS if func.buffer(buffer).scope == "local" else frozenset())
-    home = {lp.name for lp in scopes(func)[buffer].path}
+    path = scopes(func)[buffer].path
+    home = {lp.name for lp in path}
+    kinds = {"parallel"} | BLOCK_KINDS
+    if func.buffer(buffer).scope == "local" and owner_of(func, buffer, path) is None:
+        kinds |= THREAD_KINDS
     for block, path in blocks(func.body):
         if buffer in touched(block):
             for lp in path:

@@ -184,6 +184,8 @@ class Kernel:
             ``target.host`` for a kernel of another machine.
         BuildError
             ``build.compiler`` for a kernel that was not compiled.
+        RunFailure
+            ``gpu.*`` for what a device found wrong.
         """
         return self.prepare(*arrays, **named)()
 
@@ -215,6 +217,9 @@ class Kernel:
                 for array in outputs:
                     poison(array)
             self._around.call(self._loaded.address, table)
+            found = self._loaded.fault()
+        if found is not None:
+            raise found
 
     @staticmethod
     def _operand(buffer: Buffer, value: Any) -> Array:

@@ -1,17 +1,21 @@
-"""Machine code of one kernel, linked into this process."""
+"""Code of one kernel, linked into this process or handed to a device."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+from workbench.codegen.device_image import unwrapped
 from workbench.codegen.llvm import llvmlite_binding
+from workbench.runtime.devices import DEVICES
 
 if TYPE_CHECKING:
     from workbench.codegen.lowering import ObjectCode
+    from workbench.errors import WorkbenchError
 
 
 class LoadedCode:
-    """A kernel linked into this process.
+    """A kernel that this process can call by its address.
 
     Parameters
     ----------
@@ -24,12 +28,23 @@ class LoadedCode:
         ``build.link``.
     """
 
-    __slots__ = ("_library", "address", "code")
+    __slots__ = ("_device", "_library", "address", "code")
 
     def __init__(self, code: ObjectCode) -> None:
         self.code = code
-        self._library = llvmlite_binding.load_object(code.object, (code.symbol,))
-        self.address = self._library[code.symbol]
+        device, image = unwrapped(code.object)
+        self._library: Any
+        self._device: Any = None
+        if device in DEVICES:
+            self._library = self._device = import_module(f"workbench.runtime.devices.{device}").load(code, image)
+            self.address: int = self._device.address
+        else:
+            self._library = llvmlite_binding.load_object(code.object, (code.symbol,))
+            self.address = self._library[code.symbol]
+
+    def fault(self) -> WorkbenchError | None:
+        """Say what the device found wrong in the last call; code of this machine finds nothing."""
+        return None if self._device is None else self._device.fault()
 
     def close(self) -> None:
         """Unload the code."""

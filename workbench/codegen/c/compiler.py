@@ -8,7 +8,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,13 +27,16 @@ _FLAGS = ("-std=c99", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trap
 _GCC_FLAGS = ("-fno-tree-loop-distribute-patterns", "-fdisable-tree-cunrolli")
 
 
-def find_compiler() -> tuple[str, ...] | None:
-    """Return the command of the C compiler: ``$CC``, else ``cc``, ``gcc`` or ``clang``; None where there is none."""
+def find_compiler(variable: str = "CC", *names: str) -> tuple[str, ...] | None:
+    """Return the command of the C compiler: ``$CC``, else ``cc``, ``gcc`` or ``clang``; None where there is none.
+
+    `variable` and `names` say that of another compiler.
+    """
     try:
-        given = shlex.split(os.environ.get("CC", ""))
+        given = shlex.split(os.environ.get(variable, ""))
     except ValueError:  # a quotation mark without its fellow
         return None
-    for words in [given] if given else [["cc"], ["gcc"], ["clang"]]:
+    for words in [given] if given else [[name] for name in names or ("cc", "gcc", "clang")]:
         if path := shutil.which(words[0]):
             return (path, *words[1:])
     return None
@@ -82,7 +85,7 @@ def compile_c(text: str, target: Target, *options: str) -> bytes:
     BuildError
         "build.compiler" without a compiler; "build.c" with its messages when it refuses the text.
     """
-    with _folder() as folder:
+    with private_folder() as folder:
         out = folder / "kernel.o"
         _run(text, target, folder, "-c", *options, "-o", str(out))
         return out.read_bytes()
@@ -90,12 +93,12 @@ def compile_c(text: str, target: Target, *options: str) -> bytes:
 
 def assembly_of(text: str, target: Target, *options: str) -> str:
     """Return the compiler's assembly, with further options of the compiler; raises as `compile_c`."""
-    with _folder() as folder:
+    with private_folder() as folder:
         return _run(text, target, folder, "-S", *options, "-o", "-")
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
+def private_folder() -> Iterator[Path]:
     """A folder for what the compiler writes, its own temporary files included, which a killed compiler leaves."""
     with tempfile.TemporaryDirectory(prefix=f"workbench-c{os.getpid()}-", ignore_cleanup_errors=True) as folder:
         yield Path(folder)
@@ -116,6 +119,11 @@ def _run(text: str, target: Target, folder: Path, *options: str) -> str:
     compiles = _asked(command, *_GCC_FLAGS, "-x", "c", "-S", "-o", os.devnull, "-") is not None
     own = _GCC_FLAGS if compiles else ()
     words = [command[0], *flags(target), *own, *command[1:], *options, "-x", "c", "-"]
+    return run(words, text, folder)
+
+
+def run(words: Sequence[str], text: str, folder: Path, language: str = "C") -> str:
+    """Give a compiler its command and a text; return what it prints. It may write temporary files to the folder."""
     private = os.environ | dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(folder))
     try:
         # Bytes: names are in the comments, and the user's locale may not have their letters.
@@ -123,15 +131,15 @@ def _run(text: str, target: Target, folder: Path, *options: str) -> str:
             words, input=text.encode(), capture_output=True, timeout=CText.TIMEOUT_S, check=False, env=private
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise BuildError("build.c", f"The C compiler did not finish: {error}", (command[0],)) from error
+        raise BuildError("build.c", f"The {language} compiler did not finish: {error}", (words[0],)) from error
     if done.returncode:
         said = done.stderr.decode(errors="replace")
         lines = [line for line in said.splitlines() if "disable pass" not in line]  # GCC repeats our own option
         first = "\n".join(lines[:12]) or f"exit code {done.returncode}"
         raise BuildError(
             "build.c",
-            f"The C compiler refused the generated code:\n{first}",
-            (command[0],),
-            "this is a defect of the code generator, or the compiler does not know the options; see $CC",
+            f"The {language} compiler refused the generated code:\n{first}",
+            (words[0],),
+            "this is a defect of the code generator, or the compiler does not know the options; see $CC and $CXX",
         )
     return done.stdout.decode(errors="replace")

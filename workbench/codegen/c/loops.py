@@ -37,6 +37,8 @@ class NestPrinter:
     buffers: Mapping[str, Buffer]
     placed: Mapping[str, Placed]
     poison: bool
+    #: Type of a loop's counter.
+    counter: str = "int64_t"
     lines: list[str] = field(default_factory=list)
     notes: RowNotes = field(default_factory=RowNotes)
     _reducing: list[str] = field(default_factory=list)
@@ -134,7 +136,7 @@ class NestPrinter:
             ):
                 continue
             name, left = self.names(f"stop {len(self.lines)}", f"{lp.name}_stop"), self.ex.form(rest * -1 + c.hi).text
-            self.emit(depth, f"const int64_t {name} = {left} < {lp.extent} ? {left} : {lp.extent};")
+            self.emit(depth, f"const {self.counter} {name} = {left} < {lp.extent} ? {left} : {lp.extent};")
             self._met = (*self._met, c)
             return name
         return str(lp.extent)
@@ -142,7 +144,9 @@ class NestPrinter:
     def _header(self, lp: For, depth: int, stop: str = "") -> None:
         self._pragma(lp, depth)
         v, what = self.names("loop", lp.name), "" if lp.kind == "serial" else f" ({lp.kind})"
-        self.emit(depth, f"for (int64_t {v} = 0; {v} < {stop or lp.extent}; ++{v}) {{ /* {comment(lp.name)}{what} */")
+        self.emit(
+            depth, f"for ({self.counter} {v} = 0; {v} < {stop or lp.extent}; ++{v}) {{ /* {comment(lp.name)}{what} */"
+        )
 
     def _pragma(self, lp: For, depth: int) -> None:
         if lp.kind == "unroll" and self._copies * concrete(lp.extent) <= CText.COPIES:

@@ -71,6 +71,8 @@ class Candidate:
         first_ms = self.timer.run(1, 1)[0]
         self._fetch()
         worst, problems = 0.0, []
+        if (fault := self._loaded.fault()) is not None:
+            problems.append(str(fault))
         for name, output in self._task.outputs.items():
             error = self._expected[name].worst(output.array)
             worst = max(worst, error)

@@ -28,8 +28,10 @@ class SetScope(Primitive):
     Contract: ``global`` is the workspace of the call, ``local`` belongs to the thread that uses it (on a CPU its stack,
     or its own part of the workspace where the stack is too small), ``shared`` to the threads of one block (on a CPU as
     ``global``), and with ``auto`` the code generator decides. What is local must be used inside one iteration of every
-    parallel loop and every loop bound to blocks or threads (virtual threads are one thread), what is shared inside one
-    iteration of every parallel loop and every loop bound to blocks. The result never changes.
+    parallel loop and every loop bound to blocks or threads (virtual threads are one thread), or each of its elements by
+    one thread only, which all indices tell in the same way: sums in registers, from one nest over the threads of a
+    block to the next. What is shared must be used inside one iteration of every parallel loop and every loop bound to
+    blocks. The result never changes.
     """
 
     buffer: Annotated[str, BufferRef("temporary to place")]
