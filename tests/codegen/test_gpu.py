@@ -43,7 +43,7 @@ def test_a_product_through_shared_memory(vector):
     np.testing.assert_allclose(kernel(a, b), a.astype("f8") @ b, atol=1e-4)
     assert "ALIGNED float C_local[16]; /* 4x4 */" in kernel.source
     assert ("float4" in kernel.source.partition("kernel0")[2]) == (vector == 4)
-    (launch,) = GpuModule(s.func, "kernel", CUDA).launches()
+    (launch,) = GpuModule(s.func, "kernel", CUDA, SIMT).launches()
     assert (launch.grid, launch.block) == ((2, 2, 1), (8, 8, 1))
     assert launch.barriers == 2
     assert launch.shared == 2 * 4 * 8 * 32
@@ -68,7 +68,7 @@ def test_what_the_threads_do_wrong_is_said():
 
 def test_a_local_temporary_belongs_to_one_thread_in_all_nests():
     for scope in ("local", "auto"):
-        module = GpuModule(tiled_matmul(scope=scope).func, "kernel", CUDA)
+        module = GpuModule(tiled_matmul(scope=scope).func, "kernel", CUDA, SIMT)
         assert module.placed["C.local"].memory == "local"
         assert module.placed["C.local"].nbytes == 4 * 4 * 4
     with pytest.raises(ScheduleError) as e:
@@ -76,7 +76,7 @@ def test_a_local_temporary_belongs_to_one_thread_in_all_nests():
     assert e.value.code == "set_scope.shared"
     s = tiled_matmul(swap=True, scope="auto")
     a, b = operands(s)
-    module = GpuModule(s.func, "kernel", CUDA)
+    module = GpuModule(s.func, "kernel", CUDA, SIMT)
     assert module.placed["C.local"].memory == "shared"
     assert module.launches()[0].barriers == 3
     np.testing.assert_allclose(s.build("cpu-simt")(a, b), a.astype("f8") @ b, atol=1e-4)
@@ -90,7 +90,7 @@ def test_barriers_stand_where_threads_meet(columns, barriers):
         s.bind(loop, "threadIdx.y")
     for loop in ("j", "softmax_j") if columns else ():
         s.bind(loop, "threadIdx.x")
-    (launch,) = GpuModule(s.func, "kernel", CUDA).launches()
+    (launch,) = GpuModule(s.func, "kernel", CUDA, SIMT).launches()
     assert launch.barriers == barriers
     (x,) = operands(s)
     want = np.exp(x) / np.exp(x).sum(1, keepdims=True)
@@ -109,7 +109,7 @@ def test_barriers_stand_where_threads_meet(columns, barriers):
 )
 def test_more_than_a_device_has(code, make):
     with pytest.raises(BuildError) as e:
-        GpuModule(make().func, "kernel", CUDA)
+        GpuModule(make().func, "kernel", CUDA, SIMT)
     assert e.value.code == code
     assert e.value.hint
 
@@ -137,7 +137,7 @@ def _tall() -> Schedule:
 
 
 def test_opencl_has_other_words():
-    text = "\n".join(GpuModule(tiled_matmul(vector=4).func, "kernel", OPENCL).lines())
+    text = "\n".join(GpuModule(tiled_matmul(vector=4).func, "kernel", OPENCL, SIMT).lines())
     assert (
         "__kernel __attribute__((reqd_work_group_size(8, 8, 1))) void kernel0(__global const float *restrict A" in text
     )

@@ -99,12 +99,8 @@ class CText:
 
 
 class Device:
-    """What a GPU has. The limits are those that every CUDA device of today grants without being asked."""
+    """What a GPU has, besides what the target says."""
 
-    #: Bytes that the threads of a block can share.
-    SHARED_BYTES = 48 << 10
-    #: Threads of a block, at most.
-    THREADS = 1024
     #: Blocks of the grid along y and z, at most.
     BLOCKS = 65535
     #: Bytes of a temporary without a scope that lies in registers, at most: 64 of the 255 of a thread.

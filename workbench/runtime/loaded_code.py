@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.codegen.device_image import unwrapped
 from workbench.codegen.llvm import llvmlite_binding
-from workbench.runtime.devices import DEVICES
+from workbench.runtime.device_code import DEVICES
 
 if TYPE_CHECKING:
     from workbench.codegen.lowering import ObjectCode
@@ -36,7 +36,7 @@ class LoadedCode:
         self._library: Any
         self._device: Any = None
         if device in DEVICES:
-            self._library = self._device = import_module(f"workbench.runtime.devices.{device}").load(code, image)
+            self._library = self._device = import_module(f"workbench.runtime.device_code.{device}").load(code, image)
             self.address: int = self._device.address
         else:
             self._library = llvmlite_binding.load_object(code.object, (code.symbol,))

@@ -20,6 +20,7 @@ from workbench.ir import Affine, Buffer, Func, blocks, loops
 from workbench.ir.expr import all_index_forms
 from workbench.ir.poly import concrete
 from workbench.ir.stmt import touched
+from workbench.target import Target
 
 _AXES = ("x", "y", "z")
 
@@ -60,6 +61,8 @@ class GpuModule:
         Name of the entry, and beginning of the kernels' names.
     words : Words
         The language.
+    target : Target
+        How many threads and how much shared memory a block may have.
     poison : bool
         Fill temporaries of threads and blocks with NaN first.
 
@@ -69,11 +72,13 @@ class GpuModule:
         "build.holes", "gpu.scope", "gpu.local", "gpu.shared", "gpu.threads", "gpu.grid".
     """
 
-    def __init__(self, func: Func, symbol: str, words: Words, poison: bool = False) -> None:
+    def __init__(self, func: Func, symbol: str, words: Words, target: Target, poison: bool = False) -> None:
         func = device_func(func)
         kernels = cut_into_kernels(func, symbol)
         owner = owned(func)
-        memory = memories(func, kernels, owner)
+        self._most_shared = int(target.option("max_shared_memory_per_block"))
+        self._most_threads = int(target.option("max_num_threads"))
+        memory = memories(func, kernels, owner, self._most_shared)
         func = without_threads(func, {n: o for n, o in owner.items() if memory[n] == "local"})
         self._func, self._words, self._poison, self.symbol = func, words, poison, symbol
         self.kernels = cut_into_kernels(func, symbol)
@@ -117,20 +122,21 @@ class GpuModule:
     def _check(self, kernel: Kernel) -> None:
         """Raise where a kernel asks for more than a device has."""
         shared = shared_bytes(self.placed, kernel)
-        if shared > Device.SHARED_BYTES:
+        if shared > self._most_shared:
             parts = [f"{n} {p.total}" for n, p in self._inside(kernel).items() if p.memory == "shared"]
             raise BuildError(
                 "gpu.shared",
                 f"The threads of a block of {kernel.name} would share {shared} bytes ({', '.join(parts)}); "
-                f"there are {Device.SHARED_BYTES}.",
+                f"there are {self._most_shared}.",
                 (kernel.name,),
                 "smaller tiles, or shorter steps of the sum between two fetches",
             )
-        if kernel.threads > Device.THREADS:
+        if kernel.threads > self._most_threads:
             sizes = " x ".join(f"{n} along {axis[-1]}" for axis, n in kernel.block.items())
             raise BuildError(
                 "gpu.threads",
-                f"A block of {kernel.name} would have {kernel.threads} threads ({sizes}); there are {Device.THREADS}.",
+                f"A block of {kernel.name} would have {kernel.threads} threads ({sizes}); there are "
+                f"{self._most_threads}.",
                 (kernel.name,),
                 "bind shorter loops; each axis is as long as the longest loop that is bound to it",
             )

@@ -57,8 +57,8 @@ def users(func: Func, kernels: Iterable[Kernel]) -> dict[str, list[Kernel]]:
     return out
 
 
-def memories(func: Func, kernels: tuple[Kernel, ...], owned: Mapping[str, Owner]) -> dict[str, Memory]:
-    """Choose the memory of each temporary, by its scope where it has one.
+def memories(func: Func, kernels: tuple[Kernel, ...], owned: Mapping[str, Owner], limit: int) -> dict[str, Memory]:
+    """Choose the memory of each temporary, by its scope where it has one; a block shares `limit` bytes at most.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def memories(func: Func, kernels: tuple[Kernel, ...], owned: Mapping[str, Owner]
     """
     out: dict[str, Memory] = {}
     used = users(func, kernels)
-    room = {k.name: Device.SHARED_BYTES - _asked(func, k, used) for k in kernels}
+    room = {k.name: limit - _asked(func, k, used) for k in kernels}
     home = scopes(func)
     for b in (b for b in func.buffers if b.name in used):
         if b.scope in ("local", "shared"):

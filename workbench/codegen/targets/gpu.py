@@ -25,7 +25,7 @@ class CpuSimt(Backend):
     overlaps = False
 
     def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
-        module = GpuModule(func, symbol, CUDA, poison=True)
+        module = GpuModule(func, symbol, CUDA, target, poison=True)
         return simt.text(module), module.workspace_bytes, 0
 
     def compile(self, text: str, target: Target) -> bytes:
@@ -35,7 +35,7 @@ class CpuSimt(Backend):
         return simt.assembly_of(text)
 
     def listing(self, func: Func, target: Target) -> list[Named]:
-        return [named(line) for line in GpuModule(func, "kernel", CUDA).lines()]
+        return [named(line) for line in GpuModule(func, "kernel", CUDA, target).lines()]
 
     def compiler_problem(self, target: Target) -> WorkbenchError | None:
         return simt.problem()
