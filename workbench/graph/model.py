@@ -108,6 +108,8 @@ class Program:
         Tensor name -> array.
     captures : tuple of str
         Tensors of the surrounding program that a body reads.
+    sizes : mapping
+        Named dimension -> its length where nobody says one.
     """
 
     name: str
@@ -116,6 +118,7 @@ class Program:
     outputs: tuple[str, ...]
     constants: Mapping[str, Array] = field(default_factory=dict)
     captures: tuple[str, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     @staticmethod
     def make(
@@ -178,6 +181,7 @@ class Program:
             for d, n in zip(v.dims or (), shapes.get(v.name, ()), strict=False):
                 if isinstance(d, str):
                     symbols.setdefault(d, int(n))
+        symbols = {**self.sizes, **symbols}
         for v in self.inputs:
             if not v.dtype:
                 raise ModelError("model.unsupported_dtype", f"The input {v.name!r} is not a tensor.", (v.name,))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import importlib
+import json
 import math
 import mmap
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -19,7 +21,7 @@ from workbench.graph.model import Declared, Program, within_bounds
 from workbench.graph.onnx.checks import check_attributes, check_texts, opset_of, opsets_of
 from workbench.graph.onnx.functions import expand_functions
 from workbench.graph.onnx.known_sequences import without_sequences
-from workbench.graph.onnx.model_path import find_model
+from workbench.graph.onnx.model_path import SIZES, ZOO, find_model, made_model
 from workbench.graph.onnx.opset_upgrade import REPLACED, modern
 from workbench.graph.onnx.protobuf_wire import Data, diagnose, without_weights
 from workbench.graph.onnx.weights import Tensors, dtype_of
@@ -40,8 +42,8 @@ def load_onnx(path_or_model: Model, shapes: Mapping[str, Sequence[int]] | None =
     Parameters
     ----------
     path_or_model : path, bytes or ModelProto
-        External weights are looked up beside the file. A bare name such as ``"light_resnet50"`` that is no file here
-        stands for the model of that name in the onnx package.
+        External weights are looked up beside the file. A bare name that is no file here stands for the model of that
+        name in the onnx package (``"light_resnet50"``), or in `workbench.zoo` (``"resnet-50"``), for a batch of one.
     shapes : mapping, optional
         Shapes of inputs whose dimensions the model leaves open: ``{"data": (1, 3, 224, 224)}``.
 
@@ -72,7 +74,7 @@ def source_of(model: object) -> Source | None:
     """Return what finds a model again, from any folder; None for one in memory."""
     if not isinstance(model, str | os.PathLike):
         return None
-    shipped = isinstance(model, str) and find_model(model) != Path(model)
+    shipped = isinstance(model, str) and (find_model(model) != Path(model) or not os.path.exists(model))
     return Source(os.fspath(model) if shipped else os.path.abspath(model))
 
 
@@ -99,7 +101,16 @@ def read_program(path_or_model: Model) -> Program:
         text = f"The model {name!r} has bodies or functions that are nested too deeply."
         raise ModelError("model.invalid_graph", text, (name,)) from None
     tensors.warn(name)
-    return program
+    return replace(program, sizes=_sizes(model))
+
+
+def _sizes(model: onnx.ModelProto) -> dict[str, int]:
+    """Lengths of open dimensions that a model brings along."""
+    text = next((p.value for p in model.metadata_props if p.key == SIZES), "{}")
+    try:
+        return {str(name): int(size) for name, size in json.loads(text).items()}
+    except (ValueError, TypeError, AttributeError):
+        return {}
 
 
 def _program(
@@ -173,6 +184,8 @@ def _open(source: Model, light: bool) -> tuple[onnx.ModelProto, Path | None, str
         message = f"A model is a path, bytes or an onnx.ModelProto, not {type(source).__name__}"
         raise ArgumentTypeError("usage.type", message)
     as_path("the model's path", source)
+    if (made := made_model(source)) is not None:
+        return made, None, made.graph.name, b""
     path = find_model(source) if isinstance(source, str) else Path(source)
     try:
         if path.is_char_device() or not os.fspath(source):  # some devices never end; Path("") is the current folder
@@ -229,6 +242,8 @@ def _neighbours(path: Path) -> str:
         models = sorted(p.name for p in path.parent.iterdir() if p.suffix == ".onnx")
     except OSError:
         return f"there is no folder {str(path.parent)!r}"
+    if not path.suffix and path.parent == Path():  # a name, and no path
+        models += importlib.import_module(ZOO).names()
     return (
         did_you_mean(path.name, models, "models there") if models else f"there is no .onnx file in {str(path.parent)!r}"
     )
