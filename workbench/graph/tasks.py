@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ from workbench.ir import Func
 from workbench.ir.dtypes import is_float
 from workbench.ir.flops import count_flops
 from workbench.ir.merge_axes import merge_reduced_axes
+from workbench.ir.text.stages import one_line_per_stage
 from workbench.markup import Drawn
 from workbench.safe_text import shown_legibly
 
@@ -70,6 +72,16 @@ class Task(Drawn):
     def __repr__(self) -> str:
         often = f" ×{self.weight}" if self.weight > 1 else ""
         return f"<Task {self.name}{often}: {self.flops:,} operations>"
+
+    @property
+    def compute_dag(self) -> str:
+        """What is computed, one line per stage."""
+        return one_line_per_stage(self.func)
+
+    @property
+    def workload_key(self) -> str:
+        """The key, and the shapes of all arguments, as TVM writes them: JSON."""
+        return json.dumps([self.key, *([d for d in b.shape if isinstance(d, int)] for b in self.func.params)])
 
     @staticmethod
     def of_func(func: Func, target: Target | None = None, name: str | None = None) -> Task:

@@ -58,6 +58,7 @@ from workbench.te.math import (
     sqrt,
     tanh,
 )
+from workbench.te.tvm_words import comm_reducer, create_schedule, size_var, thread_axis, var
 from workbench.te.value import Reduction, Tensor, Value
 
 __all__ = [
@@ -69,9 +70,11 @@ __all__ = [
     "abs",
     "cast",
     "ceil",
+    "comm_reducer",
     "compute",
     "concat",
     "const",
+    "create_schedule",
     "elu",
     "equal",
     "erf",
@@ -102,8 +105,11 @@ __all__ = [
     "select",
     "sigmoid",
     "silu",
+    "size_var",
     "softplus",
     "sqrt",
     "sum",
     "tanh",
+    "thread_axis",
+    "var",
 ]

@@ -7,6 +7,7 @@ import inspect
 import itertools
 import operator
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import TypeAlias
 from typing import cast as cast_to
 
@@ -55,21 +56,32 @@ def placeholder(shape: Shape, dtype: str = "float32", name: str | None = None, c
     return Tensor(_name(name, "p"), _shape(shape), _dtype(dtype), constant)
 
 
-def reduce_axis(extent: int, name: str = "k") -> Axis:
-    """Axis to reduce over, from 0 to `extent`."""
-    (size,) = _shape((extent,))
+def reduce_axis(extent: int | Sequence[int], name: str = "k") -> Axis:
+    """Axis to reduce over, from 0 to `extent`, which may be written as ``(0, extent)``."""
+    if isinstance(extent, tuple | list) and len(extent) == 2 and extent[0] == 0:
+        extent = extent[1]
+    (size,) = _shape((cast_to("int", extent),))
     return Axis(Affine.var(name), ((name, size),), (name,))
 
 
-def compute(shape: Shape, fcompute: Callable[..., Scalar | Reduction], name: str | None = None) -> Tensor:
+def compute(
+    shape: Shape,
+    fcompute: Callable[..., Scalar | Reduction | tuple[Scalar | Reduction, ...]],
+    name: str | None = None,
+    tag: str = "",
+    attrs: object = None,
+) -> Tensor:
     """Define a tensor by the value of each of its elements.
 
     Parameters
     ----------
     shape : sequence of int
     fcompute : callable
-        Receives one `Axis` per dimension and returns a value, or a reduction such as ``te.sum(..., axis=k)``.
+        Receives one `Axis` per dimension and returns a value, or a reduction such as ``te.sum(..., axis=k)``. Of a
+        tuple of them each makes a tensor ``name.v0``, ``name.v1``, …, and a list of these comes back.
     name : str, optional
+    tag, attrs : str, object
+        Of TVM; they mean nothing here.
 
     Raises
     ------
@@ -81,6 +93,9 @@ def compute(shape: Shape, fcompute: Callable[..., Scalar | Reduction], name: str
     names = _axis_names(fcompute, len(dims))
     axes = [Axis(Affine.var(n), ((n, e),)) for n, e in zip(names, dims, strict=True)]
     result = fcompute(*axes)
+    if isinstance(result, tuple):
+        parts = [wraps(fcompute)(lambda *at, k=k: fcompute(*at)[k]) for k in range(len(result))]
+        return cast_to("Tensor", [compute(dims, part, f"{stage_name}.v{k}") for k, part in enumerate(parts)])
     index = tuple(a.form for a in axes)
     spatial = tuple(zip(names, dims, strict=True))
     if isinstance(result, Reduction):
@@ -157,22 +172,22 @@ def concat(tensors: Sequence[Tensor], axis: int = -1, name: str | None = None) -
 
 def sum(value: Scalar, axis: Axes) -> Reduction:
     """Sum of `value` over one or more reduction axes."""
-    return _reduction("add", value, axis)
+    return reduction("add", value, axis)
 
 
 def prod(value: Scalar, axis: Axes) -> Reduction:
     """Product of `value` over one or more reduction axes."""
-    return _reduction("mul", value, axis)
+    return reduction("mul", value, axis)
 
 
 def max(value: Scalar, other: Scalar | None = None, axis: Axes | None = None) -> Reduction | Value:
     """Maximum over reduction axes, or of two values (`maximum`) when `other` is given."""
-    return _reduction("max", value, axis) if axis is not None else maximum(value, _given(other, "max"))
+    return reduction("max", value, axis) if axis is not None else maximum(value, _given(other, "max"))
 
 
 def min(value: Scalar, other: Scalar | None = None, axis: Axes | None = None) -> Reduction | Value:
     """Minimum over reduction axes, or of two values (`minimum`) when `other` is given."""
-    return _reduction("min", value, axis) if axis is not None else minimum(value, _given(other, "min"))
+    return reduction("min", value, axis) if axis is not None else minimum(value, _given(other, "min"))
 
 
 def select(cond: Cond | Value, a: Scalar, b: Scalar) -> Value:
@@ -314,7 +329,8 @@ def _given(value: Scalar | None, what: str) -> Scalar:
     return value
 
 
-def _reduction(op: str, value: Scalar, axis: Axes | None) -> Reduction:
+def reduction(op: str, value: Scalar, axis: Axes | None) -> Reduction:
+    """Fold `value` over axes by a binary operation."""
     axes = tuple(axis) if isinstance(axis, list | tuple) else (axis,)
     good = all(isinstance(a, Axis) and a.reduce and a.form.single_var() is not None for a in axes)
     if not good or not 0 < len(axes) <= MOST_DIMENSIONS:

@@ -98,6 +98,21 @@ class Tensor:
         """Number of dimensions."""
         return len(self.shape)
 
+    @property
+    def op(self) -> Tensor:
+        """The tensor itself, which stands for the operation that makes it."""
+        return self
+
+    @property
+    def axis(self) -> tuple[str, ...]:
+        """Names of the axes of what makes it."""
+        return tuple(n for s in self.stages[-1:] for n, _ in s.spatial)
+
+    @property
+    def reduce_axis(self) -> tuple[str, ...]:
+        """Names of the axes that it reduces over."""
+        return tuple(n for s in self.stages[-1:] for n, _ in s.reduce)
+
     def __getitem__(self, index: Axis | Value | int | tuple[Axis | Value | int, ...]) -> Value:
         idx = index if isinstance(index, tuple) else (index,)
         if len(idx) != self.ndim:

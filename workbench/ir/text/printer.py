@@ -254,6 +254,11 @@ def _access(buffer: str, index: Sequence[Affine], at: Sequence[Pick] = ()) -> st
     return f"{name_text(buffer)}[{', '.join(affine_text(x, at) for x in index)}]"
 
 
+def expr_text(e: Expr) -> str:
+    """Return an expression as text."""
+    return _expr(e, 0)
+
+
 def _expr(e: Expr, level: int) -> str:
     """Text of an expression, in parentheses where it binds less tightly than `level`."""
     text, own = _expr_level(e)
