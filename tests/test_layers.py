@@ -15,7 +15,7 @@ PACKAGE = Path(workbench.__file__).parent
 #: External package -> the modules that may import it, anywhere in their text.
 ALLOWED = {
     "llvmlite": {"codegen.llvm.llvmlite_binding"},
-    "onnx": {"graph.onnx", "graph.seeded_weights", "onnx_backend"},
+    "onnx": {"graph.onnx", "graph.seeded_weights", "onnx_backend", "zoo"},
     "xgboost": {"cost_model"},
     "anywidget": {"widgets"},
     "ipywidgets": {"widgets"},

@@ -21,10 +21,12 @@ _HOME = {
     "BenchmarkResult": "runtime.networks.benchmark:BenchmarkResult",
     "BoardRunner": "runtime.boards.board_runner:BoardRunner",
     "CacheView": "widgets:CacheView",
+    "DaskRunner": "tune.dask.runner:DaskRunner",
     "Executable": "runtime.execution.executable:Executable",
     "Graph": "graph:Graph",
     "Hole": "schedule:Hole",
     "Kernel": "runtime.kernel:Kernel",
+    "LocalRunner": "runtime.workers.local_runner:LocalRunner",
     "LogExplorer": "widgets:LogExplorer",
     "Measurement": "runtime.results.measurement:Measurement",
     "Move": "schedule:Move",
@@ -32,6 +34,7 @@ _HOME = {
     "Session": "session:Session",
     "Target": "target:Target",
     "Task": "graph.tasks:Task",
+    "TuneOptions": "tune.options:TuneOptions",
     "TuningSession": "tune.run.tuning_session:TuningSession",
     "Workbench": "widgets:Workbench",
     "WorkbenchError": "errors:WorkbenchError",
@@ -59,6 +62,7 @@ _HOME = {
     "templates_for": "space.template:templates_for",
     "tune": "tune:",
     "workloads": "workloads:",
+    "zoo": "zoo:",
 }
 
 __all__ = [*_HOME]

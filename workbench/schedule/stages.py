@@ -1,7 +1,7 @@
 """Schedules in the words of TVM's tensor expressions: ``s[C].split(axis, factor=8)``.
 
-A stage is a block of the nest, an axis the name of a loop (or what `te.reduce_axis` has made). Every step is one of the primitives of `Schedule`, which a
-`StagedSchedule` is too.
+A stage is a block of the nest, an axis the name of a loop (or what `te.reduce_axis` has made). Every step is one of the
+primitives of `Schedule`, which a `StagedSchedule` is too.
 """
 
 from __future__ import annotations
@@ -13,6 +13,12 @@ from workbench.arguments import ArgumentTypeError, elements, shown
 from workbench.ir.stmt import IterKind
 from workbench.schedule.schedule import Schedule
 from workbench.te import Axis, Tensor, func
+
+
+class LoopName(str):
+    """Name of a loop that knows its schedule."""
+
+    schedule: Schedule
 
 
 class StagedSchedule(Schedule):
@@ -85,7 +91,10 @@ class Stage:
         block, path = self.schedule.func.block(self.name)
         bound = zip(block.iters, block.binds, strict=True)
         driven = [{d.var for d, _ in bind.terms} for it, bind in bound if it.kind == kind]
-        return tuple(next(lp.name for lp in reversed(path) if lp.name in names) for names in driven if names)
+        found = [next(LoopName(lp.name) for lp in reversed(path) if lp.name in names) for names in driven if names]
+        for name in found:
+            name.schedule = self.schedule
+        return tuple(found)
 
     def _at(self, axis: str | Axis) -> str:
         """Name of the loop that an axis has become: that of its own name, or with the stage's in front."""

@@ -61,7 +61,7 @@ def comm_reducer(
     found = getattr(fcombine(a, b), "expr", None)
     if not (isinstance(found, Binary) and found.op in _FOLDS and {found.a, found.b} == {a.expr, b.expr}):
         text = f"The reduction {name!r} is no sum, product, maximum or minimum of two single values."
-        hint = f"there are {', '.join(_FOLDS.values())}; the place of a maximum takes two stages: te.max, then te.min of the places where it is"
+        hint = f"there are {', '.join(_FOLDS.values())}; for the place of a maximum: te.max, then te.min of its places"
         raise ExpressionError("te.comm_reducer", text, (name,), hint)
     op = found.op
     return lambda expr, axis: reduction(op, expr, axis)

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from workbench.arguments import shown, whole
@@ -36,7 +37,7 @@ def names() -> list[str]:
 
 def get_network(
     name: str, batch_size: int = 1, layout: str = "NCHW", dtype: str = "float32", num_classes: int | None = None,
-    seed: int = 0, *, size: int | None = None,
+    seed: int = 0, *, size: int | Sequence[int] | None = None,
 ) -> Graph:  # fmt: skip
     """Return a network by its name, with weights from a seed.
 
@@ -55,8 +56,9 @@ def get_network(
         Classes (words, channels) that it tells apart; as published when left out.
     seed : int
         Of the weights.
-    size : int, optional
-        Height and width of images, or the length of sequences; as published when left out.
+    size : int or sequence of int, optional
+        Height and width of images, or the length of sequences, or the shape of the input without the batch; as
+        published when left out.
 
     Returns
     -------
@@ -79,7 +81,7 @@ def get_network(
 
 def model(
     name: str, layout: str = "NCHW", dtype: str = "float32", num_classes: int | None = None, seed: int = 0, *,
-    size: int | None = None,
+    size: int | Sequence[int] | None = None,
 ) -> onnx.ModelProto:  # fmt: skip
     """Return a network as an ONNX model whose batch is open; see `get_network`."""
     found = find(name)
@@ -89,7 +91,7 @@ def model(
             raise ModelError(f"zoo.{code}", text, (shown(given),), f"one of {', '.join(there)}")
     shape, classes = found.shape, found.classes if num_classes is None else whole("num_classes", num_classes)
     if size is not None:
-        shape = found.resized(whole("size", size))
+        shape = found.resized(size, LAYOUTS[layout])
     builder = Builder(found.name, whole("seed", seed, least=0), dtype, LAYOUTS[layout])
     found.build(builder, shape, classes)
     made = builder.model()

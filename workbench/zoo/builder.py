@@ -195,7 +195,9 @@ class Builder:
         return self.op("Conv", inputs, (x.shape[0], channels, *space), mean=0.0, var=1.0 + bias * SMALL**2,
                        kernel_shape=k, strides=s, pads=(*p, *p), group=groups, dilations=(dilation,) * rank)  # fmt: skip
 
-    def conv_transpose(self, x: Value, channels: int, kernel: int, stride: int, pad: int = 0, bias: bool = True) -> Value:
+    def conv_transpose(
+        self, x: Value, channels: int, kernel: int, stride: int, pad: int = 0, bias: bool = True
+    ) -> Value:
         """Convolve backwards: every element spreads over a window of the larger result."""
         rank, fan = len(x.shape) - 2, x.size(1) * (kernel / stride) ** (len(x.shape) - 2)
         inputs = [x, self.weight(self._normal((x.size(1), channels, *(kernel,) * rank), (fan * x.power) ** -0.5))]
@@ -259,7 +261,9 @@ class Builder:
         extra = [self.weight(np.asarray(c, np.float32), "bound", False) for c in found.bounds]
         return self.op(found.operator, [x, *extra], x.shape, mean=mean, var=var, **found.attributes)
 
-    def pool(self, x: Value, kind: str, kernel: int, stride: int, pad: Sequence[int] | int = 0, ceil: bool = False) -> Value:
+    def pool(
+        self, x: Value, kind: str, kernel: int, stride: int, pad: Sequence[int] | int = 0, ceil: bool = False
+    ) -> Value:
         """Take the ``"max"`` or the ``"average"`` of windows; `pad` is one number, or one for each end of each axis."""
         rank = len(x.shape) - 2
         pads = _each(pad, 2 * rank)
@@ -373,4 +377,3 @@ def _joined(a: Value, b: Value) -> tuple[Dim, ...]:
     long, short = (a.shape, b.shape) if len(a.shape) >= len(b.shape) else (b.shape, a.shape)
     short = (*(1,) * (len(long) - len(short)), *short)
     return tuple(m if n == 1 else n for m, n in zip(short, long, strict=True))
-

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from workbench.arguments import shown, whole
 from workbench.errors import ModelError
 from workbench.registry import Declarations
 from workbench.zoo import classifiers, graphs, images, residual, sequences, small
@@ -46,12 +47,23 @@ class Network:
     aliases: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=lambda: {BATCH: 1})
 
-    def resized(self, size: int) -> tuple[int, ...]:
-        """Shape of the input for images of that height and width, or sequences of that length."""
-        if len(self.shape) == 2 or self.name == "dcgan":
-            text = f"The size of {self.name!r} is what it is."
-            raise ModelError("zoo.size", text, (self.name,), "leave size out")
-        return (*self.shape[:-2], size, size) if len(self.shape) > 2 else (size,)
+    def resized(self, size: int | Sequence[int], channels_last: bool) -> tuple[int, ...]:
+        """Shape of the input, channels first, for a length of its sides, or for another shape."""
+        if not isinstance(size, int):
+            shape = tuple(whole("size", n) for n in size)
+            shape = (shape[-1], *shape[:-1]) if channels_last and len(shape) > 2 else shape
+            if len(shape) == len(self.shape):
+                return shape
+        elif len(self.shape) > 2 or self.sequence:
+            side = whole("size", size)
+            return (*self.shape[:-2], side, side) if len(self.shape) > 2 else (side,)
+        text = f"The input of {self.name!r} has the shape {self.shape}, which {shown(size)} does not fit."
+        raise ModelError("zoo.size", text, (self.name,), "leave size out, or give a shape of as many dimensions")
+
+    @property
+    def sequence(self) -> bool:
+        """Whether the input is a sequence of words."""
+        return len(self.shape) == 1 and self.name != "dcgan"
 
     @property
     def about(self) -> str:

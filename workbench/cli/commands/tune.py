@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import shlex
 from argparse import Namespace
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from workbench.cli import arguments as shared
@@ -19,13 +18,7 @@ from workbench.errors import TuneError, UsageError
 if TYPE_CHECKING:
     from workbench.log import NetworkTime
     from workbench.tune.run.tuning_session import TuningSession
-    from workbench.tune.state.events import Event, Snapshot
-
-_POLL_S = 0.1
-"""Seconds between two drawings of the table."""
-
-_TOLD = ("round", "warning", "seed", "command")
-"""Kinds of events of which something is written."""
+    from workbench.tune.state.events import Snapshot
 
 
 def arguments(command: Parser) -> None:
@@ -79,13 +72,14 @@ def tune(options: Namespace, output: Output) -> int:
         options=tune_options,
         seeds=options.seed_log,
         source="command line",
+        progress=False,
     )
     return _drive(session, options, output)
 
 
 def _drive(session: TuningSession, options: Namespace, output: Output) -> int:
     """Show the session until it ends; Ctrl-C ends it at once and keeps the log."""
-    from workbench.tune.display.terminal_table import TableDisplay
+    from workbench.tune.display.live_table import TERMINAL_S, TerminalTable
     from workbench.tune.state.run_end import goes_first
 
     if session.repaired is not None:
@@ -93,18 +87,13 @@ def _drive(session: TuningSession, options: Namespace, output: Output) -> int:
     if options.resume:
         first = goes_first(session.snapshot().waiting)
         output.say(f"Going on with {options.log}: {len(session.records)} trials are there{first and f'; {first}'}")
-    display = TableDisplay()
-    notes: list[str] = []
-    rounds: deque[Event] = deque()
-    unsubscribe = session.events.subscribe(lambda event: rounds.append(event) if event.kind in _TOLD else None)
+    table = TerminalTable(session)
     try:
         session.start()
-        while not session.wait(_POLL_S):
-            _show(session, display, rounds, notes)
-        _show(session, display, rounds, notes)
-        snapshot = session.snapshot()
-        display.finish(snapshot)
-        for note in notes if display.live else ():
+        while not session.wait(TERMINAL_S):
+            table.draw()
+        snapshot = table.finish()
+        for note in table.notes if table.display.live else ():
             output.say(note)
     except BaseException as error:
         _end_now(session)
@@ -112,7 +101,7 @@ def _drive(session: TuningSession, options: Namespace, output: Output) -> int:
             raise KeyboardInterrupt(_interrupted(session, options)) from None
         raise
     finally:
-        unsubscribe()
+        table.close()
     _check_any_valid(session, options)
     output.result(_result(session, snapshot, options), _gain(snapshot, options, session.network()))
     return 0
@@ -127,19 +116,6 @@ def _check_any_valid(session: TuningSession, options: Namespace) -> None:
         hint = f"the last one said: {lines[-1] if lines else kinds}; see 'workbench doctor'"
         text = f"None of {len(records)} trials was valid ({kinds})"
         raise TuneError("tune.no_valid_trial", text, [str(options.log)], hint)
-
-
-def _show(session: TuningSession, display: Any, events: deque[Event], notes: list[str]) -> None:
-    """Redraw the table, or tell what has happened where it is not drawn in place."""
-    display.update(session.snapshot())
-    while events:
-        event = events.popleft()
-        if event.kind == "round":
-            display.round(session.snapshot(), event.task or "")
-            continue
-        label = {"warning": "warning: ", "seed": "start from: "}.get(event.kind, "")
-        notes.append(f"{label}{event.task + ': ' if event.task else ''}{event.message}")
-        display.say(notes[-1])
 
 
 def _end_now(session: TuningSession) -> None:

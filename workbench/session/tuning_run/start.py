@@ -36,7 +36,7 @@ def start(
     for name in [log] if log is not None else _names(title):
         try:
             total = None if trials is None else trials + _trials(name, str(given["target"]), given["options"].caches)
-            return tune(what, trials=total, log=name, resume=True, **given)
+            return tune(what, trials=total, log=name, resume=True, progress=False, **given)
         except LogError as error:
             if log is not None or error.code not in ("log.other_model", "log.locked", "log.corrupt"):
                 raise

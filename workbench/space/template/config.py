@@ -44,7 +44,7 @@ class Config:
         self.knobs: dict[str, Knob] = {}
         self.limited: list[tuple[Constraint, bool, tuple[str, ...]]] = []
         self.fixed = dict(fixed or {})
-        self._schedule = schedule
+        self.schedule = schedule
 
     # ----- declaring
 
@@ -85,7 +85,7 @@ class Config:
         Split
             Also ``cfg[name]``; `apply` it to the loop.
         """
-        extent = axis if isinstance(axis, int) else self._schedule.func.loop(is_a("axis", axis, str))[0].extent
+        extent = axis if isinstance(axis, int) else self.schedule.func.loop(is_a("axis", axis, str))[0].extent
         whole("num_outputs", num_outputs, 2)
         if not isinstance(extent, int):
             if policy not in ("factors", "verbose") or max_factor or candidate or filter:
@@ -163,7 +163,7 @@ class Config:
 
     def extent(self, loop: str) -> int:
         """Number of iterations of a loop that is not cut yet."""
-        extent = self._schedule.func.loop(loop)[0].extent
+        extent = self.schedule.func.loop(loop)[0].extent
         if not isinstance(extent, int):
             text = f"Loop {loop!r} has an open extent, {extent}."
             raise TemplateError("template.knob", text, (loop,), "ask before the loop is cut")

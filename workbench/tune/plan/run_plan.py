@@ -56,6 +56,9 @@ class RunArguments:
         Tune only these: positions, keys or names.
     source : {"python", "widget", "control file", "command line"}
         Who starts it, for the log.
+    progress : bool, optional
+        Whether the table of tasks is shown: below the cell as long as the run lasts, in a terminal while somebody waits
+        for its end; one line for each round where standard error is none. When left out, in notebooks and terminals.
     """
 
     trials: int | None = None
@@ -65,6 +68,7 @@ class RunArguments:
     resume: bool = False
     only_tasks: Sequence[int | str] | None = None
     source: str = "python"
+    progress: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from workbench.errors import TuneError, UsageError, WorkbenchError
 from workbench.tune.constants import Waiting
+from workbench.tune.display.live_table import TerminalTable
 from workbench.tune.steer.session_methods import SessionMethods
 
 
@@ -19,6 +20,7 @@ class AwaitableSession(SessionMethods):
     log: str | None
     _ended: threading.Event
     _error: BaseException | None
+    _table: TerminalTable | None
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the session has ended.
@@ -36,7 +38,8 @@ class AwaitableSession(SessionMethods):
             ``usage.wait`` in a callback of an event: the session waits for it to return.
         """
         self._check_waiting()
-        if not self._ended.wait(timeout):
+        ended = self._ended.wait(timeout) if self._table is None else self._table.wait(self._ended, timeout)
+        if not ended:
             return False
         if self._error is not None:
             if isinstance(self._error, WorkbenchError):

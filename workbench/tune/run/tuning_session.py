@@ -17,6 +17,7 @@ from workbench.log import Command, Comparison, LogWriter, NetworkTime, Record, R
 from workbench.log.reader import to_frame
 from workbench.runtime.machine.blas_threads import quiet
 from workbench.tune.display.html import session_html
+from workbench.tune.display.live_table import show_in_notebook, terminal_table
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.plan.task_selection import as_named, position
 from workbench.tune.run import session_report
@@ -65,6 +66,7 @@ class TuningSession(AwaitableSession):
         self._ended = threading.Event()
         self._holding, self._asking = threading.Lock(), threading.RLock()
         self._asked_to_pause = False
+        self._table = terminal_table(self, plan.progress)
         writer = LogWriter(plan.log, plan.header(), plan.resume) if plan.log is not None else None
         self.repaired = writer.repaired if writer else None
         try:
@@ -99,6 +101,7 @@ class TuningSession(AwaitableSession):
             main = partial(copy_context().run, self._main)  # who starts it is told where it stands in the line
             self._thread = threading.Thread(target=main, name="workbench-tuning", daemon=True)
             self._thread.start()
+            show_in_notebook(self, self._ended, self._plan.progress)
         except BaseException as error:  # nobody would ever end it
             self._thread = None
             self._fail(error)

@@ -1,0 +1,179 @@
+"""The auto-scheduler's words: tasks of a network, a tuner, options, the best of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from contextvars import Token
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from workbench.errors import UsageError
+from workbench.graph.graph import Array
+from workbench.graph.tasks import Task
+from workbench.graph.tasks import extract_tasks as own_tasks
+from workbench.log.database import Database
+from workbench.log.replay import schedule_of
+from workbench.te import Tensor, func
+from workbench.tune.options import TuneOptions
+from workbench.tune.run.start import tune
+from workbench.tvm.relay import HISTORY, Module
+from workbench.tvm.target import plain
+
+
+def extract_tasks(
+    mod: Module, params: Mapping[str, Array] | None, target: Any, **options: Any
+) -> tuple[list[Task], list[int]]:
+    """Return the tasks of a network and how often each of them occurs."""
+    tasks = own_tasks(mod.bound(params), plain(target))
+    return tasks, [t.weight for t in tasks]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalRunner:
+    """How candidates are measured on this machine; `number` is chosen, so that a repetition lasts `min_repeat_ms`."""
+
+    timeout: float = 10.0
+    number: int = 3
+    repeat: int | None = None
+    min_repeat_ms: float | None = None
+    cooldown_interval: float = 0.0
+    enable_cpu_cache_flush: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecordToFile:
+    """Where trials are written."""
+
+    filename: str
+
+
+@dataclass(frozen=True, slots=True)
+class TuningOptions:
+    """How to tune: trials in all, who measures, which log is written."""
+
+    num_measure_trials: int = 64
+    early_stopping: int | None = None
+    num_measures_per_round: int | None = None
+    verbose: int = 1
+    builder: Any = "local"
+    runner: LocalRunner | str = "local"
+    measure_callbacks: Sequence[Any] = field(default_factory=tuple)
+
+    def arguments(self) -> dict[str, Any]:
+        """What `workbench.tune` is given."""
+        files = [c.filename for c in self.measure_callbacks if isinstance(c, RecordToFile)]
+        if len(files) > 1 or len(files) < len(self.measure_callbacks):
+            text = "A run writes one log, and its callbacks are subscribed to its events"
+            raise UsageError("usage.callbacks", text, ("measure_callbacks",), "wb.tune(...).events.subscribe(callback)")
+        log = files[0] if files else None
+        return {
+            "trials": self.num_measure_trials, "log": log, "resume": log is not None and Path(log).exists(),
+            "progress": bool(self.verbose), "options": self._options(),
+        }  # fmt: skip
+
+    def _options(self) -> TuneOptions:
+        r = self.runner if isinstance(self.runner, LocalRunner) else LocalRunner()
+        return TuneOptions(
+            batch=self.num_measures_per_round,
+            early_stop=self.early_stopping, early_end=self.early_stopping is not None,
+            repeat=r.repeat, min_repeat_ms=r.min_repeat_ms, flush_cache=r.enable_cpu_cache_flush, timeout_s=r.timeout,
+        )  # fmt: skip
+
+
+class TaskScheduler:
+    """Tunes the tasks of a network."""
+
+    def __init__(
+        self, tasks: Sequence[Task], task_weights: Sequence[int] | None = None, load_log_file: str | None = None,
+        strategy: str = "gradient", **options: Any,
+    ) -> None:  # fmt: skip
+        self.tasks, self._seeds = list(tasks), load_log_file
+        self._scheduler = strategy
+
+    def tune(self, tune_option: TuningOptions, **options: Any) -> None:
+        """Tune, and wait until the trials are used up."""
+        given = tune_option.arguments()
+        target = self.tasks[0].target if self.tasks else None
+        tune(self.tasks, target=target, seeds=self._seeds, scheduler=self._scheduler, **given).wait()
+
+
+class ApplyHistoryBest(AbstractContextManager["ApplyHistoryBest"]):
+    """`relay.build` inside of it takes the best schedules of a log."""
+
+    def __init__(self, records: Any) -> None:
+        self.log, self._tokens = records, list[Token[Any]]()
+
+    def __enter__(self) -> ApplyHistoryBest:
+        self._tokens.append(HISTORY.set(self.log))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        HISTORY.reset(self._tokens.pop())
+
+
+#: Functions by their names, which `register_workload` adds.
+_WORKLOADS: dict[str, Callable[..., Sequence[Tensor]]] = {}
+
+
+def register_workload(function: Any) -> Any:
+    """Declare a function that returns the tensors of a computation, results last."""
+    _WORKLOADS[function.__name__] = function
+    return function
+
+
+class SearchTask:
+    """A computation to tune, of a function that returns its tensors."""
+
+    def __init__(self, func: Any, args: Sequence[Any], target: Any = None, **options: Any) -> None:
+        self.args = list((_WORKLOADS[func] if isinstance(func, str) else func)(*args))
+        self.target = plain(target)
+        self.own = Task.of_func(_func_of(self.args), self.target)
+
+    @property
+    def compute_dag(self) -> str:
+        """What is computed, one line per stage."""
+        return self.own.compute_dag
+
+    @property
+    def workload_key(self) -> str:
+        """Key and shapes."""
+        return self.own.workload_key
+
+    def tune(self, tuning_options: TuningOptions, search_policy: Any = None) -> None:
+        """Tune, and wait until the trials are used up."""
+        tune(self.own, target=self.target, **tuning_options.arguments()).wait()
+
+    def apply_best(self, log_file: str) -> tuple[Any, list[Tensor]]:
+        """Return the best schedule of a log, and the arguments."""
+        return best_schedule(self.own, log_file), self.args
+
+    def print_best(self, log_file: str, print_mode: str = "schedule") -> str:
+        """Return a script that makes the best schedule of a log."""
+        return str(best_schedule(self.own, log_file).to_python())
+
+
+def best_schedule(task: Task, log: Any) -> Any:
+    """Schedule of the best trial of a log.
+
+    Raises
+    ------
+    UsageError
+        "usage.nothing_measured" where the log has none of the task.
+    """
+    record = Database.load(log).best(task.key, None if task.target is None else str(task.target))
+    if record is None:
+        text = f"The log {str(log)!r} has no valid trial of this task"
+        raise UsageError("usage.nothing_measured", text, (task.name,), "tune it first, with this log")
+    return schedule_of(task, record)
+
+
+def _func_of(tensors: Sequence[Tensor]) -> Any:
+    """The function of those tensors that are computed."""
+    made = [t for t in tensors if t.stages]
+    read = {r.name for t in made for s in t.stages for r in s.reads}
+    return func([t for t in made if t.name not in read])

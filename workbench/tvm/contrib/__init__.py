@@ -1,0 +1,1 @@
+"""What TVM keeps beside its core."""
