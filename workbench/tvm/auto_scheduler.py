@@ -14,6 +14,7 @@ from workbench.errors import UsageError
 from workbench.graph.graph import Array
 from workbench.graph.tasks import Task
 from workbench.graph.tasks import extract_tasks as own_tasks
+from workbench.ir import blocks
 from workbench.log.database import Database
 from workbench.log.replay import schedule_of
 from workbench.te import Tensor, func
@@ -24,10 +25,12 @@ from workbench.tvm.target import plain
 
 
 def extract_tasks(
-    mod: Module, params: Mapping[str, Array] | None, target: Any, **options: Any
+    mod: Module, params: Mapping[str, Array] | None, target: Any, include_simple_tasks: bool = False, **options: Any
 ) -> tuple[list[Task], list[int]]:
-    """Return the tasks of a network and how often each of them occurs."""
+    """Return the tasks of a network, those that reduce nothing only where they are asked for, and their weights."""
     tasks = own_tasks(mod.bound(params), plain(target))
+    if not include_simple_tasks:
+        tasks = [t for t in tasks if any(it.kind == "R" for b, _ in blocks(t.func.body) for it in b.iters)]
     return tasks, [t.weight for t in tasks]
 
 

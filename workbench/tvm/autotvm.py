@@ -237,8 +237,8 @@ class Tuner:
         self.task = task
 
     def tune(
-        self, n_trial: int, measure_option: TuneOptions, early_stopping: int | None = None, callbacks: Sequence[Any] = (),
-        si_prefix: str = "G",
+        self, n_trial: int, measure_option: TuneOptions, early_stopping: int | None = None,
+        callbacks: Sequence[Any] = (), si_prefix: str = "G",
     ) -> None:  # fmt: skip
         """Tune, and wait until the trials are used up."""
         files = [c.name for c in callbacks if isinstance(c, LogFile)]

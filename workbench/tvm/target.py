@@ -74,7 +74,7 @@ class Device:
 
 
 def cpu(index: int = 0) -> Device:
-    """This machine."""
+    """Device of this machine."""
     return Device("cpu", index)
 
 

@@ -46,7 +46,7 @@ def get_network(
     Parameters
     ----------
     name : str
-        One of `names`, such as ``"resnet-50"`` (TVM's, with normalisation in front), ``"resnet-50-v1"``, ``"mobilenet"``.
+        One of `names`, such as ``"resnet-50"`` (TVM's, with normalisation in front) or ``"resnet-50-v1"``.
     batch_size : int
     layout : {"NCHW", "NHWC"}
         Where images have their channels, as inputs and as outputs.
@@ -68,12 +68,16 @@ def get_network(
     Raises
     ------
     ModelError
-        "zoo.name", "zoo.layout", "zoo.dtype"; "zoo.too_small" for images of which nothing is left.
+        "zoo.name", "zoo.layout", "zoo.dtype", "zoo.size", "zoo.batch"; "zoo.too_small" for images of which nothing is
+        left.
     UsageError
         "usage.number".
     """
     made = model(name, layout, dtype, num_classes, seed, size=size)
     batch = whole("batch_size", batch_size)
+    if batch > 1 and BATCH not in find(name).sizes:
+        text = f"The input of {name!r} is one graph; there is no batch of {batch}."
+        raise ModelError("zoo.batch", text, (name,), "leave batch_size out")
     dims = {v.name: [d.dim_value or d.dim_param for d in v.type.tensor_type.shape.dim] for v in made.graph.input}
     opened = {n: tuple(batch if d == BATCH else d for d in shape) for n, shape in dims.items() if BATCH in shape}
     return load_onnx(made, opened)

@@ -1,8 +1,8 @@
 """Networks written in Python, layer by layer, as ONNX models whose batch size is open.
 
-The weights are drawn from a seed, and scaled so that activations neither vanish nor explode: the builder knows the mean
-and the variance of every tensor, for inputs that are normally distributed, and draws weights for which a layer's results
-have variance 1. Nothing has to be run, so equal seeds give equal weights on every machine.
+The weights are drawn from a seed, and scaled so that activations neither vanish nor explode: the builder estimates the
+mean and the variance of every tensor, for inputs that are normally distributed, and draws weights for which a layer's
+results have variance 1. Nothing has to be run, so equal seeds give equal weights on every machine.
 """
 
 from __future__ import annotations
@@ -192,8 +192,16 @@ class Builder:
         inputs = [x, self.weight(self._normal((channels, x.size(1) // groups, *k), (fan * x.power) ** -0.5))]
         inputs += [self.weight(self._normal((channels,), SMALL), "bias")] if bias else []
         space = [(x.size(d + 2) + 2 * p[d] - wide[d]) // s[d] + 1 for d in range(rank)]
-        return self.op("Conv", inputs, (x.shape[0], channels, *space), mean=0.0, var=1.0 + bias * SMALL**2,
-                       kernel_shape=k, strides=s, pads=(*p, *p), group=groups, dilations=(dilation,) * rank)  # fmt: skip
+        attributes = {
+            "group": groups,
+            "kernel_shape": k,
+            "strides": s,
+            "pads": (*p, *p),
+            "dilations": (dilation,) * rank,
+        }
+        return self.op(
+            "Conv", inputs, (x.shape[0], channels, *space), mean=0.0, var=1.0 + bias * SMALL**2, **attributes
+        )
 
     def conv_transpose(
         self, x: Value, channels: int, kernel: int, stride: int, pad: int = 0, bias: bool = True

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from workbench.arguments import shown, whole
 from workbench.errors import ModelError
@@ -14,9 +14,6 @@ from workbench.registry import Declarations
 from workbench.zoo import classifiers, graphs, images, residual, sequences, small
 from workbench.zoo.builder import BATCH, Builder
 from workbench.zoo.sequences import Stack
-
-if TYPE_CHECKING:
-    import onnx
 
 Build: TypeAlias = Callable[[Builder, Sequence[int], int], None]
 

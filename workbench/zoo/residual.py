@@ -1,4 +1,4 @@
-"""ResNets: with normalisation behind (v1) and in front of the convolutions (v2, as in TVM's tutorials), in 2D and 3D."""
+"""ResNets: with normalisation behind (v1) and in front of the convolutions (v2, as TVM's), in 2D and 3D."""
 
 from __future__ import annotations
 

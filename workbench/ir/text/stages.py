@@ -44,7 +44,7 @@ def _equation(b: Block) -> str:
     own = Load(b.buffer, b.index)
     match b.value:
         case Binary(op, a, term) if b.init is not None and a == own:
-            return f"{left} {INFIX[op][0] if op in INFIX else f'{op} '}= {expr_text(term)}"
+            return f"{left} {INFIX[op][0] if op in INFIX else op}= {expr_text(term)}"
     return f"{left} = {expr_text(b.value)}"
 
 

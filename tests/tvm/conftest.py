@@ -1,0 +1,3 @@
+from short_runs import short_network_times
+
+__all__ = ["short_network_times"]  # a fixture

@@ -1,0 +1,198 @@
+"""Programs in TVM's words, as its tutorials are: they run when nothing but their imports is changed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import workbench as wb
+
+#: All that is changed of a program, at most five lines in each.
+CHANGES = {
+    "import tvm": "import workbench.tvm as tvm",
+    "import tvm.testing": "import workbench.tvm.testing",
+    "import tvm.relay.testing": "import workbench.tvm.relay.testing",
+}
+MOST = 5
+
+#: Tuning a network with the auto-scheduler.
+NETWORK = """
+import numpy as np
+import tvm
+from tvm import relay, auto_scheduler
+from tvm.relay import data_dep_optimization as ddo
+import tvm.relay.testing
+from tvm.contrib import graph_executor
+
+target = tvm.target.Target("llvm")
+log_file = "%s-%s-B%d-%s.json" % (name, layout, 2, target.kind.name)
+shape = (3, 32, 32) if layout == "NCHW" else (32, 32, 3)
+family = getattr(relay.testing, name)
+mod, params = family.get_workload(
+    batch_size=2, layout=layout, dtype="float32", image_shape=shape, num_classes=9, **which
+)
+
+tasks, task_weights = auto_scheduler.extract_tasks(mod["main"], params, target)
+for idx, task in enumerate(tasks):
+    print("Task %d %s" % (idx, task.workload_key))
+    print(task.compute_dag)
+
+tuner = auto_scheduler.TaskScheduler(tasks, task_weights)
+tune_option = auto_scheduler.TuningOptions(
+    num_measure_trials=trials,
+    runner=auto_scheduler.LocalRunner(repeat=2, enable_cpu_cache_flush=True),
+    measure_callbacks=[auto_scheduler.RecordToFile(log_file)],
+)
+tuner.tune(tune_option)
+
+with auto_scheduler.ApplyHistoryBest(log_file):
+    with tvm.transform.PassContext(opt_level=3, config={"relay.backend.use_auto_scheduler": True}):
+        lib = relay.build(mod, target=target, params=params)
+
+dev = tvm.device(str(target), 0)
+module = graph_executor.GraphModule(lib["default"](dev))
+data = tvm.nd.array(np.random.uniform(size=(2,) + shape).astype("float32"))
+module.set_input("data", data)
+module.run()
+result = module.get_output(0).numpy()
+times = str(module.benchmark(dev, repeat=2, min_repeat_ms=1))
+"""
+
+#: Tuning an operator with a template of AutoTVM.
+OPERATOR = """
+import numpy as np
+import tvm
+from tvm import te
+import tvm.testing
+from tvm import autotvm
+
+@autotvm.template("test/product")
+def product(n, l, m, dtype):
+    a = te.placeholder((n, l), name="A", dtype=dtype)
+    b = te.placeholder((l, m), name="B", dtype=dtype)
+    k = te.reduce_axis((0, l), name="k")
+    c = te.compute((n, m), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
+    s = te.create_schedule(c.op)
+    y, x = s[c].op.axis
+    k = s[c].op.reduce_axis[0]
+    cfg = autotvm.get_config()
+    if knobs:
+        cfg.define_knob("tile_y", [1, 2, 4, 8, 16])
+        cfg.define_knob("tile_x", [1, 2, 4, 8, 16])
+        yo, yi = s[c].split(y, cfg["tile_y"].val)
+        xo, xi = s[c].split(x, cfg["tile_x"].val)
+    else:
+        cfg.define_split("tile_y", y, num_outputs=2)
+        cfg.define_split("tile_x", x, num_outputs=2)
+        yo, yi = cfg["tile_y"].apply(s, c, y)
+        xo, xi = cfg["tile_x"].apply(s, c, x)
+    s[c].reorder(yo, xo, k, yi, xi)
+    return s, [a, b, c]
+
+task = autotvm.task.create("test/product", args=(64, 32, 16, "float32"), target="llvm")
+space = task.config_space
+option = autotvm.measure_option(builder="local", runner=autotvm.LocalRunner(number=5))
+tuner = autotvm.tuner.RandomTuner(task)
+tuner.tune(n_trial=4, measure_option=option, callbacks=[autotvm.callback.log_to_file("product.log")])
+
+with autotvm.apply_history_best("product.log"):
+    with tvm.target.Target("llvm"):
+        s, arguments = product(64, 32, 16, "float32")
+        func = tvm.build(s, arguments)
+
+a_np = np.random.uniform(size=(64, 32)).astype(np.float32)
+b_np = np.random.uniform(size=(32, 16)).astype(np.float32)
+c_tvm = tvm.nd.empty((64, 16))
+func(tvm.nd.array(a_np), tvm.nd.array(b_np), c_tvm)
+tvm.testing.assert_allclose(c_tvm.numpy(), a_np.dot(b_np), rtol=1e-4)
+"""
+
+#: A matrix product that is scheduled by hand.
+BY_HAND = """
+import numpy as np
+import tvm
+from tvm import te
+import tvm.testing
+
+A = te.placeholder((64, 48), name="A")
+B = te.placeholder((48, 80), name="B")
+k = te.reduce_axis((0, 48), "k")
+packed = te.compute((80 // 16, 48, 16), lambda big, k, small: B[k, big * 16 + small], name="packed")
+C = te.compute((64, 80), lambda m, n: te.sum(A[m, k] * packed[n // 16, k, n % 16], axis=k), name="C")
+s = te.create_schedule(C.op)
+CC = s.cache_write(C, "global")
+mo, no, mi, ni = s[C].tile(C.op.axis[0], C.op.axis[1], 16, 16)
+s[CC].compute_at(s[C], no)
+mc, nc = s[CC].op.axis
+(kaxis,) = s[CC].op.reduce_axis
+ko, ki = s[CC].split(kaxis, factor=4)
+s[CC].reorder(ko, mc, ki, nc)
+s[CC].vectorize(nc)
+s[CC].unroll(ki)
+s[C].parallel(mo)
+big, _, small = s[packed].op.axis
+s[packed].vectorize(small)
+s[packed].parallel(big)
+text = str(tvm.lower(s, [A, B, C], simple_mode=True))
+func = tvm.build(s, [A, B, C], target="llvm", name="mmult")
+dev = tvm.device("llvm", 0)
+a = tvm.nd.array(np.random.rand(64, 48).astype("float32"), dev)
+b = tvm.nd.array(np.random.rand(48, 80).astype("float32"), dev)
+c = tvm.nd.array(np.zeros((64, 80), "float32"), dev)
+func(a, b, c)
+tvm.testing.assert_allclose(c.numpy(), np.dot(a.numpy(), b.numpy()), rtol=1e-5)
+seconds = func.time_evaluator(func.entry_name, dev, number=2)(a, b, c).mean
+"""
+
+
+def pasted(text: str, **given: object) -> dict[str, object]:
+    """Names of a program after it was run with other imports."""
+    lines = [CHANGES.get(line, re.sub(r"^from tvm\b", "from workbench.tvm", line)) for line in text.splitlines()]
+    assert sum(a != b for a, b in zip(lines, text.splitlines(), strict=True)) <= MOST
+    names = {"__name__": "program", **given}
+    exec(compile("\n".join(lines), "program", "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("name", "layout", "which", "trials"),
+    [
+        ("mlp", "NHWC", {}, 4),
+        pytest.param("resnet", "NHWC", {"num_layers": 18}, 8, marks=pytest.mark.slow),
+        pytest.param("squeezenet", "NCHW", {"version": "1.1"}, 8, marks=pytest.mark.slow),
+    ],
+)
+def test_a_network_with_the_auto_scheduler(tmp_path, monkeypatch, capsys, name, layout, which, trials):
+    monkeypatch.chdir(tmp_path)
+    names = pasted(NETWORK, name=name, layout=layout, which=which, trials=trials)
+    out, err = capsys.readouterr()
+    assert out.count("Task ") == len(names["tasks"])
+    assert "+= X[" in out
+    assert "Trials" in err
+    assert f"{trials}/{trials}" in err
+    assert names["result"].shape == (2, 9)
+    assert names["result"].sum(axis=1) == pytest.approx(1, abs=1e-5)
+    assert "mean (ms)" in names["times"]
+    assert len(wb.read_log(tmp_path / f"{name}-{layout}-B2-llvm.json")) >= trials
+    expected = wb.compile(names["mod"].graph).run({"data": names["data"].numpy()})
+    assert names["result"] == pytest.approx(expected["output"], abs=1e-5)
+
+
+@pytest.mark.parametrize(("knobs", "candidates"), [(False, 7 * 5), (True, 5 * 5)])
+def test_an_operator_with_autotvm(tmp_path, monkeypatch, knobs, candidates):
+    monkeypatch.chdir(tmp_path)
+    names = pasted(OPERATOR, knobs=knobs)
+    assert f"{candidates} rows" in repr(names["space"])
+    records = wb.read_log(tmp_path / "product.log")
+    assert list(records.status) == ["ok"] * 4
+    best = records.sort_values("latency_ms").iloc[0]
+    assert names["s"].trace
+    assert best.task_key == names["task"].own.key
+
+
+def test_a_schedule_by_hand():
+    names = pasted(BY_HAND)
+    assert "unroll" in names["text"]
+    assert "parallel m.0" in names["text"].replace("C.copy_", "")
+    assert 0 < names["seconds"] < 1
