@@ -118,8 +118,7 @@ import tvm.testing
 A = te.placeholder((64, 48), name="A")
 B = te.placeholder((48, 80), name="B")
 k = te.reduce_axis((0, 48), "k")
-packed = te.compute((80 // 16, 48, 16), lambda big, k, small: B[k, big * 16 + small], name="packed")
-C = te.compute((64, 80), lambda m, n: te.sum(A[m, k] * packed[n // 16, k, n % 16], axis=k), name="C")
+C = te.compute((64, 80), lambda m, n: te.sum(A[m, k] * B[k, n], axis=k), name="C")
 s = te.create_schedule(C.op)
 CC = s.cache_write(C, "global")
 mo, no, mi, ni = s[C].tile(C.op.axis[0], C.op.axis[1], 16, 16)
@@ -131,9 +130,6 @@ s[CC].reorder(ko, mc, ki, nc)
 s[CC].vectorize(nc)
 s[CC].unroll(ki)
 s[C].parallel(mo)
-big, _, small = s[packed].op.axis
-s[packed].vectorize(small)
-s[packed].parallel(big)
 text = str(tvm.lower(s, [A, B, C], simple_mode=True))
 func = tvm.build(s, [A, B, C], target="llvm", name="mmult")
 dev = tvm.device("llvm", 0)
@@ -143,6 +139,33 @@ c = tvm.nd.array(np.zeros((64, 80), "float32"), dev)
 func(a, b, c)
 tvm.testing.assert_allclose(c.numpy(), np.dot(a.numpy(), b.numpy()), rtol=1e-5)
 seconds = func.time_evaluator(func.entry_name, dev, number=2)(a, b, c).mean
+"""
+
+
+#: The same with an operand that is packed by a stage of its own.
+PACKED = """
+import numpy as np
+import tvm
+from tvm import te
+import tvm.testing
+
+A = te.placeholder((64, 48), name="A")
+B = te.placeholder((48, 80), name="B")
+k = te.reduce_axis((0, 48), "k")
+packed = te.compute((80 // 16, 48, 16), lambda big, k, small: B[k, big * 16 + small], name="packed")
+C = te.compute((64, 80), lambda m, n: te.sum(A[m, k] * packed[n // 16, k, n % 16], axis=k), name="C")
+s = te.create_schedule(C.op)
+mo, no, mi, ni = s[C].tile(C.op.axis[0], C.op.axis[1], 16, 16)
+ko, ki = s[C].split(s[C].op.reduce_axis[0], factor=4)
+s[C].reorder(mo, no, ko, mi, ki, ni)
+s[C].vectorize(ni)
+big, _, small = s[packed].op.axis
+s[packed].vectorize(small)
+s[packed].parallel(big)
+func = tvm.build(s, [A, B, C], target="llvm")
+a, b, c = (tvm.nd.array(np.random.rand(*t.shape).astype("float32")) for t in (A, B, C))
+func(a, b, c)
+tvm.testing.assert_allclose(c.numpy(), np.dot(a.numpy(), b.numpy()), rtol=1e-5)
 """
 
 
@@ -175,6 +198,9 @@ def test_a_network_with_the_auto_scheduler(tmp_path, monkeypatch, capsys, name, 
     assert names["result"].sum(axis=1) == pytest.approx(1, abs=1e-5)
     assert "mean (ms)" in names["times"]
     assert len(wb.read_log(tmp_path / f"{name}-{layout}-B2-llvm.json")) >= trials
+    names["module"].set_input(0, names["data"])
+    names["module"].run()
+    assert names["module"].get_num_outputs() == 1
     expected = wb.compile(names["mod"].graph).run({"data": names["data"].numpy()})
     assert names["result"] == pytest.approx(expected["output"], abs=1e-5)
 
@@ -196,3 +222,7 @@ def test_a_schedule_by_hand():
     assert "unroll" in names["text"]
     assert "parallel m.0" in names["text"].replace("C.copy_", "")
     assert 0 < names["seconds"] < 1
+
+
+def test_a_packed_operand():
+    assert pasted(PACKED)["s"].blocks[0].name == "packed"

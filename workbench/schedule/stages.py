@@ -15,6 +15,10 @@ from workbench.schedule.schedule import Schedule
 from workbench.te import Axis, Tensor, func
 
 
+#: The class whose methods the registry of primitives adds.
+_PLAIN: Any = Schedule
+
+
 class LoopName(str):
     """Name of a loop that knows its schedule."""
 
@@ -43,20 +47,20 @@ class StagedSchedule(Schedule):
     def cache_write(self, block: Any, scope: str = "") -> Any:
         """Let a stage write into a tensor of its own first; of a tensor, the stage that computes comes back."""
         if not isinstance(block, Tensor | Stage):
-            return super().cache_write(block)
+            return _PLAIN.cache_write(self, block)
         name = self[block].name
-        super().cache_write(name)
+        _PLAIN.cache_write(self, name)
         return Stage(self, name)
 
     def cache_read(self, block: Any, scope: str = "", readers: Any = ()) -> Any:
         """Copy a tensor, and let readers read the copy: ``s.cache_read(A, "global", [C])``."""
         if not isinstance(block, Tensor):
-            return super().cache_read(block, scope)
+            return _PLAIN.cache_read(self, block, scope)
         found = elements(readers) or (readers,)
         if len(found) != 1:
             text = f"A copy has one reader; {len(found)} were given"
             raise ArgumentTypeError("usage.type", text, ("readers",), "call cache_read once for each reader")
-        return Stage(self, super().cache_read(self[found[0]].name, block.name))
+        return Stage(self, _PLAIN.cache_read(self, self[found[0]].name, block.name))
 
 
 class Stage:

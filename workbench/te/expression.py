@@ -94,7 +94,8 @@ def compute(
     axes = [Axis(Affine.var(n), ((n, e),)) for n, e in zip(names, dims, strict=True)]
     result = fcompute(*axes)
     if isinstance(result, tuple):
-        parts = [wraps(fcompute)(lambda *at, k=k: fcompute(*at)[k]) for k in range(len(result))]
+        several = cast_to(Callable[..., tuple[Scalar | Reduction, ...]], fcompute)
+        parts = [wraps(fcompute)(lambda *at, k=k: several(*at)[k]) for k in range(len(result))]
         return cast_to("Tensor", [compute(dims, part, f"{stage_name}.v{k}") for k, part in enumerate(parts)])
     index = tuple(a.form for a in axes)
     spatial = tuple(zip(names, dims, strict=True))

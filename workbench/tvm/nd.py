@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 
-class NDArray(np.ndarray):  # type: ignore[type-arg]
+class NDArray(np.ndarray):
     """An array of NumPy."""
 
     def numpy(self) -> Any:

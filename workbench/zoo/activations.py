@@ -33,7 +33,7 @@ class Activation:
 
     operator: str
     function: Callable[[Array], Array]
-    attributes: Mapping[str, float] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
     bounds: tuple[float, ...] = ()
 
 

@@ -117,8 +117,8 @@ class Builder:
 
     def image(self, shape: Sequence[int], name: str = "data") -> Value:
         """Declare images as an input: channels, height and width (or depth, height, width), the batch left open."""
-        first = (BATCH, *shape[1:], shape[0]) if self.channels_last else (BATCH, *shape)
-        x = self.input(name, first)
+        inside = (*shape[1:], shape[0]) if self.channels_last else tuple(shape)
+        x = self.input(name, (BATCH, *inside))
         return self.transpose(x, (0, len(shape), *range(1, len(shape)))) if self.channels_last else x
 
     def output(self, x: Value, name: str | None = None) -> None:
@@ -189,10 +189,13 @@ class Builder:
         wide = [dilation * (n - 1) + 1 for n in k]
         p = _each(pad, rank) if pad is not None else tuple(n // 2 for n in wide)
         fan = x.size(1) // groups * math.prod(k)
-        inputs = [x, self.weight(self._normal((channels, x.size(1) // groups, *k), (fan * x.power) ** -0.5))]
+        inputs: list[Value | str] = [
+            x,
+            self.weight(self._normal((channels, x.size(1) // groups, *k), (fan * x.power) ** -0.5)),
+        ]
         inputs += [self.weight(self._normal((channels,), SMALL), "bias")] if bias else []
         space = [(x.size(d + 2) + 2 * p[d] - wide[d]) // s[d] + 1 for d in range(rank)]
-        attributes = {
+        attributes: dict[str, Any] = {
             "group": groups,
             "kernel_shape": k,
             "strides": s,
@@ -208,7 +211,10 @@ class Builder:
     ) -> Value:
         """Convolve backwards: every element spreads over a window of the larger result."""
         rank, fan = len(x.shape) - 2, x.size(1) * (kernel / stride) ** (len(x.shape) - 2)
-        inputs = [x, self.weight(self._normal((x.size(1), channels, *(kernel,) * rank), (fan * x.power) ** -0.5))]
+        inputs: list[Value | str] = [
+            x,
+            self.weight(self._normal((x.size(1), channels, *(kernel,) * rank), (fan * x.power) ** -0.5)),
+        ]
         inputs += [self.weight(self._normal((channels,), SMALL), "bias")] if bias else []
         space = [(x.size(d + 2) - 1) * stride + kernel - 2 * pad for d in range(rank)]
         return self.op("ConvTranspose", inputs, (x.shape[0], channels, *space), mean=0.0, var=1.0,
@@ -228,7 +234,11 @@ class Builder:
         """Normalise every channel by statistics that are known; without `scale` nothing is multiplied afterwards."""
         n = x.size(1)
         factors = self._spread(n, 0.5, 1.5) if scale else np.ones(n, np.float32)
-        inputs = [x, self.weight(factors, "scale", scale), self.weight(self._normal((n,), SMALL), "shift")]
+        inputs: list[Value | str] = [
+            x,
+            self.weight(factors, "scale", scale),
+            self.weight(self._normal((n,), SMALL), "shift"),
+        ]
         inputs.append(self.weight(self._normal((n,), SMALL * x.var**0.5, x.mean), "mean", False))
         inputs.append(self.weight(self._spread(n, 0.8, 1.25) * np.float32(x.var), "var", False))
         self.statistics += 2 * n
@@ -236,7 +246,7 @@ class Builder:
 
     def layer_norm(self, x: Value, eps: float = 1e-5, bias: bool = True) -> Value:
         """Normalise along the last axis."""
-        inputs = [x, self.weight(self._spread(x.size(-1), 0.5, 1.5), "scale")]
+        inputs: list[Value | str] = [x, self.weight(self._spread(x.size(-1), 0.5, 1.5), "scale")]
         inputs += [self.weight(self._normal((x.size(-1),), SMALL), "shift")] if bias else []
         return self.op("LayerNormalization", inputs, x.shape, mean=0.0, var=13 / 12, axis=-1, epsilon=eps)
 

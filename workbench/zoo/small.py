@@ -22,7 +22,7 @@ V3_SMALL = (
     (5, 288, 96, True, _HS, 2), (5, 576, 96, True, _HS, 1), (5, 576, 96, True, _HS, 1),
 )  # fmt: skip
 #: SqueezeNet, per version: kernel and channels of the first layer; modules, "pool" or channels.
-FIRES = {
+FIRES: dict[str, tuple[int, int, tuple[int | str, ...]]] = {
     "1.0": (7, 96, (64, 64, 128, "pool", 128, 192, 192, 256, "pool", 256)),
     "1.1": (3, 64, (64, 64, "pool", 128, 128, "pool", 192, 192, 256, 256)),
 }
@@ -86,10 +86,10 @@ def squeezenet(b: Builder, shape: Sequence[int], classes: int, version: str) -> 
     kernel, channels, modules = FIRES[version]
     x = b.pool(b.activation(b.conv(b.image(shape), channels, kernel, 2, 0)), "max", 3, 2, ceil=True)
     for module in modules:
-        if module == "pool":
+        if isinstance(module, str):
             x = b.pool(x, "max", 3, 2, ceil=True)
         else:
-            y = b.activation(b.conv(x, int(module) // 4, 1))
-            x = b.concat([b.activation(b.conv(y, int(module), k)) for k in (1, 3)])
+            y = b.activation(b.conv(x, module // 4, 1))
+            x = b.concat([b.activation(b.conv(y, module, k)) for k in (1, 3)])
     x = b.activation(b.conv(x, classes, 1))
     b.output(b.softmax(b.global_pool(x)))

@@ -103,4 +103,4 @@ def _notebook() -> Any:
     """IPython's `display`, where this process is a kernel; IPython is never loaded for that."""
     ipython: Any = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
-    return None if getattr(shell, "kernel", None) is None else sys.modules["IPython.display"].display  # type: ignore[attr-defined]
+    return None if getattr(shell, "kernel", None) is None else sys.modules["IPython.display"].display

@@ -28,9 +28,9 @@ class GraphModule:
 
     def set_input(self, key: str | int | None = None, value: Any = None, **more: Any) -> None:
         """Set an input by its name or number, or several by their names."""
-        names = list(self.executable.inputs)
-        given = {**({} if key is None else {names[key] if isinstance(key, int) else key: value}), **more}
-        self._inputs |= {name: np.asarray(a) for name, a in given.items()}
+        if key is not None:
+            more[self.executable.inputs[key].name if isinstance(key, int) else key] = value
+        self._inputs |= {name: np.asarray(a) for name, a in more.items()}
 
     def run(self, **inputs: Any) -> None:
         """Compute the outputs."""
