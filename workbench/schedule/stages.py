@@ -14,7 +14,6 @@ from workbench.ir.stmt import IterKind
 from workbench.schedule.schedule import Schedule
 from workbench.te import Axis, Tensor, func
 
-
 #: The class whose methods the registry of primitives adds.
 _PLAIN: Any = Schedule
 
