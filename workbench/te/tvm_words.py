@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from workbench.arguments import is_a
 from workbench.errors import ExpressionError
@@ -12,18 +12,14 @@ from workbench.ir import Affine, Binary, Load
 from workbench.te.expression import Axes, reduction
 from workbench.te.value import Reduction, Scalar, Tensor, Value
 
-if TYPE_CHECKING:
-    from workbench.schedule.stages import StagedSchedule
-
 #: What schedules stage by stage; it lies above this room.
 STAGES = "workbench.schedule.stages"
 _FOLDS = {"add": "te.sum", "mul": "te.prod", "max": "te.max", "min": "te.min"}
 
 
-def create_schedule(outputs: Tensor | Sequence[Tensor], target: Any = None) -> StagedSchedule:
+def create_schedule(outputs: Tensor | Sequence[Tensor], target: Any = None) -> Any:
     """Schedule what `outputs` (or their ``op``) depend on, stage by stage: ``s[C].split(axis, factor=8)``."""
-    made: StagedSchedule = importlib.import_module(STAGES).StagedSchedule.of(outputs, target)
-    return made
+    return importlib.import_module(STAGES).StagedSchedule.of(outputs, target)
 
 
 def var(name: str = "n", dtype: str = "int32") -> NoReturn:
