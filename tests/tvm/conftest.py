@@ -1,3 +1,14 @@
+import pytest
 from short_runs import short_network_times
 
+from workbench.space.template import TEMPLATES
+
 __all__ = ["short_network_times"]  # a fixture
+
+
+@pytest.fixture(autouse=True)
+def templates_as_they_were():
+    before = dict(TEMPLATES)
+    yield
+    TEMPLATES.clear()
+    TEMPLATES.update(before)
