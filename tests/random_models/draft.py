@@ -193,12 +193,15 @@ class Draft:
         run = self._runner(step)
         self.known.update(zip(names, run(self.known), strict=True))
         rounds = op not in EXACT or attrs.get("reduction") in ("add", "mul")
-        if rounds or not self.rounded.isdisjoint(step.reads):
+        signs = op == "Where" and any(_negative_zero(self.value(n)) for n in step.reads)
+        if rounds or signs or not self.rounded.isdisjoint(step.reads):
             self.rounded.update(names)
         *worlds, level = self.moved
         for k, world in enumerate(worlds):
             found = run({n: self._disturbed(world[n], k) if rounds else world[n] for n in step.reads})
             found = [self._disturbed(v, k, SUMS.get(op)) for v in found] if rounds else found
+            if signs and k == TRIALS:  # onnxruntime adds 0 to what it selects
+                found = [np.asarray(np.where(v == 0, -np.abs(v), v)) for v in found]
             world.update(zip(names, found, strict=True))
         same = all(level[n] is self.known[n] for n in step.reads)
         found = [self.known[n] for n in names] if same else run(level)
@@ -290,6 +293,10 @@ def _levelled(value: Value, worlds: Sequence[Value]) -> Value:
     either = (np.fmin.reduce([value, *worlds]) < 0) & (np.fmax.reduce([value, *worlds]) > 0)
     either &= np.isfinite(value)
     return np.asarray(np.where(either, 0, value), value.dtype) if either.any() else value
+
+
+def _negative_zero(x: np.ndarray) -> bool:
+    return x.dtype.kind == "f" and bool((np.signbit(x) & (x == 0)).any())
 
 
 def _like(x: np.ndarray, dtypes: Sequence[str], ranks: Sequence[int], shape: Sequence[int] | None) -> bool:

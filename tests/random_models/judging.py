@@ -223,7 +223,7 @@ def _close(want: np.ndarray, got: np.ndarray, moved: Sequence[np.ndarray]) -> np
         for k, m in enumerate(moved):
             apart = np.where(_same(m, want), 0, np.abs(m.astype("f8") - a))
             free |= ~np.isfinite(apart)
-            slack = np.maximum(slack, (SPREAD if k < TRIALS else k < TRIALS + 2) * apart)
+            slack = np.maximum(slack, (SPREAD if k < TRIALS else 1) * apart)
         if want.dtype.kind == "f":
             kind = want.dtype.name
             slack = slack + ULPS[kind] * float(np.finfo(kind).eps) * np.abs(a) + FLOOR[kind]

@@ -26,7 +26,11 @@ FOUND = {
     "LpPool": [use(20 * HALVES, kernel_shape=(2, 2), p=p, opsets=(18,)) for p in (1, 2, 3)],
     "GlobalLpPool": [use(20 * HALVES, p=p) for p in (1, 2, 3)],
     "LpNormalization": [use(300 * HALVES, p=p, axis=1) for p in (1, 2)],
-    "AveragePool": [use(HALVES, kernel_shape=(2, 2), pads=(1, 1, 0, 0))],
+    "AveragePool": [
+        use(HALVES, kernel_shape=(2, 2), pads=(1, 1, 0, 0)),
+        use(np.full((1, 1, 90, 90), 10, np.float16), kernel_shape=(90, 90)),
+        use(np.full((1, 1, 90, 90), 10, np.float16), kernel_shape=(90, 90), pads=(9, 0, 0, 0)),
+    ],
     "ReduceL2": [use(whole(2, 3, dtype=t), opsets=(11,), axes=(1,)) for t in (np.int32, np.int64)],
     "ReduceMean": [
         use(v(-1, -2, -4, dtype=np.int32), opsets=(13,)),
@@ -58,6 +62,11 @@ FOUND = {
         *(use(2000 * HALVES, f(4).astype("f2"), f(4).astype("f2"), opsets=(17,), outputs=n) for n in (1, 3)),
     ],
     "MeanVarianceNormalization": [use(HALVES, opsets=(21,)), use(100 + HALVES, opsets=(22,), axes=(1, -1))],
+    "QuantizeLinear": [
+        use(v(-np.inf, -0.025, 0.025, 3, np.inf, dtype=np.float16), np.float16(0.05), zero, opsets=(21,), const=const)
+        for const in ((), (1, 2))
+        for zero in (np.int16(0), np.uint8(3), np.int8(-3), np.uint16(9))
+    ],
     "QLinearConv": [
         use(
             whole(2, 3, 5, dtype=np.int8), np.float32(1), np.int8(2), whole(1, 3, 2, dtype=np.int8), np.float32(0.5),
@@ -115,6 +124,19 @@ def test_like_onnxruntime(op, k):
 def test_the_sign_of_a_zero_has_no_sign():
     _, _, got = run_ours(use(v(-0.0, 0.0, dtype=np.float32)), "Sign")
     assert not np.signbit(got["y0"]).any()
+
+
+def test_logarithms_of_halves_near_1_keep_their_digits():
+    x = np.array([[-5, 8.5, -12.5, -2], [-1, 7, -0.5, 0.5]], np.float16)
+    got = run_ours(use(x, opsets=(13,)), "LogSoftmax")[2]["y0"]
+    wide = x.astype("f8")
+    want = wide - np.log(np.exp(wide).sum(axis=1, keepdims=True))
+    assert (np.abs(got - want) <= 2.0**-11 * np.abs(want) + 2.0**-22).all()
+
+
+def test_a_long_row_of_halves_has_the_sum_1():
+    got = run_ours(use(np.zeros((1, 20000), np.float16), opsets=(13,)), "Softmax")[2]["y0"]
+    assert (got == np.float16(1 / 20000)).all()
 
 
 def test_an_optional_value_is_the_value():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
 pytest.importorskip("onnxruntime")
 
 from random_models import judging
+from random_models.draft import TRIALS, Draft
 from random_models.judging import difference, judge
 from random_models.making import random_model
 
@@ -39,6 +41,25 @@ def test_what_rounding_moves_may_differ():
     assert not difference(np.array([3]), np.array([4]), [np.array([4])])
     assert difference(np.array([3]), np.array([4]), [np.array([3])])
     assert difference(np.array([2**62 + 1]), np.array([2**62]), [np.array([2**62 + 1])])
+
+
+def test_what_leaps_at_0_may_differ_where_rounding_gives_either_sign():
+    yes, no = np.array([True]), np.array([False])
+    assert not difference(yes, no, [*[yes] * (TRIALS + 2), no])
+    assert difference(yes, no, [yes] * (TRIALS + 3))
+
+
+def test_the_sign_of_a_zero_is_lost_by_a_selection_alone():
+    """onnxruntime adds up what it selects."""
+    draft = Draft(np.random.default_rng(0), 26)
+    x, some = draft.fresh(np.array([-0.0, 2.0], np.float32)), draft.fresh(np.array([True, False]))
+    (y,) = draft.add("Where", [some, x, draft.fresh(np.float32(3))])
+    draft.add("BitCast", [y], to=onnx.TensorProto.INT32)
+    draft.add("Reciprocal", [x])
+    assert judge(draft, 0).status == "same"
+    (bits,), moved = draft.steps[1].makes, [w["t1_0"] for w in draft.moved]
+    assert difference(draft.value(bits), np.array([-(2**31), 3], np.int32), moved)
+    assert all(world["t2_0"][0] == -np.inf for world in draft.moved)
 
 
 @pytest.mark.checks

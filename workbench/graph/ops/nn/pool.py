@@ -260,13 +260,18 @@ def _counts(c: Call, win: Window) -> Array:
     return np.asarray(total)
 
 
+def _wide(v: te.Value) -> te.Value:
+    """What is summed of an element: sums of many halves stop growing, powers of them are soon infinite."""
+    return te.cast(v, "float32") if v.dtype == "float16" else v
+
+
 class _Average(_Pool):
     def steps(self, c: Call, win: Window) -> _Steps:
-        scale = 1.0 / float(_counts(c, win).flat[0])
-        return None, lambda v: v * scale
+        scale, dtype = 1.0 / float(_counts(c, win).flat[0]), c.type(0).dtype
+        return _wide, lambda v: te.cast(v * scale, dtype)
 
     def fold(self, c: Call, win: Window, taps: Array, axes: tuple[int, ...]) -> Array:
-        return np.asarray(taps.sum(axis=axes, dtype=taps.dtype) / _counts(c, win))
+        return np.asarray(taps.sum(axis=axes, dtype=np.result_type(taps, np.float32)) / _counts(c, win))
 
 
 @operator("AveragePool", "complex", window=True, reads_parts=True)
@@ -277,7 +282,7 @@ class AveragePool(_Average):
 
     def steps(self, c: Call, win: Window) -> _Steps:
         counts = _counts(c, win)
-        return super().steps(c, win) if (counts == counts.flat[0]).all() else (None, None)
+        return super().steps(c, win) if (counts == counts.flat[0]).all() else (_wide, None)
 
     def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
         total, win, layout = super().lower(c, x), self.geometry(c), layout_of(c)
@@ -304,7 +309,7 @@ class AveragePool(_Average):
         part = compute(win.out, share, c.name("part"), over)
 
         def mean(*i: te.Axis) -> te.Value:
-            return te.cast(te.cast(total[i], wide) * part[unplace(layout, i)[1]], total.dtype)
+            return te.cast(te.cast(total[i], wide) * part[unplace(layout, i)[1]], x.dtype)
 
         return compute(total.shape, mean, c.name("avg_pool"), names)
 
@@ -328,18 +333,16 @@ def _exponent(c: Call) -> float:
 
 
 def _norm(p: float, dtype: str) -> _Steps:
-    """What is summed of each element, in float32 where powers of halves are soon none, and the norm of the sum."""
-    halves = dtype == "float16"
+    """What is summed of each element, and the norm of the sum."""
 
     def part(v: te.Value) -> te.Value:
-        v = te.cast(v, "float32") if halves else v
+        v = _wide(v)
         return v * v if p == 2 else te.abs(v) if p == 1 else te.power(te.abs(v), p)
 
     def root(v: te.Value) -> te.Value:
-        v = te.sqrt(v) if p == 2 else v if p == 1 else te.power(v, 1 / p)
-        return te.cast(v, dtype) if halves else v
+        return te.cast(te.sqrt(v) if p == 2 else v if p == 1 else te.power(v, 1 / p), dtype)
 
-    return part, None if p == 1 and not halves else root
+    return part, None if p == 1 and dtype != "float16" else root
 
 
 class _Lp(_Pool):

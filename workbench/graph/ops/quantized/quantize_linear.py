@@ -16,7 +16,7 @@ from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, foreign, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import Permuted
-from workbench.graph.ops.arrays.movement import DTYPES
+from workbench.graph.ops.arrays.movement import CODES, DTYPES
 from workbench.graph.ops.lowering import compute, operand
 from workbench.ir import Const
 
@@ -115,8 +115,8 @@ def foreign_of(c: Call, why: str) -> OpDef:
 
 
 class _Linear(OpDef):
-    """What quantising and dequantising have in common; types beyond small integers and float32 go to the reference
-    implementation of the standard.
+    """What quantising and dequantising have in common; types beyond small integers, float32 and float16 go to the
+    reference implementation of the standard.
     """
 
     scalars = True
@@ -152,10 +152,13 @@ class QuantizeLinear(_Linear):
         return c.type(2).dtype if c.has(2) else DTYPES.get(c.get_int("output_dtype", 0) or 2, "")
 
     def unusual(self, c: Call) -> str:
-        small = self.dtype(c) in QUANTISED[:4]
-        if not small or (c.type(0).dtype, c.type(1).dtype) != ("float32", "float32") or c.get_int("precision", 0) > 1:
-            return "quantising other types than float32 to 8 or 16 bits"
-        return ""
+        real = (c.type(0).dtype, c.type(1).dtype)
+        same = real in (("float32", "float32"), ("float16", "float16")) and c.get_int("precision", 0) <= 1
+        return "" if same and self.dtype(c) in QUANTISED[:4] else "quantising other types than floats to 8 or 16 bits"
+
+    def quotients(self, c: Call) -> str:
+        """Type in which numbers are divided by their scale."""
+        return "float32" if c.get_int("precision", 0) == 1 else c.type(1).dtype
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         if self.unusual(c):
@@ -167,15 +170,15 @@ class QuantizeLinear(_Linear):
 
     def values(self, c: Call, x: Array, scale: Array, zero: Array | None = None) -> Array:
         with np.errstate(all="ignore"):
-            real = x / _np_spread(c, 1, scale)
+            real = x.astype(self.quotients(c)) / _np_spread(c, 1, scale).astype(self.quotients(c))
         return np_quantised(real, None if zero is None else _np_spread(c, 2, zero), self.dtype(c))
 
     def lower(self, c: Call, x: te.Tensor, *spread: te.Tensor | None) -> te.Tensor:
-        scale, dtype = _reader(c, 1, (x, *spread)), self.dtype(c)
+        scale, dtype, short = _reader(c, 1, (x, *spread)), self.dtype(c), self.quotients(c)
         zero = _reader(c, 2, (x, *spread)) if c.has(2) else None
 
         def body(*i: te.Axis) -> te.Value:
-            v = rounded(x[i] / scale(i))
+            v = rounded(te.cast(x[i], short) / te.cast(scale(i), short))
             return te.cast(v if zero is None else v + number(zero(i), "float32"), dtype)
 
         return compute(x.shape, body, c.name("quantize"))
@@ -186,10 +189,9 @@ class DequantizeLinear(_Linear):
     """(x - zero point) * scale, by tensor, axis or blocks of an axis."""
 
     def unusual(self, c: Call) -> str:
-        plain = c.type(0).dtype in QUANTISED and c.type(1).dtype == "float32"
-        return (
-            "" if plain and c.get_int("output_dtype", 0) in (0, 1) else "dequantising other types than small integers"
-        )
+        plain = c.type(0).dtype in QUANTISED and c.type(1).dtype in ("float32", "float16")
+        plain = plain and c.get_int("output_dtype", 0) in (0, CODES[c.type(1).dtype])
+        return "" if plain else "dequantising other types than small integers"
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         if self.unusual(c):
@@ -197,12 +199,12 @@ class DequantizeLinear(_Linear):
         for i in (1, 2):
             if c.has(i):
                 _check_spread(c, i)
-        return (TensorType(c.shape(0), "float32"),)
+        return (TensorType(c.shape(0), c.type(1).dtype),)
 
     def values(self, c: Call, x: Array, scale: Array, zero: Array | None = None) -> Array:
         q = x.astype(np.int32)
         q = q if zero is None else q - _np_spread(c, 2, zero).astype(np.int32)
-        return np.asarray(q.astype(np.float32) * _np_spread(c, 1, scale))
+        return np.asarray(q.astype(np.float32) * _np_spread(c, 1, scale).astype(np.float32), scale.dtype)
 
     def lower(self, c: Call, x: te.Tensor, *spread: te.Tensor | None) -> te.Tensor:
         scale = _reader(c, 1, (x, *spread))
@@ -211,7 +213,7 @@ class DequantizeLinear(_Linear):
         def body(*i: te.Axis) -> te.Value:
             q = number(x[i], "int32")
             q = q if zero is None else q - number(zero(i), "int32")
-            return te.cast(q, "float32") * scale(i)
+            return te.cast(te.cast(q, "float32") * te.cast(scale(i), "float32"), c.type(1).dtype)
 
         return compute(x.shape, body, c.name("dequantize"))
 

@@ -54,7 +54,7 @@ def integer_products(graph: Graph) -> Graph:
 def _linear(op: str) -> Callable[[Steps], bool]:
     def rule(s: Steps) -> bool:
         call = s.call
-        if not s.compiled() or len(call.shape(1)) > 1:
+        if not s.compiled() or len(call.shape(1)) > 1 or call.type(1).dtype != "float32":
             return False
         found = [_spread(s, call, i) for i in (1, 2)]
         scale, zero = found
