@@ -17,7 +17,18 @@ def roi_align(rng):
     attrs = {"output_height": int(rng.integers(1, 8)), "output_width": int(rng.integers(1, 8))}
     attrs |= {"sampling_ratio": int(rng.integers(0, 4)), "spatial_scale": float(rng.choice([1.0, 0.5, 2.0]))}
     attrs["coordinate_transformation_mode"] = str(rng.choice(["half_pixel", "output_half_pixel"]))
+    attrs["mode"] = str(rng.choice(["avg", "max"]))
     return {**inputs, "images": rng.integers(0, images, count)}, (), attrs, 1, 16
+
+
+def max_roi_pool(rng):
+    images, channels, high, wide = (int(n) for n in rng.integers(1, [4, 9, 20, 30]))
+    count = int(rng.integers(1, 6))
+    start = rng.random((count, 2)) * [wide, high] * 1.4 - 2
+    ends = start + rng.random((count, 2)) * [wide, high] * rng.choice([-0.2, 1.2])
+    rois = np.concatenate([rng.integers(0, images, (count, 1)), start, ends], 1).astype(np.float32)
+    attrs = {"pooled_shape": [int(n) for n in rng.integers(1, 8, 2)], "spatial_scale": float(rng.choice([1, 0.5, 2]))}
+    return {"x": rng.standard_normal((images, channels, high, wide)).astype(np.float32), "rois": rois}, (), attrs, 1, 16
 
 
 def bits(rng, count, opset, shift=False):
@@ -54,6 +65,7 @@ USES = {
     "TensorScatter": tensor_scatter,
     "Det": det,
     "RoiAlign": roi_align,
+    "MaxRoiPool": max_roi_pool,
     **{name: partial(bits, count=2, opset=18) for name in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")},
     "BitwiseNot": partial(bits, count=1, opset=18),
     "BitShift": partial(bits, count=2, opset=11, shift=True),

@@ -68,7 +68,7 @@ def evaluate(c: Call, *args: Any) -> tuple[Any, ...]:
         return empty
     try:
         with np.errstate(all="ignore"):  # infinities and NaN are results like others
-            found: Any = op.reference(c.wide, *map(_widened, args))
+            found: Any = op.reference(c.wide, *(_widened(c, a) for a in args))
     except WorkbenchError:
         raise
     except _NONSENSE as e:
@@ -76,15 +76,29 @@ def evaluate(c: Call, *args: Any) -> tuple[Any, ...]:
     except MemoryError as e:
         raise c.error("too_large", "would give a result that there is no memory for", "look at its inputs") from e
     every = found if isinstance(found, tuple) else (found,)
-    return tuple(v if isinstance(v, list) or v is None else _kept(c, np.asarray(v)) for v in every)
+    halves = "float16" in widened_types(c) and any(t is not None and t.dtype == "float16" for t in c.types)
+    kinds = [t.dtype for t in infer(c)] if halves else [""] * len(every)
+    return tuple(
+        v if isinstance(v, list) or v is None else _kept(c, np.asarray(v), kind)
+        for v, kind in zip(every, kinds, strict=False)
+    )
 
 
-def _widened(value: Any) -> Any:
-    return value.astype(np.float32) if isinstance(value, np.ndarray) and value.dtype == BFLOAT16 else value
+def widened_types(c: Call) -> tuple[str, ...]:
+    """Element types that a node converts to float32 as it reads them.
+
+    Sums of many float16 numbers stop growing, and squares of them are soon infinite.
+    """
+    return ("bfloat16", "float16") if opdef(c.node).fusion in ("complex", "reduction") else ("bfloat16",)
 
 
-def _kept(c: Call, value: Array) -> Array:
-    kind = stored_as(c, value.dtype.name)
+def _widened(c: Call, value: Any) -> Any:
+    narrow = isinstance(value, np.ndarray) and value.dtype.name in widened_types(c)
+    return value.astype(np.float32) if narrow else value
+
+
+def _kept(c: Call, value: Array, kind: str) -> Array:
+    kind = kind or stored_as(c, value.dtype.name)
     return value if kind == value.dtype.name else value.astype(kind)  # the names of text types are no types
 
 

@@ -11,6 +11,7 @@ from workbench import te
 from workbench.arguments import is_a
 from workbench.codegen.lowering import ParamInfo
 from workbench.codegen.runtime_kernels.declaration import KernelFunction
+from workbench.graph.evaluation import widened_types
 from workbench.graph.graph import FusedNodes, Graph, Node
 from workbench.graph.group import Group
 from workbench.graph.kernel_description import describe, main_node
@@ -262,7 +263,8 @@ class _Lowering:
                 return
         kept = op.moves or op.picks or op.joins  # elements stay what they are
         alike = all(a is None or a.dtype == dtype or not is_float(a.dtype) for a in args)
-        seen = args if kept and alike else [None if a is None else widened(a) for a in args]
+        wide = widened_types(call)
+        seen = args if kept and alike else [widened(a) if a is not None and a.dtype in wide else a for a in args]
         tensors[node.outputs[0]] = as_type(call, op.lower(call, *seen), dtype)
 
     def _is_tensor(self, call: Call, i: int) -> bool:

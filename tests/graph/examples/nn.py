@@ -236,6 +236,7 @@ def _roi_align(op: RoiAlign) -> list[Case]:
     return [
         Case("samples", inputs, {"output_width": 3, "sampling_ratio": 2, "spatial_scale": 0.8}, version=16),
         Case("as many as elements", inputs, whole, version=16),
+        Case("largest", inputs, {**whole, "output_width": 3, "mode": "max", "spatial_scale": 0.8}, version=16),
     ]
 
 

@@ -45,7 +45,7 @@ def compute(shape: Sequence[int], fn: Callable[..., Any], name: str, names: Sequ
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Widened(te.Tensor):
-    """A tensor in bfloat16 as an operator sees it: every element that is read is converted to float32.
+    """A tensor of 16 bits as an operator sees it: every element that is read is converted to float32.
 
     Attributes
     ----------
@@ -60,8 +60,8 @@ class Widened(te.Tensor):
 
 
 def widened(x: te.Tensor) -> te.Tensor:
-    """What an operator reads of a tensor: float32 where bfloat16 is stored."""
-    return Widened(x.name, x.shape, "float32", x.constant, (), x) if x.dtype == "bfloat16" else x
+    """What an operator reads of a tensor: float32 where 16 bits are stored."""
+    return Widened(x.name, x.shape, "float32", x.constant, (), x) if x.dtype in ("bfloat16", "float16") else x
 
 
 def as_type(c: Call, y: te.Tensor, dtype: str) -> te.Tensor:
@@ -210,7 +210,7 @@ def pad_stage(
 ) -> te.Tensor:
     """Stage that surrounds the image with `value`, as far as any window reads; the image itself where none does.
 
-    With `narrow` it holds bfloat16 where the image does.
+    With `narrow` it holds 16 bits where the image does.
     """
     if not win.padded:
         return x

@@ -6,7 +6,7 @@ import numpy as np
 
 from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.kernels.regions import means_of_bins
+from workbench.graph.kernels.regions import largest_of_bins, largest_of_windows, means_of_bins
 from workbench.graph.opdef import OpDef, foreign, operator
 from workbench.graph.operator_call import Call
 
@@ -67,6 +67,9 @@ class MaxRoiPool(OpDef):
             raise c.error("shape_mismatch", f"takes images, regions of five numbers and a grid, not {given}")
         return (c.shape(1)[0], c.shape(0)[1], *grid)
 
+    def kernel(self, c: Call) -> KernelFunction | None:
+        return KernelFunction(largest_of_windows, (c.get_float("spatial_scale", 1.0),))
+
     def reference(self, c: Call, x: Array, rois: Array) -> Array:
         grid = c.get_ints("pooled_shape") or ()
         out = np.zeros((len(rois), x.shape[1], *grid), x.dtype)
@@ -106,10 +109,9 @@ class RoiAlign(OpDef):
         return i in (1, 2) and axis == at == 0
 
     def kernel(self, c: Call) -> KernelFunction | None:
-        if c.get_str("mode", "avg") != "avg":
-            return None
+        body = means_of_bins if c.get_str("mode", "avg") == "avg" else largest_of_bins
         half = c.get_str("coordinate_transformation_mode", "half_pixel") == "half_pixel"
-        return KernelFunction(means_of_bins, (c.get_int("sampling_ratio", 0), c.get_float("spatial_scale", 1.0), half))
+        return KernelFunction(body, (c.get_int("sampling_ratio", 0), c.get_float("spatial_scale", 1.0), half))
 
     def reference(self, c: Call, x: Array, regions: Array, images: Array) -> Array:
         other = foreign("", self.name, c.version)

@@ -12,7 +12,6 @@ from workbench.graph.opdef import OpDef, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import BIAS, DATA, MEAN, SCALE, VARIANCE, Input, Permuted
 from workbench.graph.ops.lowering import (
-    as_type,
     at,
     compute,
     from_nchw,
@@ -32,11 +31,6 @@ def _channel(c: Call) -> int:
 
 def _names(c: Call, rank: int) -> tuple[str, ...] | None:
     return spatial_names(layout_of(c), rank - 2) if 3 <= rank <= 5 else None
-
-
-def _wide(dtype: str) -> str:
-    """Type in which sums of squares are computed: those of halves are soon infinite."""
-    return "float32" if dtype in ("float16", "bfloat16") else dtype
 
 
 def _check_vectors(c: Call, count: int, length: int = 0) -> tuple[TensorType, ...]:
@@ -89,10 +83,6 @@ class _Grouped(OpDef):
         """Number of groups."""
         return c.shape(0)[_channel(c)]
 
-    def wide(self, c: Call) -> str:
-        """Type that the statistics have."""
-        return _wide(c.type(0).dtype)
-
     def of_group(self, c: Call) -> bool:
         """Whether a group has one scale, and not each of its channels."""
         return False
@@ -103,14 +93,14 @@ class _Grouped(OpDef):
     def reference(self, c: Call, x: Array, scale: Array, bias: Array) -> Array:
         v, groups = to_nchw(x, layout_of(c)), self.groups(c)
         shape, each = (1, -1, *(1,) * (v.ndim - 2)), v.shape[1] // groups if self.of_group(c) else 1
-        parts = v.reshape(len(v), groups, -1).astype(self.wide(c))
+        parts = v.reshape(len(v), groups, -1)
         mean, var = parts.mean(axis=2, keepdims=True), parts.var(axis=2, keepdims=True)
         y = ((parts - mean) / np.sqrt(var + np.float32(c.get_float("epsilon", 1e-5)))).reshape(v.shape)
         y = y * np.repeat(scale, each).reshape(shape) + np.repeat(bias, each).reshape(shape)
         return from_nchw(np.asarray(y, dtype=x.dtype), layout_of(c))
 
     def lower(self, c: Call, x: te.Tensor, scale: te.Tensor, bias: te.Tensor) -> te.Tensor:
-        layout, eps, wide, groups = layout_of(c), c.get_float("epsilon", 1e-5), self.wide(c), self.groups(c)
+        layout, eps, groups = layout_of(c), c.get_float("epsilon", 1e-5), self.groups(c)
         n, size, ch = unplace(layout, x.shape)
         each = ch // groups
         inv = 1.0 / float(np.prod(size) * each)
@@ -120,7 +110,7 @@ class _Grouped(OpDef):
             ks = [te.reduce_axis(s, f"r{d}") for d, s in enumerate(size)]
 
             def total(b: te.Axis, k: te.Axis) -> te.Reduction:
-                v = te.cast(x[place(layout, b, ks, k * each + inner[0] if inner else k)], wide)
+                v = x[place(layout, b, ks, k * each + inner[0] if inner else k)]
                 d = v if mean is None else v - mean[b, k]
                 return te.sum(v if mean is None else d * d, axis=[*inner, *ks])
 
@@ -134,8 +124,7 @@ class _Grouped(OpDef):
             b, _, k = unplace(layout, i)
             g = k // each if each > 1 else k
             own = g if self.of_group(c) else k
-            factor = te.cast(scale[own], wide) * te.rsqrt(var[b, g] + eps)
-            return (te.cast(x[i], wide) - mean[b, g]) * factor + te.cast(bias[own], wide)
+            return (x[i] - mean[b, g]) * (scale[own] * te.rsqrt(var[b, g] + eps)) + bias[own]
 
         return compute(x.shape, body, c.name(self.word), _names(c, x.ndim))
 
@@ -154,10 +143,6 @@ class GroupNormalization(_Grouped):
         if groups < 1 or channels % groups:
             raise c.error("shape_mismatch", f"cannot put {channels} channels into {groups} groups")
         return groups
-
-    def wide(self, c: Call) -> str:
-        single = c.type(0).dtype == "float16" and (c.version < 21 or c.get_int("stash_type", 1) == 1)
-        return "float32" if single else c.type(0).dtype
 
     def of_group(self, c: Call) -> bool:
         return c.version < 21
@@ -184,28 +169,27 @@ class LRN(OpDef):
     def reference(self, c: Call, x: Array) -> Array:
         x = to_nchw(x, layout_of(c))
         size, before, after = self._reach(c)
-        wide = x.astype(_wide(x.dtype.name))
-        square = np.pad(wide * wide, [(0, 0), (before, after)] + [(0, 0)] * (x.ndim - 2))
+        square = np.pad(x * x, [(0, 0), (before, after)] + [(0, 0)] * (x.ndim - 2))
         total = sum(square[:, k : k + x.shape[1]] for k in range(size))
-        y = wide / (c.get_float("bias", 1.0) + c.get_float("alpha", 1e-4) / size * total) ** c.get_float("beta", 0.75)
+        y = x / (c.get_float("bias", 1.0) + c.get_float("alpha", 1e-4) / size * total) ** c.get_float("beta", 0.75)
         return from_nchw(np.asarray(y, dtype=x.dtype), layout_of(c))
 
     def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
         size, before, _ = self._reach(c)
         axis = _channel(c)
-        k, channels, wide = te.reduce_axis(size, "k"), x.shape[axis], _wide(x.dtype)
+        k, channels = te.reduce_axis(size, "k"), x.shape[axis]
 
         def window(*i: te.Axis) -> te.Reduction:
             pos = i[axis] + k - before
-            v = te.cast(x[(*i[:axis], pos, *i[axis + 1 :])], wide)
-            return te.sum(te.select((pos >= 0) & (pos < channels), v * v, te.const(0.0, wide)), axis=k)
+            v = x[(*i[:axis], pos, *i[axis + 1 :])]
+            return te.sum(te.select((pos >= 0) & (pos < channels), v * v, te.const(0.0, x.dtype)), axis=k)
 
         names = _names(c, x.ndim)
         total = compute(x.shape, window, c.name("square_sum"), names)
         bias, alpha, beta = c.get_float("bias", 1.0), c.get_float("alpha", 1e-4) / size, c.get_float("beta", 0.75)
 
         def body(*i: te.Axis) -> te.Value:
-            return te.cast(te.cast(x[i], wide) / te.power(total[i] * alpha + bias, beta), x.dtype)
+            return x[i] / te.power(total[i] * alpha + bias, beta)
 
         return compute(x.shape, body, c.name("lrn"), names)
 
@@ -228,29 +212,28 @@ class LayerNormalization(OpDef):
 
     def reference(self, c: Call, x: Array, scale: Array, bias: Array | None = None) -> Array | tuple[Array, ...]:
         axes = tuple(range(c.named_axis(-1), x.ndim))
-        wide = x.astype(_wide(x.dtype.name))
-        mean = wide.mean(axis=axes, keepdims=True)
-        square = np.square(wide - mean).mean(axis=axes, keepdims=True)
+        mean = x.mean(axis=axes, keepdims=True)
+        square = np.square(x - mean).mean(axis=axes, keepdims=True)
         deviation = np.sqrt(square + np.float32(c.get_float("epsilon", 1e-5)))
-        y = (wide - mean) / deviation * scale
+        y = (x - mean) / deviation * scale
         y = np.asarray(y if bias is None else y + bias, dtype=x.dtype)
         if not any(c.node.outputs[1:]):
             return y
         return y, mean.astype(np.float32), (1 / deviation).astype(np.float32)
 
     def lower(self, c: Call, x: te.Tensor, scale: te.Tensor, bias: te.Tensor | None = None) -> te.Tensor:
-        axis, eps, wide = c.named_axis(-1), c.get_float("epsilon", 1e-5), _wide(x.dtype)
+        axis, eps = c.named_axis(-1), c.get_float("epsilon", 1e-5)
         rows = Rows(x, tuple(range(axis, x.ndim)))
         part = 1.0 / float(np.prod(x.shape[axis:]))
-        total = rows.reduce("sum", x, c.name("norm_sum"), lambda v: te.cast(v, wide))
+        total = rows.reduce("sum", x, c.name("norm_sum"))
         mean = rows.each(lambda *i: total[i] * part, c.name("norm_mean"))
-        centred = compute(x.shape, lambda *i: te.cast(x[i], wide) - mean[rows.row(i)], c.name("norm_centred"))
+        centred = compute(x.shape, lambda *i: x[i] - mean[rows.row(i)], c.name("norm_centred"))
         squares = rows.reduce("sum", centred, c.name("norm_squares"), lambda v: v * v)
         inverse = rows.each(lambda *i: te.rsqrt(squares[i] * part + eps), c.name("norm_inverse"))
 
         def body(*i: te.Axis) -> te.Value:
-            y = centred[i] * inverse[rows.row(i)] * te.cast(at(scale, i), wide)
-            return te.cast(y if bias is None else y + te.cast(at(bias, i), wide), x.dtype)
+            y = centred[i] * inverse[rows.row(i)] * at(scale, i)
+            return y if bias is None else y + at(bias, i)
 
         return compute(x.shape, body, c.name("layer_norm"))
 
@@ -302,7 +285,7 @@ _LEAST_DEVIATION = 1e-9
 
 @operator("MeanVarianceNormalization", "complex", sensitive=True)
 class MeanVarianceNormalization(OpDef):
-    """Normalisation by the mean and the deviation over chosen axes, which are a float32 for float16 as well.
+    """Normalisation by the mean and the deviation over chosen axes, which are a float32 for numbers of 16 bits.
 
     Both are those of the differences from a group's first element: equal numbers give 0, not what rounding leaves.
     """
@@ -321,17 +304,15 @@ class MeanVarianceNormalization(OpDef):
 
     def reference(self, c: Call, x: Array) -> Array:
         axes = self.axes(c)
-        wide = x.astype(np.result_type(x, np.float32))
-        apart = wide - wide[tuple(slice(0, 1) if d in axes else slice(None) for d in range(x.ndim))]
+        apart = x - x[tuple(slice(0, 1) if d in axes else slice(None) for d in range(x.ndim))]
         centred = apart - apart.mean(axis=axes, keepdims=True)
         deviation = np.sqrt(np.square(centred).mean(axis=axes, keepdims=True))
-        return np.asarray(centred / (deviation + wide.dtype.type(_LEAST_DEVIATION)), dtype=x.dtype)
+        return np.asarray(centred / (deviation + x.dtype.type(_LEAST_DEVIATION)), dtype=x.dtype)
 
     def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
         axes = self.axes(c)
         outer = tuple(1 if d in axes else e for d, e in enumerate(x.shape))
         part = 1.0 / float(np.prod([x.shape[d] for d in axes]))
-        wide = "float32" if x.dtype == "float16" else x.dtype
 
         def first(i: Sequence[te.Axis | int]) -> tuple[te.Axis | int, ...]:
             return tuple(0 if d in axes else k for d, k in enumerate(i))
@@ -346,12 +327,9 @@ class MeanVarianceNormalization(OpDef):
             s = compute(outer, total, c.name(f"{name}_sum"))
             return compute(outer, lambda *i: s[i] * part, c.name(name))
 
-        apart = compute(
-            x.shape, lambda *i: te.cast(x[i], wide) - te.cast(x[first(i)], wide), c.name("norm_apart")
-        )  # fmt: skip
+        apart = compute(x.shape, lambda *i: x[i] - x[first(i)], c.name("norm_apart"))
         middle = mean(apart, False, "norm_mean")
         centred = compute(x.shape, lambda *i: apart[i] - middle[first(i)], c.name("norm_centred"))
         squares = mean(centred, True, "norm_squares")
         deviation = compute(outer, lambda *i: te.sqrt(squares[i]) + _LEAST_DEVIATION, c.name("norm_deviation"))
-        y = compute(x.shape, lambda *i: centred[i] / deviation[first(i)], c.name("mean_variance_norm"))
-        return as_type(c, y, x.dtype)
+        return compute(x.shape, lambda *i: centred[i] / deviation[first(i)], c.name("mean_variance_norm"))

@@ -260,18 +260,13 @@ def _counts(c: Call, win: Window) -> Array:
     return np.asarray(total)
 
 
-def _wide(v: te.Value) -> te.Value:
-    """What is summed of an element: sums of many halves stop growing, powers of them are soon infinite."""
-    return te.cast(v, "float32") if v.dtype == "float16" else v
-
-
 class _Average(_Pool):
     def steps(self, c: Call, win: Window) -> _Steps:
-        scale, dtype = 1.0 / float(_counts(c, win).flat[0]), c.type(0).dtype
-        return _wide, lambda v: te.cast(v * scale, dtype)
+        scale = 1.0 / float(_counts(c, win).flat[0])
+        return None, lambda v: v * scale
 
     def fold(self, c: Call, win: Window, taps: Array, axes: tuple[int, ...]) -> Array:
-        return np.asarray(taps.sum(axis=axes, dtype=np.result_type(taps, np.float32)) / _counts(c, win))
+        return np.asarray(taps.sum(axis=axes, dtype=taps.dtype) / _counts(c, win))
 
 
 @operator("AveragePool", "complex", window=True, reads_parts=True)
@@ -282,7 +277,7 @@ class AveragePool(_Average):
 
     def steps(self, c: Call, win: Window) -> _Steps:
         counts = _counts(c, win)
-        return super().steps(c, win) if (counts == counts.flat[0]).all() else (_wide, None)
+        return super().steps(c, win) if (counts == counts.flat[0]).all() else (None, None)
 
     def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
         total, win, layout = super().lower(c, x), self.geometry(c), layout_of(c)
@@ -290,14 +285,13 @@ class AveragePool(_Average):
             return total
         names = spatial_names(layout, len(win.size))
         over, limits = unplace(layout, names)[1], _count_limits(c, win)
-        wide = "float64" if total.dtype == "float64" else "float32"
 
         def along(d: int) -> te.Tensor:
             (lo, hi), k = limits[d], te.reduce_axis(win.kernel[d], f"k{over[d]}")
 
             def counted(i: te.Axis) -> te.Reduction:
                 p = win.position(d, i, k)
-                return te.sum(where_all([(p >= lo) & (p < hi)], te.const(1.0, wide), te.const(0.0, wide)), axis=k)
+                return te.sum(where_all([(p >= lo) & (p < hi)], te.const(1.0, x.dtype), te.const(0.0, x.dtype)), axis=k)
 
             return te.compute(win.out[d : d + 1], counted, c.name(f"count_{over[d]}"))
 
@@ -309,7 +303,7 @@ class AveragePool(_Average):
         part = compute(win.out, share, c.name("part"), over)
 
         def mean(*i: te.Axis) -> te.Value:
-            return te.cast(te.cast(total[i], wide) * part[unplace(layout, i)[1]], x.dtype)
+            return total[i] * part[unplace(layout, i)[1]]
 
         return compute(total.shape, mean, c.name("avg_pool"), names)
 
@@ -332,17 +326,16 @@ def _exponent(c: Call) -> float:
     return p
 
 
-def _norm(p: float, dtype: str) -> _Steps:
+def _norm(p: float) -> _Steps:
     """What is summed of each element, and the norm of the sum."""
 
     def part(v: te.Value) -> te.Value:
-        v = _wide(v)
         return v * v if p == 2 else te.abs(v) if p == 1 else te.power(te.abs(v), p)
 
     def root(v: te.Value) -> te.Value:
-        return te.cast(te.sqrt(v) if p == 2 else v if p == 1 else te.power(v, 1 / p), dtype)
+        return te.sqrt(v) if p == 2 else te.power(v, 1 / p)
 
-    return part, None if p == 1 and dtype != "float16" else root
+    return part, None if p == 1 else root
 
 
 class _Lp(_Pool):
@@ -353,12 +346,11 @@ class _Lp(_Pool):
         return super().shape(c)
 
     def steps(self, c: Call, win: Window) -> _Steps:
-        return _norm(_exponent(c), c.type(0).dtype)
+        return _norm(_exponent(c))
 
     def fold(self, c: Call, win: Window, taps: Array, axes: tuple[int, ...]) -> Array:
         p = _exponent(c)
-        wide = np.abs(taps).astype(np.result_type(taps, np.float32))
-        return np.asarray((wide**p).sum(axis=axes) ** (1 / p))
+        return np.asarray((np.abs(taps) ** p).sum(axis=axes) ** (1 / p))
 
 
 @operator("LpPool", "complex", window=True)

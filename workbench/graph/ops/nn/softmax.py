@@ -37,13 +37,10 @@ class AlongAxis(OpDef):
 
 
 class Rows:
-    """Index arithmetic of a tensor some axes of which are rows: what is left, and reductions along a row.
-
-    Rows of float16 numbers are computed in float32: what is summed up in halves soon stops growing, or is infinite.
-    """
+    """Index arithmetic of a tensor some axes of which are rows: what is left, and reductions along a row."""
 
     def __init__(self, x: te.Tensor, axes: tuple[int, ...]) -> None:
-        self.x, self.axes, self.dtype = x, axes, "float32" if x.dtype == "float16" else x.dtype
+        self.x, self.axes = x, axes
         self.rest = [d for d in range(x.ndim) if d not in axes] or [-1]
         self.shape = [1 if d == -1 else x.shape[d] for d in self.rest]
         self.names = tuple("ijlmnopq"[: len(self.shape)])  # k is what is reduced over
@@ -67,16 +64,8 @@ class Rows:
     def exponentials(self, c: Call, name: str) -> tuple[te.Tensor, te.Tensor, te.Tensor]:
         """Largest element of each row, exp(x - largest), and the sums of these along the rows."""
         top = self.reduce("max", self.x, c.name(f"{name}_max"))
-        e = compute(self.x.shape, lambda *i: te.exp(self.less(top, i)), c.name(f"{name}_exp"))
+        e = compute(self.x.shape, lambda *i: te.exp(self.x[i] - top[self.row(i)]), c.name(f"{name}_exp"))
         return top, e, self.reduce("sum", e, c.name(f"{name}_sum"))
-
-    def at(self, i: tuple[te.Axis, ...]) -> te.Value:
-        """An element in the type that rows are computed in."""
-        return te.cast(self.x[i], self.dtype)
-
-    def less(self, top: te.Tensor, i: tuple[te.Axis, ...]) -> te.Value:
-        """An element less what belongs to its row."""
-        return self.at(i) - te.cast(top[self.row(i)], self.dtype)
 
     def row(self, i: tuple[te.Axis, ...]) -> tuple[te.Axis | int, ...]:
         """Row of an element."""
@@ -89,15 +78,14 @@ class Softmax(AlongAxis):
 
     def reference(self, c: Call, x: Array) -> Array:
         axes = self.axes(c)
-        wide = x.astype(np.result_type(x, np.float32))
-        e = np.exp(wide - wide.max(axis=axes, keepdims=True))
-        return np.asarray(e / e.sum(axis=axes, keepdims=True), dtype=x.dtype)
+        e = np.exp(x - x.max(axis=axes, keepdims=True))
+        return np.asarray(e / e.sum(axis=axes, keepdims=True))
 
     def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
         rows = Rows(x, self.axes(c))
         _, e, total = rows.exponentials(c, "softmax")
         inverse = rows.each(lambda *i: 1.0 / total[i], c.name("softmax_inverse"))
-        return compute(x.shape, lambda *i: te.cast(e[i] * inverse[rows.row(i)], x.dtype), c.name("softmax"))
+        return compute(x.shape, lambda *i: e[i] * inverse[rows.row(i)], c.name("softmax"))
 
 
 @operator("LogSoftmax", "complex", sensitive=True)
@@ -106,19 +94,14 @@ class LogSoftmax(AlongAxis):
 
     def reference(self, c: Call, x: Array) -> Array:
         axes = self.axes(c)
-        wide = x.astype(np.result_type(x, np.float32))
-        y = wide - wide.max(axis=axes, keepdims=True)
-        return np.asarray(y - np.log(np.exp(y).sum(axis=axes, keepdims=True)), dtype=x.dtype)
+        y = x - x.max(axis=axes, keepdims=True)
+        return np.asarray(y - np.log(np.exp(y).sum(axis=axes, keepdims=True)))
 
     def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
         rows = Rows(x, self.axes(c))
         top, _, total = rows.exponentials(c, "log_softmax")
         log = rows.each(lambda *i: te.log(total[i]), c.name("log_softmax_log"))
-
-        def body(*i: te.Axis) -> te.Value:
-            return te.cast(rows.less(top, i) - log[rows.row(i)], x.dtype)
-
-        return compute(x.shape, body, c.name("log_softmax"))
+        return compute(x.shape, lambda *i: x[i] - top[rows.row(i)] - log[rows.row(i)], c.name("log_softmax"))
 
 
 @operator("Hardmax", "opaque", sensitive=True)
@@ -162,13 +145,12 @@ class LpNormalization(OpDef):
 
     def reference(self, c: Call, x: Array) -> Array:
         axis = c.named_axis(-1)
-        norm = np.linalg.norm(x.astype(np.result_type(x, np.float32)), c.get_int("p", 2), axis, keepdims=True)
-        return np.asarray(x / np.where(norm == 0, 1, norm), dtype=x.dtype)
+        norm = np.linalg.norm(x, c.get_int("p", 2), axis, keepdims=True)
+        return np.asarray(x / np.where(norm == 0, 1, norm))
 
     def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
         root, rows = c.get_int("p", 2) == 2, Rows(x, (c.named_axis(-1),))
-        wide = rows.at
-        parts = compute(x.shape, lambda *i: wide(i) * wide(i) if root else te.abs(wide(i)), c.name("norm_parts"))
+        parts = compute(x.shape, lambda *i: x[i] * x[i] if root else te.abs(x[i]), c.name("norm_parts"))
         total = rows.reduce("sum", parts, c.name("norm_sum"))
 
         def inverse(*i: te.Axis) -> te.Value:
@@ -176,4 +158,4 @@ class LpNormalization(OpDef):
             return te.select(v > 0.0, te.rsqrt(v) if root else 1.0 / v, v + 1.0)
 
         factor = rows.each(inverse, c.name("norm_inverse"))
-        return compute(x.shape, lambda *i: te.cast(wide(i) * factor[rows.row(i)], x.dtype), c.name("lp_norm"))
+        return compute(x.shape, lambda *i: x[i] * factor[rows.row(i)], c.name("lp_norm"))
