@@ -14,9 +14,10 @@ import pytest
 from tiers import first
 
 from workbench import Schedule, Target, workloads
-from workbench.advice import Why, why
+from workbench.advice import Why, plan, why
 from workbench.advice.lookahead import default_of, step_back, two_steps
 from workbench.advice.offer import Offer
+from workbench.advice.whole_plan import BETTER
 from workbench.analysis import estimate
 from workbench.analysis.loop_nest.schedule_estimate import evaluated
 from workbench.cooperative_yield import giving_way
@@ -240,3 +241,38 @@ def test_whatever_was_done_before_each_offer_can_be_taken_and_gains_what_it_says
         gain = estimate(schedule).cycles / estimate(after).cycles
         assert gain == pytest.approx(one.gain, rel=1e-6), (seed, str(one))
     checked(runner, greedy(schedule)[0])
+
+
+@pytest.mark.parametrize("name", COMPUTATIONS)
+def test_a_whole_plan_ends_no_slower_than_the_default_schedule_and_can_be_taken_by_rows(name: str) -> None:
+    target = machine(True, 2)
+    plain = Schedule(COMPUTATIONS[name](), target)
+    found = plan(plain, target)
+    best, _ = default_of(plain, target)
+    assert estimate(found.end).cycles <= 1.06 * estimate(best).cycles
+    after = plain
+    for k, offer in enumerate(found.offers, 1):
+        after = offer.taken(after)
+        assert found.upto(k).taken(plain).trace == after.trace
+    assert after.trace == found.end.trace
+    assert found.upto(len(found.offers)).gain == pytest.approx(found.gain, rel=1e-6)
+    assert plan(after, target).gain < BETTER, "little is left"
+
+
+def test_a_plan_takes_back_what_is_in_its_way_and_says_where_it_ends() -> None:
+    schedule = Schedule(workloads.matmul(256, 256, 256), WIDE)
+    schedule.fuse("i", "j")
+    found = plan(schedule, WIDE)
+    assert found.offers[0].back == "1 step taken back: "
+    assert found.offers[0].taken(schedule).trace == found.upto(1).taken(schedule).trace
+    text = str(found)
+    assert text.startswith("Plan: ")
+    assert len(text.splitlines()) == 1 + len(found.offers)
+    done = plan(found.end, WIDE)
+    assert str(done) == "By the estimate nothing makes it 5 % faster."
+
+
+@pytest.mark.parametrize("name", ["matmul, primes", "softmax", "conv 3x3"])
+def test_what_a_plan_leads_to_computes_the_same(runner: LocalRunner, name: str) -> None:
+    found = plan(Schedule(COMPUTATIONS[name](), Target.host(threads=2)))
+    checked(runner, found.end)

@@ -287,6 +287,31 @@ def test_an_offer_is_previewed_by_who_moves_there_and_taken_by_a_click(bench: Be
     bench.wait_for(f"{asked} > {before}")
 
 
+def test_a_whole_plan_is_asked_for_when_it_is_opened_and_taken_up_to_a_row(bench: Bench) -> None:
+    page = bench.open(fixture="matmul").page
+    page.wait_for_selector(".swb-plan")
+    assert page.evaluate("model.sent.some(m => m.q === 'plan')") is False
+    page.evaluate("""() => {
+        const step = n => ({ primitive: 'split', args: { loop: 'j', factors: [null, n] } });
+        const vector = { primitive: 'vectorize', args: { loop: 'j.1' } };
+        const rows = [
+            { id: '1', row: 'j', step: step(64), then: [], label: 'split j by 64 ≈ 1.2×' },
+            { id: '2', row: 'j', step: step(64), then: [vector], label: 'vectorize j.1 ≈ 30×' },
+        ];
+        const value = { text: 'Plan: 2 steps, ≈ 36× in all.', rows };
+        kernel.answers.unshift({ q: 'plan', args: { node: kernel.slices.history.at }, answer: { ok: true, value } });
+    }""")
+    page.focus(".swb-plan summary")
+    page.keyboard.press("Enter")
+    page.get_by_text("Plan: 2 steps, ≈ 36× in all.").wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    bench.wait_for("model.sent.some(m => m.cmd === 'apply')")
+    _, args = bench.commands()[-1]
+    assert [args["step"]["primitive"], *(one["primitive"] for one in args["then"])] == ["split", "vectorize"]
+
+
 def test_where_no_step_gains_it_says_so_and_offers_a_way_out(bench: Bench) -> None:
     page = bench.open(fixture="matmul").page
     page.wait_for_selector("[data-reason=scalar] button")

@@ -10,6 +10,7 @@ from session.conftest import Mirror, by_slice
 from waiting import until
 
 from workbench import Schedule, Target, workloads
+from workbench.advice import plan as advice_plan
 from workbench.advice import why
 from workbench.advice.step_legality import verdict
 from workbench.session.state.results import Result
@@ -193,3 +194,19 @@ def test_a_small_share_of_the_peak_is_not_nothing(session, fake, monkeypatch):
     fake.result = Result("ok", s.snapshot().slices["head"]["est"]["ms"] * 9, 0.01, 0.2)
     s.run("measure")
     until(lambda: said(s).startswith("Measured: 0.2 % of peak"))
+
+
+def test_a_whole_plan_comes_in_rows_each_of_which_takes_those_before_it(session):
+    s = session(Schedule(workloads.matmul(128, 128, 128), Target("llvm", cpu="x86-64-v3", threads=2)))
+    found: list[Any] = []
+    done = threading.Event()
+    s.ask("plan", {}, lambda message: (found.append(message), done.set()))
+    assert done.wait(20)
+    told = found[0]["value"]
+    assert told["text"].startswith("Plan: ")
+    counts = [1 + len(row["then"]) for row in told["rows"]]
+    assert counts == sorted(counts)
+    last = told["rows"][-1]
+    s.run("apply", step=last["step"], then=last["then"])
+    assert len(s.schedule.trace) == counts[-1]
+    assert str(advice_plan(s.schedule, s.state.target)) == "By the estimate nothing makes it 5 % faster."

@@ -4,7 +4,8 @@ A *proposal* is steps that nobody has judged yet; a trial takes them on a copy, 
 
 - `bottlenecks`: what bounds a schedule, as reasons (`why`); `estimated_speedup` judges the proposals against each.
 - `refusal_alternatives`, `drop_targets`: legal steps for a refused one; places to drop a row of the nest on.
-- `lookahead`: several steps, where no single proposal gains.
+- `lookahead`: several steps, where no single proposal gains; `whole_plan`: all of them, to the fastest schedule that
+  the estimate finds.
 - `reason_proposers`, `refusal_proposers`: what is proposed; `register_tiles`, `row_reductions` and `stage_placement`
   propose many steps together.
 
@@ -17,5 +18,6 @@ from __future__ import annotations
 import workbench.analysis  # noqa: F401 (the room before its modules, see `workbench.__getattr__`)
 from workbench.advice.bottlenecks import Reason, Why, why
 from workbench.advice.offer import Offer
+from workbench.advice.whole_plan import Plan, plan
 
-__all__ = ["Offer", "Reason", "Why", "why"]
+__all__ = ["Offer", "Plan", "Reason", "Why", "plan", "why"]

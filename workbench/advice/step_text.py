@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from workbench.forms import Field
@@ -27,6 +27,27 @@ def phrase(step: Primitive) -> str:
     """Write a step as a phrase: ``split i by 8``, ``reorder k, i``."""
     given = [step.args[f.name] for f in step.fields() if f.required or step.args[f.name] != f.default]
     return " ".join([step.name, *(_part(value) for value in given)])
+
+
+#: Steps of one name, and loops of one step, that are told one by one in a summary; its characters. Chosen by eye.
+FEW, SHORT = 2, 90
+
+
+def summary(steps: Sequence[Primitive]) -> str:
+    """Write steps in few words, those of one name together: ``split i by 32 × 4, j by 8 × 64; unroll 6 times``."""
+    told: dict[str, list[str]] = {}
+    for step in steps:
+        about = phrase(step).removeprefix(step.name).strip()
+        told.setdefault(step.name, []).append("" if about.count(",") > FEW else about)
+    long = "; ".join(_counted(name, about, FEW) for name, about in told.items())
+    return long if len(long) <= SHORT else "; ".join(_counted(name, about, 0) for name, about in told.items())
+
+
+def _counted(name: str, about: Sequence[str], few: int) -> str:
+    """A name and what its steps are about, or how often it is taken where there are more than a few."""
+    if len(about) <= few + 1:
+        return f"{name} {', '.join(filter(None, about)) if few else ''}".strip()
+    return f"{name} {len(about)} times"
 
 
 def _part(value: object) -> str:

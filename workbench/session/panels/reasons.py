@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from workbench.advice import why
+from workbench.advice import plan, why
 from workbench.advice.estimated_speedup import LEAST, beside
 from workbench.advice.lookahead import Default, default_of, step_back, two_steps
 from workbench.exercise_mode import why_off
@@ -108,6 +108,18 @@ def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
         return {"rows": [*rows, *more], "note": _NOTE.format("" if more else ", nor is the default schedule")}
 
     return work
+
+
+@declare.question("plan", lane="plan")
+def whole_plan(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
+    """Say how to go from the variant ``node`` (that on show by default) to the fastest schedule by the estimate.
+
+    Each row takes the plan up to itself; ``text`` says what all of it is worth, also beside the default schedule.
+    """
+    if why_off("advice"):
+        return lambda: {"text": "", "rows": []}
+    view, target = host.state.variant(args.get("node")).schedule, host.state.target
+    return lambda: plan(view, target).to_json() if view.is_concrete else {"text": "", "rows": []}
 
 
 ENOUGH = 0.9

@@ -4,7 +4,7 @@ import type { ChartSlice } from './charts';
 import type { CodeAnswer, DiffAnswer } from './code';
 import type { ExportAnswer } from './export';
 import type { GraphColumns, GraphSlice, PassesAnswer, StagesSlice } from './graph';
-import type { AccessesSlice, CuresAnswer, DropsAnswer, NestSlice, WhySlice } from './nest';
+import type { AccessesSlice, CuresAnswer, PlanAnswer, DropsAnswer, NestSlice, WhySlice } from './nest';
 import type { PaletteSlice, PreviewAnswer, StepAnswer, WitnessAnswer } from './palette';
 import type { PrecisionSlice } from './precision';
 import type { HeadSlice, MetaSlice, SelectionSlice, StatusSlice } from './status';
@@ -49,6 +49,7 @@ export interface Questions {
   readonly graph: GraphColumns;
   readonly passes: PassesAnswer;
   readonly cures: CuresAnswer;
+  readonly plan: PlanAnswer;
   readonly drops: DropsAnswer;
   readonly preview: PreviewAnswer;
   readonly witness: WitnessAnswer;

@@ -77,6 +77,11 @@ export interface CuresAnswer {
   /** Why no reason has one; the rows of no reason are what else there is. */
   readonly note?: string;
 }
+/** Answer to the question "plan": each row takes the plan up to itself. */
+export interface PlanAnswer {
+  readonly text: string;
+  readonly rows: readonly Cure[];
+}
 /** A place to drop a row on, and the step that it means: before a loop, inside it, or into it as a stage. */
 export interface DropTarget {
   readonly onto: string;

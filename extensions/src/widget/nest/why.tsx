@@ -1,6 +1,8 @@
 // Why the schedule takes as long as the estimate says, and which steps would make it faster: tried before they are
 // shown.
 
+import { useSignal } from '@preact/signals';
+import type { ComponentChild } from 'preact';
 import type { Cure } from '../../shared/types';
 import { useAnswer } from '../kernel/answers';
 import { OfferButton } from '../palette/witness';
@@ -9,6 +11,31 @@ import { toNest } from '../shell/keys';
 import { useUi } from '../shell/ui';
 import { Before } from './buffers';
 import { noKernel } from '../kernel/link-words';
+
+/** All steps to the fastest schedule that the estimate finds; each row takes those before it, too. */
+function Plan({ store, take }: Pick<PanelProps, 'store'> & { take: (cure: Cure) => ComponentChild }) {
+  const open = useSignal(false);
+  const node = store.see('history')?.at;
+  const wanted = open.value && node != null && !noKernel(store);
+  const { value, error } = useAnswer(store, `plan ${store.see('head')?.task}`, 'plan', wanted ? { node } : null);
+  return (
+    <details
+      class="swb-plan"
+      open={open.value}
+      onToggle={event => {
+        open.value = event.currentTarget.open;
+      }}
+    >
+      <summary>A whole plan, to take at once or up to any row</summary>
+      <p class="swb-mut">{error?.message ?? value?.text ?? 'Looking ahead …'}</p>
+      <ol>
+        {value?.rows.map(cure => (
+          <li key={cure.id}>{take(cure)}</li>
+        ))}
+      </ol>
+    </details>
+  );
+}
 
 export function Why({ store }: Pick<PanelProps, 'store'>) {
   const ui = useUi();
@@ -48,6 +75,7 @@ export function Why({ store }: Pick<PanelProps, 'store'>) {
           </li>
         )}
       </ul>
+      {!why.off && <Plan store={store} take={take} />}
     </section>
   );
 }
