@@ -94,6 +94,7 @@ GOOD = [
     DIGIT,
     THREADS,
     THREADS.replace("threadIdx.x", "vthread"),
+    THREADS.replace("shared", "local"),  # each element is one thread's
 ]
 
 
@@ -150,7 +151,7 @@ WRONG = [
     ("a device's thread reduces", MATMUL, [("for k", "threadIdx.x k")], "kind"),
     ("virtual threads reduce", MATMUL, [("for k", "vthread k")], "kind"),
     ("one thread twice", MATMUL, [("for i", "threadIdx.x i"), ("for j", "threadIdx.x j")], "kind"),
-    ("threads share what is local", THREADS, [("shared", "local")], "scope"),
+    ("threads share what is local", THREADS, [("shared", "local"), ("= P[i, j]", "= P[i, 7 - j]")], "scope"),
     ("blocks share", THREADS, [("threadIdx.x", "blockIdx.y")], "scope"),
     ("an input with a scope", MATMUL, [("A: input float32[8, 8]", "A: input float32[8, 8] scope(global)")], "scope"),
     ("an output with padding", MATMUL, [("output float32[8, 8]", "output float32[8, 8] align(0: 16)")], "scope"),

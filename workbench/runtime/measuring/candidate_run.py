@@ -7,7 +7,7 @@ from collections import OrderedDict
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
-from workbench.errors import RunError
+from workbench.errors import RunError, WorkbenchError
 from workbench.ir import Buffer
 from workbench.runtime.buffers import Array, pointer_table, poison
 from workbench.runtime.loaded_code import LoadedCode
@@ -56,6 +56,10 @@ class Candidate:
     def _fetch(self) -> None:
         """Fetch them from where the kernel ran."""
 
+    def _fault(self) -> WorkbenchError | None:
+        """What the kernel itself found to be wrong since it was asked last."""
+        return self._loaded.fault()
+
     def close(self) -> None:
         """Unload the code."""
         self._loaded.close()
@@ -71,7 +75,7 @@ class Candidate:
         first_ms = self.timer.run(1, 1)[0]
         self._fetch()
         worst, problems = 0.0, []
-        if (fault := self._loaded.fault()) is not None:
+        if (fault := self._fault()) is not None:
             problems.append(str(fault))
         for name, output in self._task.outputs.items():
             error = self._expected[name].worst(output.array)
