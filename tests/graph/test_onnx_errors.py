@@ -193,11 +193,9 @@ def test_types_that_are_not_supported():
 
 
 def test_attributes_that_are_not_supported():
-    dense = onnx.numpy_helper.from_array(np.ones(1, np.float32), "values")
-    places = onnx.numpy_helper.from_array(np.zeros(1, np.int64), "indices")
-    sparse = onnx.helper.make_sparse_tensor(dense, places, [4])
-    constant = onnx.helper.make_node("Constant", [], ["s"], sparse_value=sparse)
-    raises("model.unsupported_attr", model([constant, node("Add", ["x", "s"])]), "sparse_value", "Constant_0")
+    kind = onnx.helper.make_tensor_type_proto(FLOAT, [4])
+    constant = onnx.helper.make_node("Constant", [], ["s"], kind=kind)
+    raises("model.unsupported_attr", model([constant, node("Add", ["x", "s"])]), "kind", "Constant_0")
 
 
 def test_shapes_from_run_time_values():

@@ -60,8 +60,10 @@ def check_texts(model: onnx.ModelProto, name: str) -> None:
 
 def _texts_of(graph: onnx.GraphProto) -> Iterator[object]:
     yield graph.name
-    yield from (t.name for t in chain(graph.initializer, graph.input, graph.output))
-    for t in graph.initializer:
+    yield from (t.name for t in chain(graph.input, graph.output))
+    parts = ((t.values, t.indices) for t in graph.sparse_initializer)
+    for t in chain(graph.initializer, *parts):
+        yield t.name
         yield from (text for e in t.external_data for text in (e.key, e.value))
     for v in graph.input:
         yield from (d.dim_param for d in v.type.tensor_type.shape.dim)

@@ -38,6 +38,8 @@ def expand_functions(model: onnx.ModelProto) -> onnx.ModelProto:
         for t in expanded.graph.initializer:
             if t.name in kept:
                 t.CopyFrom(kept[t.name])
+        expanded.graph.ClearField("sparse_initializer")
+        expanded.graph.sparse_initializer.extend(model.graph.sparse_initializer)
         model = expanded
     return model
 
@@ -121,6 +123,9 @@ def _with_types(model: onnx.ModelProto) -> onnx.ModelProto:
     for graph in graphs:  # grows
         graphs += [a.g for n in graph.node for a in n.attribute if a.HasField("g")]
         weights = [helper.make_tensor_value_info(t.name, t.data_type, t.dims) for t in graph.initializer]
+        weights += [
+            helper.make_tensor_value_info(t.values.name, t.values.data_type, t.dims) for t in graph.sparse_initializer
+        ]
         for v in (*weights, *graph.value_info):
             if v.name not in known_types:
                 known_types[v.name] = v
@@ -187,4 +192,5 @@ def _without_weights(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str,
             graph.initializer.add(name=t.name, data_type=t.data_type, dims=t.dims)
         else:
             graph.initializer.add().CopyFrom(t)
+    graph.sparse_initializer.extend(model.graph.sparse_initializer)
     return light, kept

@@ -20,7 +20,9 @@ _FIELDS = {1: 0, 2: 2, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 14: 2, 20: 2, 25: 2, 
 OWN = "\0"
 #: Bytes below which a weight stays in the message. Chosen: a page of memory.
 _HEAVY = 4096
-_GRAPH, _INITIALIZER = (7, 2), (5, 2)
+_GRAPH, _INITIALIZER, _SPARSE = (7, 2), (5, 2), (15, 2)
+#: The two tensors of a sparse one: values and indices.
+_PARTS = ((1, 2), (2, 2))
 _DATA_TYPE, _RAW_DATA = (2, 0), (9, 2)
 #: Element types whose elements have whole bytes.
 _WHOLE_BYTES = {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13}
@@ -73,8 +75,12 @@ def without_weights(data: Data) -> bytes:
             continue
         graph = bytearray()
         for inner, first, at, last in _fields(data, value, end):
-            heavy = inner == _INITIALIZER and last - at > _HEAVY
-            graph += _length_delimited(5, _reference(data, at, last)) if heavy else data[first:last]
+            if last - at > _HEAVY and inner == _INITIALIZER:
+                graph += _length_delimited(5, _reference(data, at, last))
+            elif last - at > _HEAVY and inner == _SPARSE:
+                graph += _length_delimited(15, _sparse_reference(data, at, last))
+            else:
+                graph += data[first:last]
         out += _length_delimited(7, graph)
     return bytes(out)
 
@@ -94,6 +100,15 @@ def _reference(data: Data, start: int, end: int) -> bytes | bytearray:
     for key, text in (("location", OWN), ("offset", str(place[0])), ("length", str(place[1]))):
         out += _length_delimited(13, _length_delimited(1, key.encode()) + _length_delimited(2, text.encode()))
     return out + bytes((14 << 3, 1))  # data_location = EXTERNAL
+
+
+def _sparse_reference(data: Data, start: int, end: int) -> bytearray:
+    """A sparse tensor whose heavy parts say where their elements are in place of them."""
+    out = bytearray()
+    for kind, first, value, last in _fields(data, start, end):
+        heavy = kind in _PARTS and last - value > _HEAVY
+        out += _length_delimited(kind[0], _reference(data, value, last)) if heavy else data[first:last]
+    return out
 
 
 def _fields(data: Data, at: int, end: int) -> Iterator[tuple[tuple[int, int], int, int, int]]:

@@ -306,6 +306,8 @@ def _attribute(node: str, a: onnx.AttributeProto, opsets: dict[str, int], tensor
     kinds = onnx.AttributeProto
     if a.type == kinds.TENSOR:
         return tensors.array(a.t, f"attribute {a.name} of node {node!r}")
+    if a.type == kinds.SPARSE_TENSOR:
+        return tensors.sparse(a.sparse_tensor, f"attribute {a.name} of node {node!r}")
     if a.type == kinds.GRAPH:
         return _program(a.g, opsets, tensors, f"{node}.{a.name}", body=True)
     if a.type in (kinds.INT, kinds.FLOAT):
@@ -316,5 +318,5 @@ def _attribute(node: str, a: onnx.AttributeProto, opsets: dict[str, int], tensor
         return tuple(a.ints) if a.type == kinds.INTS else tuple(a.floats)
     if a.type == kinds.STRINGS:
         return tuple(v.decode(errors="replace") for v in a.strings)
-    text = f"Attribute {a.name!r} of node {node!r} holds a sparse tensor, a type, or nothing that is known."
+    text = f"Attribute {a.name!r} of node {node!r} holds a type, several tensors, or nothing that is known."
     raise ModelError("model.unsupported_attr", text, (node, a.name))

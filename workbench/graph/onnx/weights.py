@@ -21,6 +21,7 @@ from workbench.errors import ModelError, ModelWarning, option
 from workbench.graph.dtypes import DTYPES, check_dtype
 from workbench.graph.graph import Array
 from workbench.graph.onnx.protobuf_wire import OWN, Data
+from workbench.graph.onnx.sparse_tensors import dense
 
 if TYPE_CHECKING:
     import onnx
@@ -62,7 +63,20 @@ class Tensors:
             out[t.name] = self.array(t, f"weight {t.name!r}")
             if self._has_nan(out[t.name]):
                 self._with_nan.append(t.name)
+        for sparse in graph.sparse_initializer:
+            name = sparse.values.name
+            if not name or name in out:
+                text = f"Two initializers are called {name!r}." if name else "A sparse initializer has no name."
+                raise ModelError("model.duplicate_name" if name else "model.invalid_graph", text, (name,))
+            out[name] = self.sparse(sparse, f"sparse weight {name!r}")
+            if self._has_nan(self.array(sparse.values, f"values of {name!r}")):
+                self._with_nan.append(name)
         return out
+
+    def sparse(self, t: onnx.SparseTensorProto, what: str) -> Array:
+        """Value of a sparse tensor, with the zeros that it leaves out; pages that hold nothing else take no memory."""
+        values, places = self.array(t.values, f"values of {what}"), self.array(t.indices, f"indices of {what}")
+        return dense(tuple(t.dims), values, places, what, t.values.name)
 
     def array(self, t: onnx.TensorProto, what: str) -> Array:
         """Value of a tensor; `what` names it in errors."""

@@ -252,7 +252,7 @@ class Constant(OpDef):
 
     def reference(self, c: Call, *_: Any) -> Array:
         for key, value in c.node.attrs.items():
-            if key == "value" and isinstance(value, np.ndarray):
+            if key in ("value", "sparse_value") and isinstance(value, np.ndarray):
                 return value
             if key in ("value_int", "value_ints"):
                 return np.array(value, dtype=np.int64)
