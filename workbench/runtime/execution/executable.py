@@ -116,7 +116,7 @@ class Executable(Network):
     @property
     def emulated(self) -> tuple[str, ...]:
         """Types narrower than float32 whose products this processor has no instruction for: they are computed in
-        float32, which is no faster than a network in float32.
+        float32, which takes up to twice as long as a network in float32.
         """
         return emulated(self._target(), self._products())
 
@@ -125,7 +125,8 @@ class Executable(Network):
         """A sentence on what is `emulated`; empty where nothing is."""
         return " ".join(
             f"{d} is emulated: {self._target().cpu} has no instruction that multiplies it, so products are computed in "
-            "float32. Results are as rounded as with one, memory is saved, time is not."
+            "float32. Results are as rounded as with one and memory is saved, but every load is widened: it takes up to "
+            "twice as long as a network in float32."
             for d in self.emulated
         )
 
