@@ -125,8 +125,8 @@ class Executable(Network):
         """A sentence on what is `emulated`; empty where nothing is."""
         return " ".join(
             f"{d} is emulated: {self._target().cpu} has no instruction that multiplies it, so products are computed in "
-            "float32. Results are as rounded as with one and memory is saved, but every load is widened: it takes up to "
-            "twice as long as a network in float32."
+            "float32. Results are as rounded as with one and memory is saved, but every load is widened: it takes up "
+            "to twice as long as a network in float32."
             for d in self.emulated
         )
 
