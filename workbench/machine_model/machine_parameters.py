@@ -18,6 +18,37 @@ from workbench.target import Target, cache_dir
 
 
 @dataclass(frozen=True, slots=True)
+class Gpu:
+    """What a GPU gives the threads of one block, and how many of them run together.
+
+    Attributes
+    ----------
+    threads : int
+        Threads of a block, at most.
+    shared : int
+        Bytes that the threads of a block share, at most.
+    registers : int
+        Registers of 4 bytes that the threads of a block have together.
+    warp : int
+        Threads that run together.
+    """
+
+    threads: int = 1024
+    shared: int = 48 << 10
+    registers: int = 64 << 10
+    warp: int = 32
+
+    @staticmethod
+    def of(target: Target) -> Gpu | None:
+        """Numbers of a target; None for a processor."""
+        given = dict(target.options)
+        if "max_num_threads" not in given:
+            return None
+        names = ("max_num_threads", "max_shared_memory_per_block", "registers_per_block", "thread_warp_size")
+        return Gpu(*(int(given[name]) for name in names))
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """One core's vector unit and caches, and the number of threads.
 
@@ -38,6 +69,8 @@ class Machine:
     pace : tuple of float
         How fast the second and the third level deliver per cycle, against the machine of the fit; 1 where nothing was
         measured.
+    gpu : Gpu or None
+        The device, where the target is one.
     """
 
     lanes: int = 16
@@ -50,6 +83,7 @@ class Machine:
     isa: frozenset[str] = frozenset()
     halves: bool = False
     pace: tuple[float, float] = (1.0, 1.0)
+    gpu: Gpu | None = None
 
     @property
     def constants(self) -> str:
@@ -68,8 +102,9 @@ class Machine:
         lanes = target.lanes("float32")
         halves = lanes == 16 and l1 == _HALVES_L1 and _HALVES_ISA in target.isa
         found = Machine(
-            lanes, target.vector_registers, l1, l2, l3, target.line_bytes, target.threads, target.isa, halves
-        )
+            lanes, target.vector_registers, l1, l2, l3, target.line_bytes, target.threads, target.isa, halves,
+            gpu=Gpu.of(target),
+        )  # fmt: skip
         return replace(found, pace=_stored_pace(target, str(cache_dir()), found))
 
 

@@ -179,7 +179,8 @@ def _from_template(func: Func, target: Any, template: str, fixed: Mapping[str, A
 def _from_rules(
     func: Func, target: Any, structure: Structure | None, rules: Sequence[Any] | None, tell: Callable[[str], None]
 ) -> Space:
-    chosen, machine = RULES.chosen(rules), Machine.of(target)
+    machine = Machine.of(target)
+    chosen = tuple(r for r in RULES.chosen(rules) if r.fits(machine))
     found: dict[Trouble, None] = {}
     drafts = sketches(
         Schedule(func, target), machine, structure=structure, rules=chosen, tell=lambda t: found.setdefault(t)

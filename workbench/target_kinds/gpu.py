@@ -8,6 +8,8 @@ from workbench.target_kinds.declaration import Option, TargetKind, target_kinds
 LIMITS = (
     Option("max_num_threads", "threads of a block, at most", 1024),
     Option("max_shared_memory_per_block", "bytes that the threads of a block share, at most", 48 << 10),
+    Option("registers_per_block", "registers of 4 bytes that the threads of a block have together", 64 << 10),
+    Option("thread_warp_size", "threads that run together", 32),
 )
 
 target_kinds.add(

@@ -39,7 +39,7 @@ def sketches(
     """
     tell = tell or _warn
     start = Draft(schedule, structure=structure)
-    chosen = tuple(RULES if rules is None else rules)
+    chosen = tuple(r for r in (RULES if rules is None else rules) if r.fits(machine))
     made = _sound([_Path(start)], chosen, machine, first_only, tell)
     # A custom rule can make all of them useless, but not the computation.
     return made or _sound([_Path(start)], tuple(r for r in chosen if not r.custom), machine, first_only, tell)

@@ -35,6 +35,8 @@ class Rule:
         ``applies(draft, machine)`` is True where the rule is worth asking; else False, or a sentence that says why not.
     custom : bool
         Whether it comes from outside of this package.
+    on : str
+        What it is for: ``"cpu"``, ``"gpu"`` or ``"any"``.
     """
 
     name: str
@@ -43,6 +45,11 @@ class Rule:
     after: str | None = None
     applies: Applies | None = None
     custom: bool = False
+    on: str = "any"
+
+    def fits(self, machine: Machine) -> bool:
+        """Whether the rule is for targets of this kind."""
+        return self.on in ("any", "cpu" if machine.gpu is None else "gpu")
 
     def __call__(self, draft: Draft, machine: Machine) -> Iterable[Draft]:
         """Make the drafts; every one that is left as it is says why."""
@@ -143,7 +150,9 @@ RULES = Rules()
 _R = TypeVar("_R", bound=Callable[..., Iterable[Draft]])
 
 
-def rule(name: str, after: str | None, about: Callable[[Draft], Block] | None = None) -> Callable[[_R], _R]:
+def rule(
+    name: str, after: str | None, about: Callable[[Draft], Block] | None = None, on: str = "cpu"
+) -> Callable[[_R], _R]:
     """Declare a rule of this package; it is applied right after the one that it names.
 
     What the function raises before its first draft, `Skip` or an error of a step, says why the draft stays as it is.
@@ -154,6 +163,8 @@ def rule(name: str, after: str | None, about: Callable[[Draft], Block] | None = 
     after : str, optional
     about : callable, optional
         Finds the block that the rule is about (`tiled` or `untouched`): the third argument of its function.
+    on : {"cpu", "gpu", "any"}
+        Targets that it is for.
     """
 
     def register(fn: _R) -> _R:
@@ -173,7 +184,7 @@ def rule(name: str, after: str | None, about: Callable[[Draft], Block] | None = 
                     blocks = e.blocks if isinstance(e, Skip) and e.blocks else [b.name for b in subject]
                     yield draft.skip(name, e.message, *blocks)
 
-        RULES.add(Rule(name, _doc(fn), asked, after))
+        RULES.add(Rule(name, _doc(fn), asked, after, on=on))
         return fn
 
     return register

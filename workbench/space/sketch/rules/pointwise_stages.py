@@ -44,7 +44,7 @@ LEAST = 8
 SIDE = 16
 
 
-@rule("inline", after="attention")
+@rule("inline", after="attention", on="any")
 def inline(draft: Draft, machine: Machine) -> list[Draft]:
     """Compute a pointwise stage inside its only kind of consumer, pointwise stages: one pass over memory instead of
     two.
