@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import helper
 
+from random_models.draft import Unfit
 from random_models.recipes.base import recipe
 from random_models.values import array
 
@@ -101,6 +102,8 @@ def linear(d, op):
 @recipe("BitCast")
 def other_type_of_the_same_bits(d, op):
     x = d.tensor(d.dtype(op))
+    if x not in {**d.inputs, **d.initializers, **d.literals} and (d.value(x) != d.value(x)).any():
+        raise Unfit("which NaN comes of arithmetic is open, and so are its bits")
     size = np.dtype(d.dtype_of(x)).itemsize
     alike = [t for t in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32",
                          "float64") if np.dtype(t).itemsize == size]  # fmt: skip
