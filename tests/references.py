@@ -47,6 +47,17 @@ def _depthwise(a: Arrays):
     return np.einsum("nhwcij,ijc->nhwc", windows, a["W"])
 
 
+def _blocks(a: Arrays):
+    """The weights with their zeros; numbers outside are the nearest."""
+    strips, _, rows, width = a["W"].shape
+    out = np.zeros((a["X"].shape[1], strips, width))
+    for strip, starts in enumerate(a["columns"]):
+        for at, block in zip(starts, a["W"][strip], strict=True):
+            for q in range(rows):
+                out[np.clip(at + q, 0, len(out) - 1), strip] += block[q]
+    return out.reshape(len(out), -1)
+
+
 def _windows(x, kernel, stride):
     return np.lib.stride_tricks.sliding_window_view(x, (kernel, kernel), axis=(1, 2))[:, ::stride, ::stride]
 
@@ -70,6 +81,8 @@ REFERENCES: dict[str, Callable[[Arrays], np.ndarray]] = {
     "batch_matmul": lambda a: a["A"] @ a["B"],
     "matvec": lambda a: a["V"] @ a["B"],
     "matvec_rows": lambda a: a["B"] @ a["V"],
+    "sparse_dense": lambda a: _relu(a["X"] @ _blocks(a) + a["bias"]),
+    "spmm": lambda a: np.einsum("ie,iej->ij", a["V"], a["X"][np.clip(a["columns"], 0, len(a["X"]) - 1)]),
     "conv": lambda a: conv(a),
     "conv_bias_relu": lambda a: _relu(conv(a) + a["bias"]),
     "conv_stride_bias_relu": lambda a: _relu(conv(a, stride=2) + a["bias"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 import pytest
 from graph import small
 from graph.checks import kept
@@ -11,6 +12,7 @@ from graph.mutation import Mutation, Net, assert_noticed
 from graph.nets import residual_net
 from graph.test_combine import attention, branches
 from graph.test_factors import block, node, scores
+from graph.test_sparse_products import messages
 
 from workbench.graph import Graph
 from workbench.graph.passes import list_passes
@@ -22,6 +24,14 @@ def branches_with_other_ends() -> Graph:
 
 def scaled_columns() -> Graph:
     return scores(node("Mul", "x", "k", "q"))
+
+
+def sums_on_ones() -> Graph:
+    return messages(np.random.default_rng(1), zeros=1.0)[0]
+
+
+def weighed_edges() -> Graph:
+    return messages(np.random.default_rng(1), weigh="right")[0]
 
 
 def only(*names: str):
@@ -328,6 +338,22 @@ MUTATIONS = (
         '"axis": 1}',
         '"axis": 0}',
         block,
+    ),
+    bug(
+        "sum_edges",
+        "sum_edges:_added",
+        "what is added to counts as zeros",
+        " or s.scalar(node.inputs[0]) != 0",
+        "",
+        sums_on_ones,
+    ),
+    bug(
+        "sum_edges",
+        "sum_edges:_weighed",
+        "weights of edges are left out",
+        "return rows, by",
+        'return rows, ""',
+        weighed_edges,
     ),
     bug(
         "combine_parallel",

@@ -30,11 +30,12 @@ from workbench.workloads.images import (
     pool2d,
 )
 from workbench.workloads.products import batch_matmul, dense, matmul, matmul_int8, matvec
+from workbench.workloads.sparse import sparse_dense, spmm
 
 __all__ = [
     "ALL", "batch_matmul", "concat", "conv2d_nhwc", "conv2d_transpose_nhwc", "dense", "depthwise_conv2d_nhwc",
     "elementwise", "gelu", "global_avg_pool", "layer_norm", "matmul", "matmul_int8", "matvec", "pool2d", "reduce",
-    "softmax", "transpose",
+    "softmax", "sparse_dense", "spmm", "transpose",
 ]  # fmt: skip
 
 #: Small instances of every workload, by name: for tests and first steps.
@@ -48,6 +49,8 @@ ALL: Mapping[str, Callable[[], Func]] = MappingProxyType(
         "batch_matmul": lambda: batch_matmul(3, 8, 6, 4),
         "matvec": lambda: matvec(24, 10),
         "matvec_rows": lambda: matvec(10, 24, transposed=True),
+        "sparse_dense": lambda: sparse_dense(6, 24, 12, 3, width=8, rows=2, bias=True, relu=True),
+        "spmm": lambda: spmm(9, 16, 10, 4),
         "conv": lambda: conv2d_nhwc(6, 6, 4, 8),
         "conv_bias_relu": lambda: conv2d_nhwc(6, 6, 4, 8, bias=True, relu=True),
         "conv_stride_bias_relu": lambda: conv2d_nhwc(8, 8, 4, 8, stride=2, bias=True, relu=True),

@@ -24,6 +24,7 @@ ORDER = (
     "part_statistics",
     "simplify",
     "flatten_products",
+    "sum_edges",
     "common_subexpressions",
     "canonicalize",
     "fold_pads",
