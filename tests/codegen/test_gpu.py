@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from codegen.gpu_nests import tiled_matmul
 
-from workbench import workloads
+from workbench import te, workloads
 from workbench.codegen.backend import backend_for, generate_func
 from workbench.codegen.constants import Device
 from workbench.codegen.gpu import simt
@@ -16,6 +17,8 @@ from workbench.codegen.gpu.module import GpuModule
 from workbench.codegen.gpu.words import CUDA, OPENCL
 from workbench.errors import BuildError, RunFailure, ScheduleError
 from workbench.ir import Func
+from workbench.ir.interpreter import interp
+from workbench.ir.verify import verify
 from workbench.runtime.kernel import Kernel
 from workbench.schedule import Schedule
 from workbench.target import Target
@@ -134,6 +137,46 @@ def _alone() -> Schedule:
 
 def _tall() -> Schedule:
     return Schedule(workloads.transpose(2, 1 << 17)).bind("j", "blockIdx.y")
+
+
+@pytest.mark.parametrize(("threads", "rows", "inside"), [(8, 1, True), (7, 1, False), (12, 4, True), (3, 2, False)])
+@pytest.mark.parametrize("name", ["sum", "max"])
+def test_threads_reduce_together(name, threads, rows, inside):
+    """Whatever the number of threads, with several rows in a block, and with steps around or inside of the threads."""
+    s = Schedule(rows_of(name, 8, 4 * threads * 3))
+    i, k = (lp.name for lp in s.loops)
+    (i0, i1), (k0, k1, k2) = s.split(i, [None, rows]), s.split(k, [None, threads, 4])
+    s.reorder(i0, i1, *((k1, k0, k2) if inside else (k0, k1, k2)))
+    s.bind(i0, "blockIdx.x").bind(i1, "threadIdx.y").bind(k1, "threadIdx.x")
+    verify(s.func)
+    (x,) = operands(s)
+    kernel = s.build("cpu-simt")
+    want = getattr(np, name)(x.astype("f8"), axis=1)
+    np.testing.assert_allclose(kernel(x), want, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(interp.run(s.func, {"X": x}, order="shuffled")["Y"], want, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(s.build()(x), want, rtol=1e-5, atol=1e-5)
+    barrier = "__syncthreads();\n"
+    at = [m.start() for m in re.finditer(re.escape(barrier), kernel.source)]
+    assert len(at) >= int(np.log2(threads))
+    with pytest.raises(RunFailure):
+        run(s.func, kernel.source[: at[0]] + kernel.source[at[0] + len(barrier) :], x)
+
+
+def rows_of(name: str, rows: int, terms: int) -> Func:
+    x = te.placeholder((rows, terms), name="X")
+    k = te.reduce_axis(terms, "k")
+    return te.func(te.compute((rows,), lambda i: getattr(te, name)(x[i, k], axis=k), name="Y"))
+
+
+def test_partial_results_of_rfactor_are_combined_by_threads():
+    s = Schedule(rows_of("sum", 4, 64))
+    _, k1 = s.split("k", [None, 16])
+    partial = s.rfactor(k1, -1)
+    i, v = (lp.name for lp in s.func.block("Y")[1])
+    s.compute_at(partial, i)
+    s.bind(i, "blockIdx.x").bind(v, "threadIdx.x").bind(s.func.block(partial)[1][-1].name, "threadIdx.x")
+    (x,) = operands(s)
+    np.testing.assert_allclose(s.build("cpu-simt")(x), x.astype("f8").sum(1), rtol=1e-5, atol=1e-5)
 
 
 def test_opencl_has_other_words():

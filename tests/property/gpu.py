@@ -174,6 +174,12 @@ def stages(rng: random.Random) -> Made:
             parts = m.cut(name, 2) if rng.random() < 0.5 else [name]
             if rng.random() < 0.9:
                 m.try_("bind", rng.choice(parts), f"threadIdx.{axis}")
+        adding = [lp.name for lp in path if _adds(m, block, lp.name)]
+        if adding and rng.random() < 0.6:
+            parts = m.cut(adding[-1], 2) if rng.random() < 0.7 else [adding[-1]]
+            if len(parts) == 2 and rng.random() < 0.5:
+                m.try_("reorder", *reversed(parts))
+            m.try_("bind", rng.choice(parts), rng.choice(("threadIdx.x", "threadIdx.z")))
     _scopes(m)
     return m.made
 

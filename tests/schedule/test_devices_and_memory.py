@@ -83,7 +83,10 @@ def test_an_open_number_of_threads_is_limited():
 @pytest.mark.parametrize(
     ("steps", "code"),
     [
-        ([("bind", "i", "blockIdx.x"), ("bind", "k", "threadIdx.x")], "bind.reduction"),
+        ([("bind", "i", "blockIdx.x"), ("bind", "k", "vthread")], "bind.reduction"),
+        ([("reorder", "k", "j"), ("bind", "k", "threadIdx.x")], "bind.reduction"),
+        ([("bind", "i", "blockIdx.x"), ("bind", "k", "threadIdx.x")], ""),
+        ([("bind", "k", "threadIdx.x"), ("reorder", "k", "j")], "loop.mark"),
         ([("bind", "i", "threadIdx.x"), ("bind", "j", "blockIdx.x")], "bind.order"),
         ([("bind", "j", "blockIdx.x")], "bind.order"),
         ([("bind", "j", "threadIdx.y"), ("bind", "i", "blockIdx.x"), ("unroll", "j")], "unroll.marked"),

@@ -1,4 +1,4 @@
-"""Spaces of GPUs: what the rules make of computations is right whatever the order of the threads, and fits the device."""
+"""Spaces of GPUs: what the rules make is right whatever the order of the threads, and fits the device."""
 
 from __future__ import annotations
 
@@ -86,6 +86,19 @@ def test_every_row_fits_the_device(options):
     assert min(threads) >= 64
     limit = int(target.option("max_shared_memory_per_block"))
     assert limit / 2 < max(shared) <= limit
+
+
+def test_rows_are_added_up_by_the_threads_of_a_block():
+    """All stages of a row in one kernel; elements of a row stay in the registers of the thread that computes them."""
+    func = workloads.softmax(8, 256)
+    (s, *_) = drawn(func, 3, 1)
+    module = GpuModule(s.func, "kernel", CUDA, SIMT)
+    (launch,) = module.launches()
+    assert launch.grid == (8, 1, 1)
+    assert launch.block[0] % 32 == 0
+    assert module.placed["exps"].memory == "local"
+    if simt.problem() is None:
+        check(func, s)
 
 
 def test_rules_are_for_processors_or_for_devices():

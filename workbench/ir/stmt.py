@@ -232,6 +232,21 @@ def shared_loops(*paths: Sequence[For]) -> tuple[For, ...]:
     return tuple(lps[0] for lps in takewhile(lambda lps: all(lp.name == lps[0].name for lp in lps), levels))
 
 
+def combined(lp: For) -> Block | None:
+    """Return the block whose partial results the threads of a loop combine; None where the loop is no such one.
+
+    The loop is over threads, holds this block alone, and is one over which it reduces, as are all loops inside.
+    """
+    inner: Stmt = lp
+    names: list[str] = []
+    while isinstance(inner, For) and len(inner.body) == 1:
+        names.append(inner.name)
+        inner = inner.body[0]
+    if lp.kind not in THREAD_KINDS or not isinstance(inner, Block) or inner.init is None or inner.guard:
+        return None
+    return inner if set(names) <= inner.driving("R") - inner.driving("S") else None
+
+
 def parallel_chain(s: Stmt) -> list[For]:
     """Adjacent parallel loops from the top of a nest, outermost first."""
     chained: list[For] = []

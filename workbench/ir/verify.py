@@ -14,7 +14,7 @@ from workbench.ir.expr import Bound, Expr, Load, Select, children, loads
 from workbench.ir.func import Func
 from workbench.ir.interval import Interval, interval, overlaps, within
 from workbench.ir.poly import Dim, equal, nonneg, normal, product
-from workbench.ir.stmt import UNORDERED_KINDS, Block, For, accesses, blocks
+from workbench.ir.stmt import UNORDERED_KINDS, Block, For, accesses, blocks, combined
 from workbench.ir.wellformed import check, fail
 
 
@@ -168,6 +168,8 @@ def _kinds(func: Func, b: Block, path: tuple[For, ...]) -> None:
         if lp.kind not in UNORDERED_KINDS:
             continue
         where = (lp.name, b.name)
+        if lp.name in reducing and combined(lp) == b:
+            continue
         if lp.name in reducing:
             raise fail("kind", f"Loop {lp.name!r} is {lp.kind}, but block {b.name!r} reduces over it.", where)
         if lp.name not in spatial and _seen_outside(func, b.buffer, lp.name):

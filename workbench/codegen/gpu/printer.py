@@ -10,6 +10,7 @@ from workbench.codegen.c.loops import NestPrinter, comment
 from workbench.codegen.c.support_functions import MEMORY_TYPE
 from workbench.codegen.constants import Device
 from workbench.codegen.gpu.barriers import Spot, has_barrier
+from workbench.codegen.gpu.combining import PART
 from workbench.codegen.gpu.kernels import INIT, Kernel
 from workbench.codegen.gpu.placement import Placed
 from workbench.codegen.gpu.words import Words
@@ -44,12 +45,15 @@ class KernelPrinter(NestPrinter):
         for k, s in enumerate(stmts):
             if (around, k) in self.spots:
                 self.emit(depth, self.words.barrier)
-            init = s.note(INIT) if isinstance(s, For) else None
-            if init is None:
-                self._guarded(s, depth)
-            else:
+            init, part = (s.note(INIT), s.note(PART)) if isinstance(s, For) else (None, None)
+            if init is not None:
                 with self.notes.at(f"init:{init}", pinned=True):
                     self._init(s, depth)
+            elif part is not None:
+                with self.notes.at(str(part), pinned=True):
+                    self._guarded(s, depth)
+            else:
+                self._guarded(s, depth)
 
     def _guarded(self, s: Stmt, depth: int) -> None:
         """Print a statement for the threads that run it."""

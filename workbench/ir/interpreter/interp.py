@@ -32,7 +32,7 @@ from workbench.ir.func import Buffer, Func
 from workbench.ir.interpreter.memory import counts_of, fresh, given, to_numpy, zeros
 from workbench.ir.interpreter.scalar import HELPERS
 from workbench.ir.poly import concrete
-from workbench.ir.stmt import UNORDERED_KINDS, Block, For, Stmt
+from workbench.ir.stmt import UNORDERED_KINDS, Block, For, Stmt, combined
 
 Array: TypeAlias = NDArray[Any]
 Order: TypeAlias = Literal["program", "reversed", "shuffled"]
@@ -201,7 +201,8 @@ class _Source:
                 continue
             self.names[lp.name] = f"v{self.number()}"
             variables.append(self.names[lp.name])
-            ranges.append(f"_order({n})" if lp.kind in UNORDERED_KINDS else f"range({n})")
+            any_order = lp.kind in UNORDERED_KINDS and combined(lp) is None  # the first term comes with the init
+            ranges.append(f"_order({n})" if any_order else f"range({n})")
         if not variables:
             self.body(chain[-1].body, depth)
         elif depth >= _MAX_DEPTH:

@@ -14,11 +14,17 @@ from workbench.intrinsics import Mismatch, match, registry
 from workbench.ir import Block, Dim, For, Func, accesses, blocks, loops
 from workbench.ir.buffer_regions import Span, spans_of, union
 from workbench.ir.compact_temporaries import shared_by
-from workbench.ir.stmt import BLOCK_KINDS, walk
+from workbench.ir.stmt import BLOCK_KINDS, combined, walk
 from workbench.memoize import remembered
 from workbench.schedule import legality
 from workbench.schedule.nest_properties import NestProperties
 from workbench.schedule.refusal import Refusal, refuse
+
+#: How a loop that adds up can be bound.
+COMBINE = (
+    "choose a loop over the output; or bind it to threadIdx.x, with nothing but loops of this sum inside: then the "
+    "threads combine what each has added up"
+)
 
 
 def check_named(func: Func, step: str, names: Iterable[str]) -> None:
@@ -86,7 +92,8 @@ def check_bound(func: Func, loop: str) -> None:
             "use another letter, or vthread",
         )
     _check_order(lp, path, inner)
-    legality.check_independent(func, loop, "bind", f"binding it to {lp.kind}")
+    if combined(lp) is None:
+        legality.check_independent(func, loop, "bind", f"binding it to {lp.kind}", hint=lambda *_: COMBINE)
 
 
 def _check_order(lp: For, path: tuple[For, ...], inner: list[For]) -> None:

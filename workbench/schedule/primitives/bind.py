@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Annotated, cast, get_args
 
-from workbench.ir import Func, LoopKind, loops
+from workbench.ir import Func, LoopKind, blocks, loops
 from workbench.ir.stmt import BLOCK_KINDS, BOUND_KINDS, THREAD_KINDS
 from workbench.schedule.legality import invariants
 from workbench.schedule.legality_classes import all_plain
@@ -23,7 +23,7 @@ _TAGS = tuple(kind for kind in get_args(LoopKind) if kind in BOUND_KINDS)
         "bind.marked": "the loop has another mark",
         "bind.taken": "a loop around or inside it is bound to the same thing",
         "bind.order": "blocks of the grid lie inside other loops, or the nest runs on the cores of a CPU",
-        "bind.reduction": "the loop carries a reduction",
+        "bind.reduction": "the loop carries a reduction, and is not one whose threads can combine their results",
         "bind.conflict": "two iterations may write the same element",
         "bind.limit": f"more than {THREAD_LIMIT} threads in a block",
     },
@@ -31,11 +31,13 @@ _TAGS = tuple(kind for kind in get_args(LoopKind) if kind in BOUND_KINDS)
 class Bind(Primitive):
     """Say which blocks or threads of a device, or which virtual threads, run the iterations of a loop.
 
-    Contract: iterations are independent, as for `parallel`; statements in one body are separated by a barrier.
-    ``blockIdx`` loops are outermost and hold nothing but each other. A loop bound to ``vthread`` is run by one thread,
-    whose iterations may be interleaved. The interpreter runs the iterations in any order. Code for a CPU runs them one
-    after the other, so there a binding is a description and makes nothing faster. Bind last: a bound loop cannot be
-    split or fused any more.
+    Contract: iterations are independent, as for `parallel`; statements in one body are separated by a barrier. A loop
+    of a reduction may be bound to ``threadIdx`` too, where it holds this block alone and only loops of the same
+    reduction inside of it: each thread reduces its part, and the threads of the block combine these, half of them at a
+    time. `split` and `reorder`, or `rfactor`, bring a nest into this form. ``blockIdx`` loops are outermost and hold
+    nothing but each other. A loop bound to ``vthread`` is run by one thread, whose iterations may be interleaved. The
+    interpreter runs independent iterations in any order. Code for a CPU runs them one after the other, so there a
+    binding is a description and makes nothing faster. Bind last: a bound loop cannot be split or fused any more.
     """
 
     loop: Annotated[str, LoopRef("loop to bind")]
@@ -57,7 +59,8 @@ class Bind(Primitive):
         lp, path = func.loop(self.loop)
         fits = self.to not in THREAD_KINDS or (isinstance(lp.extent, int) and lp.extent <= THREAD_LIMIT)
         placed = self.to not in BLOCK_KINDS or not path
-        return self.loop if fits and placed and all_plain(func) else None
+        combines = self.to in THREAD_KINDS and any(self.loop in b.driving("R") for b, _ in blocks(lp.body))
+        return (self.loop, combines) if fits and placed and all_plain(func) else None
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
