@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from dataclasses import replace
 
@@ -125,8 +126,8 @@ def test_refusals(backend, target):
     if not backend.compiler_problem(target):
         with pytest.raises(BuildError) as e:
             backend.compile("this is no program", target)
-        assert e.value.code in ("build.llvm", "build.c")
-        assert "expected" in str(e.value)
+        assert e.value.code in ("build.llvm", "build.c", "build.opencl")
+        assert "expected" in str(e.value) or "unknown type name" in str(e.value)
 
 
 @pytest.mark.parametrize(("backend", "target"), CASES)
@@ -136,7 +137,11 @@ def test_texts_of_a_kernel(backend, target):
     kernel = s.build()
     assert kernel.source == generate_func(s.func, target).source
     if not backend.compiler_problem(target):
-        assert "kernel:" in kernel.asm
+        if backend.language == "OpenCL C":  # a driver may keep it to itself
+            with contextlib.suppress(BuildError):
+                assert kernel.asm
+        else:
+            assert "kernel:" in kernel.asm
     if backend.language == "LLVM":
         assert kernel.llvm == kernel.source
     else:
@@ -150,7 +155,7 @@ def test_texts_of_a_kernel(backend, target):
     for call in (lambda: kernel(ones, ones), lambda: s.measure(), lambda: require_runnable(target)):
         with pytest.raises((TargetError, BuildError)) as caught:
             call()
-        assert caught.value.code == problem.code in ("target.host", "build.compiler")
+        assert caught.value.code == problem.code in ("target.host", "target.device", "build.compiler")
 
 
 @pytest.mark.parametrize(("backend", "target"), CASES)

@@ -100,6 +100,10 @@ class Backend:
         """Say why this machine cannot make object code for the target; None when it can."""
         return None
 
+    def takes_cores(self, target: Target) -> bool:
+        """Whether its kernels run on the cores of this machine, as compilers do."""
+        return True
+
     def run_problem(self, target: Target) -> WorkbenchError | None:
         """Say why this machine cannot build and run a kernel for the target; None when it can."""
         try:

@@ -15,3 +15,11 @@ LIMITS = (
 target_kinds.add(
     TargetKind("cpu-simt", "CUDA C run by this CPU, thread by thread: it finds missing barriers.", options=LIMITS)
 )
+target_kinds.add(
+    TargetKind(
+        "opencl",
+        "Any GPU or processor with an OpenCL driver.",
+        options=(Option("device", "part of the device's name", "any"), *LIMITS),
+        devices="workbench.runtime.device_code.opencl:devices",
+    )
+)

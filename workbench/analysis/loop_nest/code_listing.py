@@ -14,6 +14,7 @@ from workbench.ir import Func
 from workbench.ir.text.printer import listing_of
 from workbench.schedule import Schedule
 from workbench.target import Target
+from workbench.target_kinds import target_kinds
 
 #: ``nest``, the loops and statements; a kind of target (``c``, ``llvm``), what its backend writes; ``asm``.
 CodeKind: TypeAlias = str
@@ -139,4 +140,13 @@ def _lines(kind: CodeKind, func: Func, target: Target) -> list[tuple[str, str]]:
         return listing_of(func)
     if kind == "asm":
         return backend_for(target).asm_listing(func, target)
-    return backend_for(replace(target, kind=kind)).listing(func, target)
+    made = _as_kind(target, kind)
+    return backend_for(made).listing(func, made)
+
+
+def _as_kind(target: Target, kind: str) -> Target:
+    """The same machine as another kind of target; where either is no processor, the kind's usual one."""
+    if target.kind == kind:
+        return target
+    both = target_kinds[target.kind].processor and target_kinds[kind].processor
+    return replace(target, kind=kind) if both else Target(kind)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from workbench.codegen.c.expressions import ExprPrinter
 from workbench.codegen.c.identifiers import Names
@@ -12,6 +11,7 @@ from workbench.codegen.c.support_functions import MEMORY_TYPE, Helpers
 from workbench.codegen.constants import Device
 from workbench.codegen.gpu.barriers import barriers
 from workbench.codegen.gpu.kernels import Kernel, cut_into_kernels, device_func, owned, without_threads
+from workbench.codegen.gpu.launch import Launch, Sizes
 from workbench.codegen.gpu.placement import Placed, memories, place, shared_bytes, workspace
 from workbench.codegen.gpu.printer import KernelPrinter
 from workbench.codegen.gpu.words import RESERVED, Words
@@ -23,31 +23,6 @@ from workbench.ir.stmt import touched
 from workbench.target import Target
 
 _AXES = ("x", "y", "z")
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """What a device is told to run.
-
-    Attributes
-    ----------
-    kernel : str
-    grid, block : tuple of int
-        Blocks of the grid and threads of a block, along x, y and z.
-    arguments : tuple of (int or None, int)
-        Number of the function's parameter, or None and the place in the workspace in bytes.
-    shared : int
-        Bytes that a block shares.
-    barriers : int
-        Places in the text where the threads of a block meet.
-    """
-
-    kernel: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    arguments: tuple[tuple[int | None, int], ...]
-    shared: int
-    barriers: int
 
 
 class GpuModule:
@@ -191,10 +166,7 @@ class GpuModule:
 
     def _title(self) -> list[str]:
         rows = [f"/* {comment(self._func.name)}", " *"]
-        for n in self.launches():
-            grid, block = (" x ".join(map(str, x)) for x in (n.grid, n.block))
-            rows.append(f" * {n.kernel}: {grid} blocks of {block} threads, {n.shared} bytes shared")
-        return [*rows, " */"]
+        return [*rows, *(n.row() for n in self.launches()), " */"]
 
     def host(self) -> list[str]:
         """Return a function in CUDA C that launches the kernels: ``symbol_launch(void **bufs, char *workspace)``."""
@@ -214,7 +186,7 @@ class GpuModule:
         return [b.nbytes if b.role == "output" else 0 for b in self._func.params]
 
     def _launch(self, kernel: Kernel) -> Launch:
-        def sizes(table: dict[str, int] | object, word: str) -> tuple[int, int, int]:
+        def sizes(table: dict[str, int] | object, word: str) -> Sizes:
             assert isinstance(table, dict)
             x, y, z = (table.get(f"{word}.{a}", 1) for a in _AXES)
             return x, y, z

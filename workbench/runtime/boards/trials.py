@@ -12,7 +12,8 @@ from workbench.runtime.buffers import ALIGNMENT, Array
 from workbench.runtime.machine.interference import Interference
 from workbench.runtime.machine.processor_speed import Pace
 from workbench.runtime.measuring.adaptive_repeats import Timer
-from workbench.runtime.measuring.candidate_run import Candidate, TrialRunner
+from workbench.runtime.measuring.candidate import Candidate
+from workbench.runtime.measuring.candidate_run import TrialRunner
 from workbench.runtime.measuring.cold_constants import Stream
 from workbench.runtime.measuring.jobs import Reply, TrialJob
 from workbench.runtime.measuring.operands import GUARD, Operands, Packed
@@ -83,7 +84,7 @@ class BoardTrialRunner(TrialRunner):
             raise
 
     @contextmanager
-    def watching(self, threads: int) -> Iterator[Interference]:
+    def watching(self, job: TrialJob) -> Iterator[Interference]:
         """Nobody here knows what else runs on the board."""
         yield Interference(())
 

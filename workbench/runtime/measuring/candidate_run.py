@@ -4,97 +4,26 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
-from workbench.errors import RunError, WorkbenchError
-from workbench.ir import Buffer
-from workbench.runtime.buffers import Array, pointer_table, poison
-from workbench.runtime.loaded_code import LoadedCode
+from workbench.runtime.loaded_code import has_memory
+from workbench.runtime.machine import turns
 from workbench.runtime.machine.interference import Interference, StolenTime, timing
 from workbench.runtime.machine.processor_speed import Pace
 from workbench.runtime.measuring.adaptive_repeats import Timer
+from workbench.runtime.measuring.candidate import Candidate
 from workbench.runtime.measuring.cold_constants import CONTEST_BYTES, STREAM_BYTES, Stream
+from workbench.runtime.measuring.device_run import DeviceCandidate
 from workbench.runtime.measuring.jobs import Reply, SetupJob, TrialJob
-from workbench.runtime.measuring.operands import GUARD, PATTERN, Operands, Packed, prepare
+from workbench.runtime.measuring.operands import Operands, Packed, prepare
 from workbench.runtime.results.measurement import Measurement
 from workbench.runtime.thread_pool.launch_context import LaunchContext
 
 #: Bytes of inputs and references that a runner keeps between trials.
 #: Chosen, not measured.
 CACHE_BYTES = 1 << 30
-
-
-class Candidate:
-    """A loaded kernel with its operands, to be checked first and timed then."""
-
-    def __init__(
-        self, job: TrialJob, task: Operands, packed: Packed, around: LaunchContext, stream: Stream | None
-    ) -> None:
-        self._task, self._around = task, around
-        self._expected = task.expected_of(job.params)
-        # Kept here: what was packed for others since then may have pushed these out.
-        self._arrays = arrays = [_operand(job.key, b, task, packed) for b in job.params]
-        for buffer, array in zip(job.params, arrays, strict=True):
-            if tuple(array.shape) != tuple(buffer.shape):
-                text = f"{buffer.name} has shape {array.shape}, the kernel expects {buffer.shape}"
-                raise RunError("run.layout", text)
-        self._connect(job, stream)
-
-    def _connect(self, job: TrialJob, stream: Stream | None) -> None:
-        """Make workspace and timer."""
-        self._space = self._around.reserve(job.code.workspace_bytes(job.threads), GUARD)
-        self._table = pointer_table([a.ctypes.data for a in self._arrays])
-        self._loaded = LoadedCode(job.code)
-        self.timer = Timer(self._loaded.address, self._table, self._around, job, self._arrays)
-        if stream is not None and job.options.constants == "shared" and not job.options.flush_cache:
-            self.timer.stream(stream.tables(job.params, self._arrays))
-
-    def _bring(self) -> None:
-        """Bring outputs and workspace, as they are now, to where the kernel runs: they are there."""
-
-    def _fetch(self) -> None:
-        """Fetch them from where the kernel ran."""
-
-    def _fault(self) -> WorkbenchError | None:
-        """What the kernel itself found to be wrong since it was asked last."""
-        return self._loaded.fault()
-
-    def close(self) -> None:
-        """Unload the code."""
-        self._loaded.close()
-
-    def check(self) -> tuple[float, float, str]:
-        """Run once; return milliseconds, the largest error over its bound, and what is wrong ("" when all is right)."""
-        guard = self._space[self._space.nbytes - GUARD :]
-        for output in self._task.outputs.values():
-            poison(output.array)
-        poison(self._space)  # its own: an earlier candidate may have needed far more
-        guard[...] = PATTERN
-        self._bring()
-        first_ms = self.timer.run(1, 1)[0]
-        self._fetch()
-        worst, problems = 0.0, []
-        if (fault := self._fault()) is not None:
-            problems.append(str(fault))
-        for name, output in self._task.outputs.items():
-            error = self._expected[name].worst(output.array)
-            worst = max(worst, error)
-            if error > 1.0:
-                problems.append(self._expected[name].mismatch(name, output.array))
-            if not output.intact():
-                problems.append(f"the kernel wrote outside {name}")
-        if not (guard == PATTERN).all():
-            problems.append("the kernel wrote past the end of its workspace")
-        return first_ms, worst, "\n".join(problems)
-
-
-def _operand(key: str, buffer: Buffer, task: Operands, packed: Packed) -> Array:
-    """Return the array that a kernel gets for one of its parameters."""
-    if buffer.role == "output":
-        return task.outputs[buffer.name].array
-    given = task.inputs[buffer.name]
-    return packed.get(key, buffer, given) if buffer.layout else given
 
 
 class TrialRunner:
@@ -137,15 +66,22 @@ class TrialRunner:
         while len(self._streams) <= place:
             self._streams.append(Stream(CONTEST_BYTES if self._streams else STREAM_BYTES))
         around = self.launch_context(job.threads)
-        return Candidate(job, self._tasks[job.key], self._packed, around, self._streams[place])
+        kind = DeviceCandidate if has_memory(job.code) else Candidate
+        return kind(job, self._tasks[job.key], self._packed, around, self._streams[place])
 
-    def watching(self, threads: int) -> AbstractContextManager[Interference]:
-        """Work of so many threads whose time counts."""
-        return timing(self.launch_context(threads).pool)
+    @contextmanager
+    def watching(self, job: TrialJob) -> Iterator[Interference]:
+        """Work whose time counts; what a device does by itself nobody sees."""
+        if has_memory(job.code):
+            with turns.turn():
+                yield Interference(())
+        else:
+            with timing(self.launch_context(job.threads).pool) as watch:
+                yield watch
 
     def pace(self, job: TrialJob, timer: Timer) -> Pace | None:
         """Look after the processor's speed from now on, where that matters."""
-        if job.options.early_stop or timer.flushes:
+        if job.options.early_stop or timer.flushes or has_memory(job.code):
             return None
         self._pace.begin((job.code.object, job.threads))
         return self._pace
@@ -161,7 +97,7 @@ class TrialRunner:
         begin = time.perf_counter()
         candidate = self.candidate(job)
         try:
-            with self.watching(job.threads) as watch:
+            with self.watching(job) as watch:
                 watch.begin()
                 first_ms, error, text = candidate.check()
                 if text:

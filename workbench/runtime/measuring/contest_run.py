@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from workbench.runtime.machine.interference import Interference
 from workbench.runtime.measuring.adaptive_repeats import Timer
-from workbench.runtime.measuring.candidate_run import Candidate, TrialRunner
+from workbench.runtime.measuring.candidate import Candidate
+from workbench.runtime.measuring.candidate_run import TrialRunner
 from workbench.runtime.measuring.contest_rounds import play
 from workbench.runtime.measuring.jobs import EVERYBODY, ContestDone, ContestJob, Reply
 from workbench.runtime.measuring.operands import GUARD
@@ -63,7 +64,7 @@ def run_contest(runner: TrialRunner, job: ContestJob, turn: Callable[[int], None
                 loaded.append(runner.candidate(trial, i + 1))
             except Exception as error:
                 return _without(i, len(job.trials), Measurement(status="run_error", error=error_text(error)))
-        with runner.watching(first.threads) as watch:
+        with runner.watching(first) as watch:
             return _ContestBlocks(runner, job, loaded, turn, watch).result()
     finally:
         for candidate in loaded:

@@ -19,8 +19,9 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
+from workbench.errors import RunError
 from workbench.queue_settings import measuring_cores
 from workbench.runtime.machine import turns
 from workbench.runtime.measuring.jobs import BuildJob, Built, ContestJob, Reply, SetupJob, TrialJob, Turn
@@ -142,9 +143,17 @@ def _run_handler(tell: Callable[[Any], None], board: Sequence[str] = ()) -> Call
                 return run_contest(runner, job, lambda index: tell(Turn(index)))
             return runner.run(job)
         except Exception as error:
+            if isinstance(error, RunError) and error.code == "run.device":
+                _leave(error)
             return Measurement(status="run_error", error=error_text(error), run_s=time.perf_counter() - begin)
 
     return handle
+
+
+def _leave(error: RunError) -> NoReturn:
+    """End this process: what a driver keeps of it is of no use to other candidates after a failure."""
+    print(error, file=sys.stderr, flush=True)
+    os._exit(1)
 
 
 def main(argv: list[str]) -> int:

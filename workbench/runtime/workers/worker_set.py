@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from workbench.codegen.backend import backend_for
 from workbench.host import usable_threads
 from workbench.queue_settings import measuring_cores
 from workbench.runtime.workers.batch import Duty
 from workbench.runtime.workers.process import START_TIMEOUT_S, Worker
 from workbench.runtime.workers.recent_builds import RecentBuilds
+from workbench.target_kinds import target_kinds
 
 if TYPE_CHECKING:
     from workbench.target import Target
@@ -45,10 +47,12 @@ class WorkerSet:
         cores = usable_threads()
         # Where cores are declared for measurements, compilers have others; those are for all users.
         shared = bool(measuring_cores())
-        overlap = shared or bool(board) or target.threads < cores
+        backend = backend_for(target)
+        threads = target.threads if target_kinds[target.kind].processor else cores * backend.takes_cores(target)
+        overlap = shared or bool(board) or threads < cores
         if shared and not builders:
             builders = 1
-        count = builders or max(1, min(4, cores - target.threads if overlap else cores))
+        count = builders or max(1, min(4, cores - threads if overlap else cores))
         events: queue.SimpleQueue[Any] = queue.SimpleQueue()
         runner = Worker("run", events, (target.arch, *board) if board else ())
         return cls(target, [Worker("build", events) for _ in range(count)], runner, events, overlap)
