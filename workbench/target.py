@@ -117,8 +117,9 @@ class Target:
 
     @property
     def isa(self) -> frozenset[str]:
-        """Names of the vector extensions."""
-        return frozenset(f.removeprefix("+") for f in self.features.split(",") if f)
+        """Names of the vector extensions, and of what else decides which intrinsics there are."""
+        own = (f"{name}-{self.option(name)}" for name in target_kinds[self.kind].extensions)
+        return frozenset([*(f.removeprefix("+") for f in self.features.split(",") if f), *own])
 
     @property
     def vector_bytes(self) -> int:

@@ -41,7 +41,8 @@ def targets(backend: Backend) -> list[Target]:
     return [*([native] if backend.serves(native) else []), *out]
 
 
-CASES = [pytest.param(b, t, id=f"{b.name}-{t.arch}") for b in backends for t in targets(b)]
+#: What `any_nest` says no of has tests of its own.
+CASES = [pytest.param(b, t, id=f"{b.name}-{t.arch}") for b in backends if b.any_nest for t in targets(b)]
 
 
 @functools.cache

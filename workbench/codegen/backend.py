@@ -53,6 +53,8 @@ class Backend:
     self_contained : bool
         Whether the same text becomes the same object code on every call, so that this may be kept: no compiler
         outside of our hands takes part.
+    any_nest : bool
+        Whether it takes every function; an accelerator takes what is scheduled for it and refuses all else.
     title : str
         What it is, in one line; by default the first line of the class's text.
     """
@@ -64,6 +66,7 @@ class Backend:
     arches: tuple[str, ...] | None = None
     overlaps: bool = True
     self_contained: bool = False
+    any_nest: bool = True
 
     def __init_subclass__(cls) -> None:
         cls.title = summary(cls)

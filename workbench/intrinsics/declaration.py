@@ -100,8 +100,9 @@ class Intrinsic:
         Extensions that the target must have.
     accumulators : int
         Results that can be kept in registers at the same time.
-    machine : callable
-        ``machine(emitter, accumulators)`` gives the implementation for a group of so many results.
+    machine : callable or None
+        ``machine(emitter, accumulators)`` gives the implementation for a group of so many results. None where no code
+        of LLVM's calls it: the code generator of an accelerator knows it by its name.
     cycles, latency : float
         Processor cycles from one call to the next, and from a result to the next one on the same accumulator; what a
         cost model goes by.
@@ -113,7 +114,7 @@ class Intrinsic:
     rows: frozenset[str]
     requires: tuple[str, ...]
     accumulators: int
-    machine: Callable[[Emitter, int], Machine] = field(compare=False)
+    machine: Callable[[Emitter, int], Machine] | None = field(compare=False)
     cycles: float = 0.5
     latency: float = 5.0
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from workbench import te
 from workbench.intrinsics.declaration import Emitter, Intrinsic, Machine, Place, registry
+from workbench.ir import Func
 
 
 class Dots:
@@ -75,12 +76,17 @@ def declare_dots(
     cycles: float = 0.5,
 ) -> None:
     """Declare ``C[j] += A[q] * B[j, q]`` of bytes, B of signed ones; arguments as for `Intrinsic`."""
-    a, b = te.placeholder((4,), a_dtype, "A"), te.placeholder((lanes, 4), "int8", "B")
-    q = te.reduce_axis(4, "q")
+    summary = f"C[j] += sum of A[q] * B[j, q] over four q, in {lanes} lanes j, {a_dtype} times int8, sums in int32."
+    func = dot_description(lanes, 4, a_dtype)
+    registry.add(Intrinsic(name, summary, func, frozenset(), requires, accumulators, machine, cycles=cycles))
+
+
+def dot_description(lanes: int, group: int, a_dtype: str) -> Func:
+    """``C[j] += A[q] * B[j, q]`` for `lanes` j, over `group` q."""
+    a, b = te.placeholder((group,), a_dtype, "A"), te.placeholder((lanes, group), "int8", "B")
+    q = te.reduce_axis(group, "q")
 
     def at(j: te.Axis) -> te.Reduction:
         return te.sum(te.cast(a[q], "int32") * te.cast(b[j, q], "int32"), axis=q)
 
-    summary = f"C[j] += sum of A[q] * B[j, q] over four q, in {lanes} lanes j, {a_dtype} times int8, sums in int32."
-    func = te.func(te.compute((lanes,), at, name="C"), "dot4")
-    registry.add(Intrinsic(name, summary, func, frozenset(), requires, accumulators, machine, cycles=cycles))
+    return te.func(te.compute((lanes,), at, name="C"), f"dot{group}")

@@ -22,8 +22,9 @@ func_text: Provided[[Func], str] = Provided("the text of functions")
 
 Role: TypeAlias = Literal["input", "const", "temp", "output"]
 #: Where a temporary lives. "auto": the code generator decides by size and use. "global": in the workspace of the call.
-#: "shared": common to the threads of one block. "local": each thread has its own.
-Scope: TypeAlias = Literal["auto", "global", "shared", "local"]
+#: "shared": common to the threads of one block. "local": each thread has its own. "inp", "wgt", "acc": an accelerator's
+#: memories for data, weights and sums; a CPU takes them for "auto".
+Scope: TypeAlias = Literal["auto", "global", "shared", "local", "inp", "wgt", "acc"]
 
 
 @dataclass(frozen=True, slots=True)

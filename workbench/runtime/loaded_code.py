@@ -56,6 +56,11 @@ class LoadedCode:
         """Say what the device found wrong in the last call; code of this machine finds nothing."""
         return None if self.device is None else self.device.fault()
 
+    @property
+    def device_ms(self) -> float | None:
+        """Milliseconds of the last call where the device counts its cycles, which are the same for every call."""
+        return getattr(self._device, "device_ms", None)
+
     def close(self) -> None:
         """Unload the code."""
         self._library.close()

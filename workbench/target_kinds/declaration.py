@@ -103,6 +103,8 @@ class TargetKind:
     devices : str
         Function that finds its devices, ``"module:name"`` above this package; it takes nothing and returns `Device`
         values. "" where they follow from the backends of this kind.
+    extensions : tuple of str
+        Options whose value decides which intrinsics there are: `Target.isa` has ``NAME-VALUE`` for each.
     """
 
     name: str
@@ -110,6 +112,7 @@ class TargetKind:
     options: tuple[Option, ...] = ()
     processor: bool = False
     devices: str = ""
+    extensions: tuple[str, ...] = ()
 
     def read(self, given: Mapping[str, object]) -> tuple[tuple[str, str | int], ...]:
         """Return the values of all options, those that were not given by default."""

@@ -23,6 +23,7 @@ from workbench.workloads.elementwise_and_reductions import (
     transpose,
 )
 from workbench.workloads.images import (
+    conv2d_int8_nhwc,
     conv2d_nhwc,
     conv2d_transpose_nhwc,
     depthwise_conv2d_nhwc,
@@ -57,6 +58,7 @@ ALL: Mapping[str, Callable[[], Func]] = MappingProxyType(
         "conv_residual": lambda: conv2d_nhwc(4, 4, 4, 8, kernel=1, padding=0, bias=True, relu=True, residual=True),
         "conv_dilated": lambda: conv2d_nhwc(8, 8, 2, 4, dilation=2, padding=2),
         "conv_grouped": lambda: conv2d_nhwc(6, 6, 4, 8, groups=2),
+        "conv_int8": lambda: conv2d_int8_nhwc(6, 6, 4, 8, shift=5),
         "conv_transposed": lambda: conv2d_transpose_nhwc(4, 4, 3, 8),
         "conv_transposed_odd": lambda: conv2d_transpose_nhwc(3, 4, 2, 5, kernel=3),
         "depthwise": lambda: depthwise_conv2d_nhwc(6, 6, 8, bias=True, relu=True),

@@ -8,7 +8,7 @@ from workbench import te
 from workbench.errors import ExpressionError
 from workbench.ir import Func
 from workbench.te.conv_transpose_phases import Phases
-from workbench.workloads.stages import checked, epilogue, out_size, pad
+from workbench.workloads.stages import checked, epilogue, narrow, out_size, pad
 
 
 @checked
@@ -58,6 +58,40 @@ def conv2d_nhwc(
 
     y = te.compute((batch, oh, ow, co), at, name="conv")
     return te.func(epilogue(y, co if bias else None, relu, residual), "conv2d")
+
+
+@checked
+def conv2d_int8_nhwc(
+    h: int,
+    w: int,
+    ci: int,
+    co: int,
+    kernel: int = 3,
+    stride: int = 1,
+    padding: int = 1,
+    batch: int = 1,
+    shift: int | None = None,
+) -> Func:
+    """Convolution of int8 ``X[n, h, w, ci]`` with int8 ``W[kh, kw, ci, co]``, summed in int32.
+
+    Stages: ``pad`` (only with padding), ``conv``, and with `shift` ``narrow``, which makes int8 of the sums:
+    ``min(max(_, 0) / 2**shift, 127)``.
+
+    Raises
+    ------
+    ExpressionError
+        "te.shape" when the kernel does not fit.
+    """
+    oh, ow = out_size(h, kernel, stride, padding, 1), out_size(w, kernel, stride, padding, 1)
+    data = pad(te.placeholder((batch, h, w, ci), "int8", "X"), padding, 0)
+    weight = te.placeholder((kernel, kernel, ci, co), "int8", "W", constant=True)
+    rh, rw, rc = te.reduce_axis(kernel, "kh"), te.reduce_axis(kernel, "kw"), te.reduce_axis(ci, "c")
+
+    def at(n: te.Axis, h: te.Axis, w: te.Axis, o: te.Axis) -> te.Reduction:
+        x, y = data[n, h * stride + rh, w * stride + rw, rc], weight[rh, rw, rc, o]
+        return te.sum(te.cast(x, "int32") * te.cast(y, "int32"), axis=[rh, rw, rc])
+
+    return te.func(narrow(te.compute((batch, oh, ow, co), at, name="conv"), shift), "conv2d_int8")
 
 
 @checked

@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench import te
 from workbench.ir import Func
 from workbench.te import Tensor
-from workbench.workloads.stages import checked, epilogue
+from workbench.workloads.stages import checked, epilogue, narrow
 
 
 @checked
@@ -32,11 +32,16 @@ def matmul(
 
 
 @checked
-def matmul_int8(m: int, n: int, k: int, signed: bool = False, constant_b: bool = False) -> Func:
-    """``C[i, j] = sum(A[i, k] * B[k, j])`` in int32, of uint8 (int8 if `signed`) ``A[m, k]`` and int8 ``B[k, n]``."""
+def matmul_int8(
+    m: int, n: int, k: int, signed: bool = False, constant_b: bool = False, shift: int | None = None
+) -> Func:
+    """``C[i, j] = sum(A[i, k] * B[k, j])`` in int32, of uint8 (int8 if `signed`) ``A[m, k]`` and int8 ``B[k, n]``.
+
+    With `shift`, stage ``narrow`` makes int8 of the sums: ``min(max(C, 0) / 2**shift, 127)``.
+    """
     a = te.placeholder((m, k), "int8" if signed else "uint8", "A")
     b = te.placeholder((k, n), "int8", "B", constant=constant_b)
-    return te.func(_product(a, b, "int32"), "matmul_int8")
+    return te.func(narrow(_product(a, b, "int32"), shift), "matmul_int8")
 
 
 def _product(a: Tensor, b: Tensor, accumulate: str | None = None) -> Tensor:

@@ -77,3 +77,15 @@ def epilogue(y: Tensor, bias: int | None, relu: bool, residual: bool = False) ->
         r, sum_of = te.placeholder(x.shape, y.dtype, "R"), x
         x = te.compute(x.shape, lambda n, h, w, o: sum_of[n, h, w, o] + r[n, h, w, o], name="add")
     return relu_of(x) if relu else x
+
+
+def narrow(x: Tensor, shift: int | None) -> Tensor:
+    """Make int8 of int32 sums: ``min(max(x, 0) / 2**shift, 127)``, stage ``narrow``; the sums themselves for None."""
+    if shift is None:
+        return x
+
+    def at(*axes: te.Axis) -> te.Value:
+        kept = te.maximum(x[axes], 0)
+        return te.cast(te.minimum(kept / 2**shift if shift else kept, 127), "int8")
+
+    return te.compute(x.shape, at, name="narrow")

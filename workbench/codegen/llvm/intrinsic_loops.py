@@ -144,7 +144,9 @@ class _GroupEmitter:
     def __init__(self, tensor: TensorEmitter, group: _Group) -> None:
         self.t, self.group = tensor, group
         self.fb, self.env = tensor.ex.fb, tensor.ex.env
-        self.machine: Machine = group.match.intrinsic.machine(tensor, group.count)
+        machine = group.match.intrinsic.machine
+        assert machine is not None, "what has no machine, no target of LLVM's has"
+        self.machine: Machine = machine(tensor, group.count)
         self.result = group.match.block.buffer
         around = [n for n in self.env if n not in {lp.name for lp in group.around}]
         self.passing = {n: bool(around) and self._passes(o, around[-1]) for n, o in group.match.operands.items()}

@@ -75,6 +75,7 @@ def product_loop(intrinsic: Intrinsic) -> PeakLoop:
     def wb_peak(f: Emitter, bufs: Pointers, ws: Ptr, rt: Ptr) -> None:
         rounds, data = bufs.load().as_("i64").load(), bufs[1].load()
         asked = _OnRegisters(f)
+        assert intrinsic.machine is not None
         machine = intrinsic.machine(asked, count)
         names = [b.name for b in intrinsic.func.params]
         places = {n: Place(n, data.offset(k * _APART).text, 64) for k, n in enumerate(names)}

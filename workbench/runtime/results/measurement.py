@@ -36,7 +36,7 @@ class Measurement(Times):
     number : int
         Calls per repetition.
     clock : str
-        ``cpu`` (one thread) or ``wall``.
+        ``cpu`` (one thread), ``wall``, or ``cycles`` where a device counts them: `costs_ms` follow from its clock.
     host : str
         Machine that measured, where it is not this one.
     disturbed : int
@@ -72,6 +72,10 @@ class Measurement(Times):
         return self.status == "ok"
 
     @property
+    def _once(self) -> str:
+        return "cycles counted" if self.clock == "cycles" else ONCE
+
+    @property
     def gflops(self) -> float:
         """Speed at `ms` in GFLOP/s; 0 when nothing was timed or the operations are unknown."""
         return self.flops / (self.ms * 1e6) if self.costs_ms and self.ms > 0 else 0.0
@@ -95,7 +99,7 @@ class Measurement(Times):
             return f"at least {self.at_least_ms:.4f} ms, {self.ms:.4f} ms seen ({self.why_not})"
         speed = f", {self.gflops:.1f} GFLOP/s" if self.flops else ""
         if self.spread is None:
-            return f"{self.ms:.4f} ms ({ONCE}){speed}"
+            return f"{self.ms:.4f} ms ({self._once}){speed}"
         noise = f"least {self.min_ms:.4f}, spread {self.spread:.1%}, {self.repeats} repeats"
         return f"{self.ms:.4f} ms ({noise}){speed}"
 
@@ -111,7 +115,7 @@ class Measurement(Times):
         if not self.clean:
             time = f"at least {m.milliseconds(self.at_least_ms)}"
             return m.page(m.heading("Measured", time, f"{m.milliseconds(self.ms)} seen", self.why_not))
-        facts = [ONCE]
+        facts = [self._once]
         if self.spread is not None:
             facts = [f"least {m.milliseconds(self.min_ms)}", f"spread {m.percent(self.spread)}"]
             facts.append(m.plural(self.repeats, "repetition"))
