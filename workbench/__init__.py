@@ -57,6 +57,7 @@ _HOME = {
     "read_log": "logs.opening:read_log",
     "save_onnx": "graph.onnx.writer:save_onnx",
     "sketch_rule": "space.sketch:sketch_rule",
+    "sparsify": "network.sparsify:sparsify",
     "te": "te:",
     "template": "space.template:template",
     "templates_for": "space.template:templates_for",

@@ -13,12 +13,15 @@ from workbench.errors import ModelError
 from workbench.graph.graph import AttrValue, Graph, Node, TensorType
 from workbench.graph.model import Program
 from workbench.graph.onnx.model_proto_file import save_onnx as write
+from workbench.graph.ops.math.sparse import BLOCK
 
 if TYPE_CHECKING:
     import onnx
 
 #: Opset from which on (de)quantisation knows a scale for each channel; what is older is written as this one.
 OLDEST = 13
+#: Attributes that the standard does not have: what bodies read, and in what blocks weights are zeros.
+_OURS = ("captures", BLOCK)
 #: Version of the file format for the oldest opsets that are written; newer opsets need newer ones.
 _OLDEST_IR = 8
 
@@ -97,7 +100,7 @@ class _Writer:
         captured = node.attrs.get("captures", ())
         inputs = node.inputs[: len(node.inputs) - len(captured)] if isinstance(captured, tuple) else node.inputs
         proto = onnx.helper.make_node(node.op, inputs, node.outputs, node.name, domain=_domain(node))
-        proto.attribute.extend(self._attribute(node, k, v) for k, v in node.attrs.items() if k != "captures")
+        proto.attribute.extend(self._attribute(node, k, v) for k, v in node.attrs.items() if k not in _OURS)
         if _domain(node) or _same(node.op, node.version, self.opset):
             return [proto]
         if any(isinstance(v, Program) for v in node.attrs.values()):

@@ -24,7 +24,7 @@ ORDER = (
     "part_statistics",
     "simplify",
     "flatten_products",
-    "sum_edges",
+    "sparse_products",
     "common_subexpressions",
     "canonicalize",
     "fold_pads",

@@ -101,3 +101,33 @@ class SparseDense(OpDef):
             return block_products(x, columns, blocks, at[:-1], at[-1])
 
         return compute(self.shape(c), body, c.name("dense"))
+
+
+#: Attribute of a product: columns of the result and rows of the weights in the blocks that its weights are kept in.
+BLOCK = "sparse_block"
+
+
+def turned_weights(c: Call) -> Array | None:
+    """Constant weights ``[k, n]`` of a product that is nothing but rows times them, and a bias; None for others."""
+    w = c.values[1]
+    if w is None or w.ndim != 2 or c.has(0) is False or c.values[0] is not None or not w.size:
+        return None
+    if w.dtype.name not in ("float32", "float64") or not c.shape(0) or c.type(0).dtype != w.dtype.name:
+        return None
+    scaled = c.get_float("alpha", 1.0) != 1 or c.get_float("beta", 1.0) != 1
+    if c.node.op == "Gemm" and (scaled or c.get_int("transA", 0)):
+        return None
+    return w.T if c.node.op == "Gemm" and c.get_int("transB", 0) else w
+
+
+def block_weights(weights: Array, block: tuple[int, int]) -> tuple[Array, Array]:
+    """Weights ``[k, n]`` as `SparseDense` has them: first rows of the blocks that are not zero, and these blocks.
+
+    Strips with fewer blocks than others get blocks of zeros.
+    """
+    (k, n), (width, rows) = weights.shape, block
+    blocks = weights.reshape(k // rows, rows, n // width, width).transpose(2, 0, 1, 3)
+    kept = blocks.any((2, 3))
+    count = max(1, int(kept.sum(1).max()))
+    at = np.argsort(~kept, axis=1, kind="stable")[:, :count]
+    return (at * rows).astype(np.int32), np.ascontiguousarray(np.take_along_axis(blocks, at[:, :, None, None], 1))

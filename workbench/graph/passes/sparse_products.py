@@ -1,4 +1,4 @@
-"""Message passing as products with sparse matrices.
+"""Products with sparse matrices, from message passing and from weights that are mostly zeros.
 
 Networks on graphs gather a row for each edge, perhaps weigh it, and add it up where the edge ends: three passes over
 as many rows as there are edges. Sorted by their ends, the edges are the rows of a sparse matrix, and all of it is one
@@ -14,7 +14,7 @@ import numpy as np
 
 from workbench.graph.graph import AttrValue, Graph, Node
 from workbench.graph.node_steps import OWN
-from workbench.graph.ops.math.sparse import SUMMED
+from workbench.graph.ops.math.sparse import BLOCK, SUMMED, block_weights, turned_weights
 from workbench.graph.passes.base import graph_pass
 from workbench.graph.passes.rules.rewriting import Found, Rule, Site, apply_rules, declare
 
@@ -27,10 +27,10 @@ _EDGES = 64
 _DENSITY, _SIZE = 0.03, 1 << 14
 
 
-@graph_pass("sum_edges")
-def sum_edges(graph: Graph) -> Graph:
-    """Add rows up over the edges of a graph, or over what is not zero of a constant matrix, as one sparse product."""
-    return apply_rules(graph, SUMS.values(), "sum_edges")
+@graph_pass("sparse_products")
+def sparse_products(graph: Graph) -> Graph:
+    """Write message passing, and products with matrices of zeros, as products that go over what is not zero alone."""
+    return apply_rules(graph, SUMS.values(), "sparse_products")
 
 
 @declare(SUMS, "ScatterND")
@@ -116,3 +116,18 @@ def _sparse_matrix(s: Site, node: Node) -> Found:
     arrays = {"first": first, "columns": columns.astype(np.int32), "values": a[rows, columns]}
     names = (s.constant(f"{node.inputs[0]}.{what}", v) for what, v in arrays.items())
     return [replace(s.instead(node, "SparseProduct", (node.inputs[1], *names)), domain=OWN)] if len(rows) else None
+
+
+@declare(SUMS, "MatMul", "Gemm")
+def _sparse_weights(s: Site, node: Node) -> Found:
+    """Rows times weights that `sparsify` left in blocks go over these alone."""
+    call = s.call(node)
+    block, weights = call.get_ints(BLOCK), turned_weights(call) if BLOCK in node.attrs else None
+    if block is None or weights is None:
+        return None
+    starts, blocks = block_weights(weights, (block[0], block[1]))
+    names = (s.constant(f"{node.inputs[1]}.{what}", v) for what, v in (("starts", starts), ("blocks", blocks)))
+    product = replace(s.new("SparseDense", (node.inputs[0], *names), f"{node.outputs[0]}.product"), domain=OWN)
+    if len(node.inputs) < 3 or not node.inputs[2]:
+        return [replace(product, name=node.name, outputs=node.outputs[:1])]
+    return [product, s.instead(node, "Add", (product.outputs[0], node.inputs[2]))]

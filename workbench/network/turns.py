@@ -1,0 +1,32 @@
+"""Times of several ways to compute the same: taken in turns, so that whatever else the machine does reaches all."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+#: Rounds, at least: the first of a way may still load its code.
+_ROUNDS = 3
+
+
+def in_turns(runs: Mapping[str, Callable[[], Any]], seconds: float) -> dict[str, float]:
+    """Least time of each in milliseconds, of as many rounds as fit.
+
+    Parameters
+    ----------
+    runs : mapping of str to callable
+    seconds : float
+        For all of them together.
+    """
+    best = dict.fromkeys(runs, math.inf)
+    rounds, until = 0, time.perf_counter() + seconds
+    while rounds <= _ROUNDS or time.perf_counter() < until:
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            took = 1e3 * (time.perf_counter() - start)
+            best[name] = min(best[name], took) if rounds else math.inf
+        rounds += 1
+    return best
