@@ -30,6 +30,7 @@ from workbench.target import Target
 
 if TYPE_CHECKING:
     from workbench.runtime.execution.profile import Profile
+    from workbench.runtime.execution.recorded_run import RecordedRun
 
 #: Rows of a table that are shown: a screen.
 _ROWS = 30
@@ -264,7 +265,7 @@ class Executable(Network):
                 for _ in calls[:1]:  # brings the network's own data back
                     context.walk()
             threads = context.lent
-        roofs = self._roofs(threads) if roofline else None
+        roofs = self.limits(threads) if roofline else None
         return make_profile(self.plan, stamps, whole_runs, threads, roofs, calls if alone else None)
 
     def trace(
@@ -298,18 +299,40 @@ class Executable(Network):
         One row shows the calls as the caller's thread sees them; below it there is one for each thread, with the time
         from its first task of a parallel region to its last one. Recording costs two looks at the clock per task.
         """
-        from workbench.runtime.execution.profile import make_profile
-        from workbench.runtime.execution.timeline import record, write
+        from workbench.runtime.execution.timeline import write
 
-        whole("runs", runs, code="usage.repeat")
-        whole("warmup", warmup, least=0, code="usage.repeat")
-        with self.measuring(inputs, warmup) as context:
-            found = record(context, self.plan, runs)
-            threads = context.lent
-        spent = (found.stamps[:, -1] - found.stamps[:, 0]) * 1e-6
-        write(path, found, make_profile(self.plan, found.stamps, list(spent), threads, self._roofs(threads)))
+        found = self.record(inputs, runs=runs, warmup=warmup)
+        write(path, found.recording, found.profile)
 
-    def _roofs(self, threads: int) -> Roofs:
+    def record(
+        self, inputs: Mapping[str, Any] | None = None, *, runs: int = 5, warmup: int = 2, roofline: bool = True
+    ) -> RecordedRun:
+        """Record what each call and each thread does when, in turns with runs that are not recorded.
+
+        Parameters
+        ----------
+        inputs, warmup
+            As for `benchmark`.
+        runs : int
+            Recorded runs.
+        roofline : bool
+            As for `profile`.
+
+        Returns
+        -------
+        RecordedRun
+            Its `profile` is that of the recorded runs, ``profile.attrs["whole_ms"]`` the median of the others.
+
+        Raises
+        ------
+        UsageError
+            ``usage.repeat``.
+        """
+        from workbench.runtime.execution.recorded_run import record_in_turns
+
+        return record_in_turns([self], inputs, runs=runs, warmup=warmup, roofline=roofline)[0]
+
+    def limits(self, threads: int) -> Roofs:
         """What this machine can do with so many threads on a working set of this size; measured once."""
         target = self._target()
         peaks = product_peaks(target, threads, self._products())

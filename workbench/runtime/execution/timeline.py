@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -120,6 +120,17 @@ def record(context: RunContext, plan: ExecutablePlan, runs: int) -> Recording:
         context.walk(row)
     rows = rows[: int(trace[2])]
     return Recording(stamps, rows[:, :_HEAD], rows[:, _HEAD:].reshape(len(rows), threads, _EACH))
+
+
+def joined(found: Sequence[Recording]) -> Recording:
+    """Put recordings of one network, one after the other in time, into one."""
+    lent = max(one.threads for one in found)
+    work = [np.pad(one.work, ((0, 0), (0, lent - one.threads), (0, 0))) for one in found]
+    return Recording(
+        np.concatenate([one.stamps for one in found]),
+        np.concatenate([one.regions for one in found]),
+        np.concatenate(work),
+    )
 
 
 def events(recording: Recording, profile: Profile) -> Iterator[dict[str, Any]]:

@@ -98,7 +98,7 @@ def check_sharing(plan: ExecutablePlan) -> None:
 def _touches(call: CallPlan | HostCall) -> list[Touch]:
     """What a call reads of the arena, then what it writes."""
     out: list[Touch] = []
-    for slot, use, around, dtype, written in _arguments(call):
+    for slot, use, around, dtype, written in arguments(call):
         if slot.kind == "arena" and 0 not in use.shape:
             size = numpy_dtype(dtype).itemsize
             strides = tuple(math.prod(around[d + 1 :]) * size for d in range(len(around)))
@@ -106,7 +106,7 @@ def _touches(call: CallPlan | HostCall) -> list[Touch]:
     return sorted(out, key=lambda t: t.written)
 
 
-def _arguments(call: CallPlan | HostCall) -> list[tuple[Slot, Use, tuple[int, ...], str, bool]]:
+def arguments(call: CallPlan | HostCall) -> list[tuple[Slot, Use, tuple[int, ...], str, bool]]:
     """Each argument with the shape and dtype of the array that it lies in, and whether it is written."""
     slots: list[Any] = [*call.args]
     if isinstance(call, CallPlan):
@@ -120,7 +120,7 @@ def _arguments(call: CallPlan | HostCall) -> list[tuple[Slot, Use, tuple[int, ..
 
 def _handed(k: int, call: CallPlan | HostCall) -> Iterator[tuple[str, str, int]]:
     """Memories of which a call may write the second over the first, and when: element over element, or all over all."""
-    every = _arguments(call)
+    every = arguments(call)
     for old, new in getattr(call, "reuses", ()):
         (a, mine, *lies), (b, yours, *lie) = every[old], every[new]
         alike = mine.shape == yours.shape or (_gapless(mine, *lies) and _gapless(yours, *lie))

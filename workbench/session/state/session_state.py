@@ -21,6 +21,7 @@ from workbench.session.state.estimates import Estimates
 from workbench.session.state.history import MOST, History, View
 from workbench.session.state.manual_trials import ManualTrials
 from workbench.session.state.model_drawings import Drawings
+from workbench.session.state.network_runs import NetworkRuns
 from workbench.session.state.precision_check import PrecisionCheck
 from workbench.session.state.results import Key, Result
 from workbench.session.state.roofline_points import Intensities
@@ -69,6 +70,7 @@ class SessionState:
         self.intensities = Intensities(self.target)
         self.chart, self.roofs = ChartChoice(), known_roofs(self.target)
         self.precisions = PrecisionCheck()
+        self.runs = NetworkRuns()
         self.stats.add(opened.lines)
         self.peak = self.target.stored_peak()
         self.peak_of_all, self.peak_measured = all_threads(self.target)

@@ -8,6 +8,7 @@ import type { AccessesSlice, CuresAnswer, PlanAnswer, DropsAnswer, NestSlice, Wh
 import type { PaletteSlice, PreviewAnswer, StepAnswer, WitnessAnswer } from './palette';
 import type { PrecisionSlice } from './precision';
 import type { HeadSlice, MetaSlice, SelectionSlice, StatusSlice } from './status';
+import type { TimelineAnswer, TimelineSlice } from './timeline';
 import type { SpaceInfo, SteeringSlice, TasksSlice, TuningSlice } from './tuning';
 import type { HistorySlice } from './variants';
 
@@ -20,6 +21,7 @@ export type * from './nest';
 export type * from './palette';
 export type * from './precision';
 export type * from './status';
+export type * from './timeline';
 export type * from './tuning';
 export type * from './variants';
 
@@ -42,6 +44,8 @@ export interface Slices {
   readonly chart: ChartSlice;
   /** Null without a model. */
   readonly precision: PrecisionSlice;
+  /** Null without a model. */
+  readonly timeline: TimelineSlice;
 }
 
 /** Questions, by the type of their answers. */
@@ -58,6 +62,7 @@ export interface Questions {
   readonly diff: DiffAnswer;
   readonly space: SpaceInfo;
   readonly export: ExportAnswer;
+  readonly timeline: TimelineAnswer;
 }
 
 export type Theme = 'light' | 'dark';

@@ -3,30 +3,32 @@
 import type { Signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { DagNode } from '../dag/graph';
-import { bytes, count, errorOf, percent } from '../../shared/format';
+import { bytes, count, errorOf, milliseconds, percent } from '../../shared/format';
 import { shareStep, STEPS } from '../elements/share-bar';
 import { shareOf } from '../tuning/task-columns';
 import type { PrecisionAnswer, TaskRow } from '../../shared/types';
 
-export type Mode = 'share' | 'bytes' | 'trials' | 'type' | 'tunable' | 'bfloat16' | 'int8';
+export type Mode = 'share' | 'measured' | 'bytes' | 'trials' | 'type' | 'tunable' | 'bfloat16' | 'int8';
 type Rows = ReadonlyMap<number, TaskRow>;
-/** Errors of nodes by precision; null before they were compared. */
-export type Errors = PrecisionAnswer['nodes'] | null | undefined;
+/** Errors of nodes by precision, and as `MEASURED` their milliseconds in a recorded run, where these are known. */
+export type Errors = PrecisionAnswer['nodes'];
+export const MEASURED = 'measured';
 type Value = (node: DagNode, row: TaskRow | undefined, errors: Errors) => number | null | undefined;
 type Meaning = readonly [name: string, value: Value, print: (top: number) => string];
 
-/** The largest error of a node and of those that are drawn as it; null where none is known. */
+/** The largest number of a node and of those that are drawn as it; null where none is known. */
 function worst(node: DagNode, of: Errors, precision: string): number | null {
-  const all = of?.[precision] ?? {};
+  const all = of[precision] ?? {};
   const found = [node.id, ...(node.likes?.split(' ') ?? [])].flatMap(id => all[id] ?? []);
   return found.length ? Math.max(...found) : null;
 }
 
-/** What a node is off in each precision, in words. */
+/** What a node takes in a recorded run, and what it is off in each precision, in words. */
 export const errorWords = (node: DagNode, of: Errors): string[] =>
-  Object.keys(of ?? {}).flatMap(one => {
+  Object.keys(of).flatMap(one => {
     const error = worst(node, of, one);
-    return error == null ? [] : `${one} error ${errorOf(error)}`;
+    if (error == null) return [];
+    return one === MEASURED ? `${milliseconds(error)} ms in the network` : `${one} error ${errorOf(error)}`;
   });
 
 const errorIn = (precision: string): Meaning => [
@@ -37,6 +39,7 @@ const errorIn = (precision: string): Meaning => [
 
 const MODES: Readonly<Record<Mode, Meaning>> = {
   share: ['time', (_, row) => row && shareOf(row), top => percent(top)],
+  measured: ['measured time', (node, _, of) => worst(node, of, MEASURED), top => `${milliseconds(top)} ms`],
   bytes: ['bytes', node => (node.kind === 'view' ? null : node.bytes), top => bytes(top)],
   trials: ['trials', (_, row) => row?.trials, top => count(top)],
   type: ['element type', node => TYPES[bits(node)], () => ''],
@@ -93,7 +96,14 @@ export function Scale({ mode, top }: { mode: Mode; top: number }) {
     );
   }
   if (!(top > 0)) {
-    const what = mode === 'share' ? 'times' : print === errorOf ? 'errors (compare in Tuning, Precision)' : mode;
+    const what =
+      mode === 'measured'
+        ? 'times (record in Tuning, Timeline)'
+        : mode === 'share'
+          ? 'times'
+          : print === errorOf
+            ? 'errors (compare in Tuning, Precision)'
+            : mode;
     return <span class="swb-legend">no {what} yet</span>;
   }
   return (

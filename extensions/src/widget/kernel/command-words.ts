@@ -18,6 +18,8 @@ const WORDS: Readonly<Record<string, string>> = {
   measure_roofs: 'measure the roofs',
   compare_precisions: 'compare precisions',
   cancel_precisions: '',
+  record_timeline: 'record runs',
+  cancel_timeline: '',
   dismiss: ''
 };
 

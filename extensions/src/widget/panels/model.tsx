@@ -12,7 +12,7 @@ import type { PassesAnswer, Side, TaskRow } from '../../shared/types';
 import type { Panel, PanelProps } from '../panel';
 import type { Store } from '../kernel/store';
 import { useAnswer, type Asked } from '../kernel/answers';
-import { Colours, errorWords, Scale, useTones, type Errors, type Mode } from '../graph/colours';
+import { Colours, errorWords, MEASURED, Scale, useTones, type Errors, type Mode } from '../graph/colours';
 import { Passes, Sides } from '../graph/passes';
 
 const KINDS: Record<string, string> = {
@@ -105,7 +105,7 @@ function Cost({ node, row, errors, onToggle }: CostProps) {
         {row?.share != null && <b>{percent(row.share)}</b>}
         {node.dtype && <span title="Element type that it computes in">{node.dtype}</span>}
         {errorWords(node, errors).map(text => (
-          <span title="Against float32">{text}</span>
+          <span title="Against float32, or measured inside the network">{text}</span>
         ))}
         {!!node.bytes && (
           <span class="swb-readout-bytes" title="Bytes that one run has to move at least">
@@ -162,7 +162,9 @@ function useNodes(store: Store, nodes: readonly DagNode[], mode: Mode) {
   const tasks = store.see('tasks');
   const open = store.see('head')?.task ?? null;
   const rows = useMemo(() => new Map(tasks?.rows.map(row => [row.id, row])), [tasks?.rows]);
-  const errors = store.see('precision')?.answer?.nodes;
+  const off = store.see('precision')?.answer?.nodes;
+  const took = store.see('timeline')?.nodes;
+  const errors = useMemo(() => ({ ...off, ...(took && { [MEASURED]: took }) }), [off, took]);
   const [tones, top] = useTones(nodes, rows, mode, errors);
   const current = useMemo(
     () =>

@@ -1,0 +1,134 @@
+"""The network in motion: what is shown before, while and after runs are recorded; calls by pointer and by keyboard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from frontend_model import states
+from frontend_model.conftest import Json, Panels
+
+EMPTY: Json = {"step": "", "at": 0, "of": 0, "error": None, "runs": [], "rows": [], "nodes": {}}
+
+
+def run(name: str, number: int, ms: float) -> Json:
+    return {
+        "name": name, "number": number, "threads": 2, "runs": 7, "run_ms": ms, "calls_ms": 0.9 * ms,
+        "gaps_ms": 0.1 * ms, "whole_ms": ms, "untuned": 0,
+    }  # fmt: skip
+
+
+SLICE: Json = {
+    **EMPTY,
+    "runs": [run("default", 1, 2.0), run("best", 2, 1.0)],
+    "rows": [
+        {"id": 3, "calls": 2, "ms": [1.5, 0.6], "gap": [0.1, 0.05], "share": [0.75, 0.6], "bytes": 2048},
+        {"id": -1, "calls": 1, "ms": [0.5, 0.4], "gap": [0.0, 0.0], "share": [0.25, 0.4], "bytes": 512},
+    ],
+    "nodes": {"n3": 0.3},
+}
+
+
+def answer(name: str, number: int, ms: float) -> Json:
+    end = int(ms * 1e6)
+    return {
+        **run(name, number, ms), "names": ["a: conv", "b: conv", "c: softmax"], "task": [3, 3, -1],
+        "stamps": [0, end // 4, end // 2, end], "gaps": [end // 10, 0, 0], "ms": [ms / 4, ms / 4, ms / 2],
+        "share": [0.25, 0.25, 0.5], "bytes": [1024, 1024, 512], "gflops": [100.0, 100.0, None],
+        "gbytes": [10.0, 10.0, 5.0], "roof": ["compute", "compute", "memory"], "roof_share": [0.5, 0.5, None],
+        "tuned": [1, 1, 0],
+        "work": {"thread": [0, 1, 0], "call": [0, 0, 1], "begin": [0, 0, end // 4], "end": [end // 5] * 2 + [end // 2],
+                 "busy": [1, 1, 1]},
+        "memory": {"arena": 4096, "constants": 64, "names": ["x", "y"], "start": [0, 2048], "bytes": [2048, 1024],
+                   "first": [0, 1], "last": [1, 2], "live": [2048, 3072, 1024]},
+    }  # fmt: skip
+
+
+def show(panels: Panels, **more: Any) -> Any:
+    runs = [answer("default", 1, 2.0), answer("best", 2, 1.0)]
+    panels.page.evaluate(
+        """runs => { kernel.answers = {
+            get timeline() { return { ok: true, value: runs[kernel.asked.at(-1)[1].number - 1] }; }
+        }; }""",
+        runs,
+    )
+    panels.open("timeline", states.state(timeline={**EMPTY, **more}))
+    return panels.page.locator(".swb-timeline")
+
+
+def press(panels: Panels) -> str:
+    """The button, by the keyboard; returns what it says."""
+    button = panels.page.locator("[data-swb-do=timeline]")
+    button.focus()
+    panels.page.keyboard.press("Enter")
+    return str(button.inner_text())
+
+
+def test_a_button_starts_and_cancels(panels: Panels) -> None:
+    box = show(panels)
+    assert box.locator("table").count() == 0
+    assert press(panels) == "Record the network"
+    assert panels.sent == [("record_timeline", {})]
+    panels.patch({"timeline": {"=": {**EMPTY, "step": "Recording runs", "at": 3, "of": 3}}})
+    panels.settle()
+    assert "Recording runs … (step 3 of 3)" in box.get_by_role("status").inner_text()
+    assert press(panels) == "Cancel"
+    assert panels.sent[1:] == [("cancel_timeline", {})]
+
+
+def test_runs_and_shares_side_by_side(panels: Panels) -> None:
+    box = show(panels, **SLICE)
+    assert box.locator("[data-sum=default]").inner_text().startswith("default schedules 2.00 ms = 1.80 ms in calls + ")
+    assert "2.00× as fast" in box.locator("[data-sum=best]").inner_text()
+    rows = box.locator("tbody tr").evaluate_all("rows => rows.map(r => [...r.cells].map(c => c.textContent))")
+    name = next(r["name"] for r in states.tasks()["rows"] if r["id"] == 3)
+    assert rows[0] == [name, "2", "1.50", "0.600", "2.50× as fast", "60.0\u00a0%", "0.0500", "2.00\u00a0KB"]
+    assert rows[1][0] == "of no task"
+    box.locator("tbody tr").first.get_by_role("button").click()
+    assert panels.sent == [("open_task", {"task": 3})]
+
+
+def test_calls_are_walked_through_and_zoomed(panels: Panels) -> None:
+    box = show(panels, **SLICE)
+    assert box.locator(".swb-run").count() == 2
+    best = box.locator("[data-run=best]")
+    best.focus()
+    keys, said = panels.page.keyboard, box.locator(".swb-run-readout")
+    keys.press("ArrowRight")
+    assert "best, call 0: 250 µs here, median 250 µs" in said.inner_text()
+    assert "gaps 100 µs" in said.inner_text()
+    assert "makes x" in said.inner_text()
+    keys.press("ArrowRight")
+    assert "call 1" in said.inner_text()
+    assert "3.00\u00a0KB live" in said.inner_text()
+    keys.press("Enter")
+    assert panels.sent == [("open_task", {"task": 3})]
+    whole = box.get_by_role("button", name="Whole run")
+    assert whole.get_attribute("aria-disabled") == "true"
+    keys.press("+")
+    assert whole.get_attribute("aria-disabled") is None
+    keys.press("Home")
+    assert whole.get_attribute("aria-disabled") == "true"
+    place = best.bounding_box()
+    panels.page.mouse.move(place["x"] + place["width"] * 0.45, place["y"] + 28)
+    assert "call 2" in said.inner_text()
+    assert "memory roof" not in said.inner_text()
+
+
+def test_what_is_drawn_is_the_threads_and_the_memory(panels: Panels) -> None:
+    """Pixels: a thread that waits has none, the arena has those of what lies in it."""
+    box = show(panels, **SLICE)
+    panels.settle()
+    inked = """(box, [x, y]) => { const c = box.querySelectorAll('canvas'); const s = devicePixelRatio;
+        const all = [...c].map(one => one.getBoundingClientRect()); const top = all[0].top;
+        const k = all.findIndex(r => top + y < r.bottom); const r = all[k];
+        return c[k].getContext('2d').getImageData(x * s, (top + y - r.top) * s, 1, 1).data[3] > 0; }"""
+    best = box.locator("[data-run=default]")
+
+    def at(x: int, y: int) -> bool:
+        return bool(best.evaluate(inked, [x, y]))
+
+    assert at(90, 18 + 10)  # the first call
+    assert at(90, 18 + 50)  # thread 1 in it
+    assert not at(700, 18 + 50)  # it waits in the last one
+    assert at(90, 18 + 64 + 140)  # the first tensor lies at the beginning of the arena
+    assert not at(700, 18 + 64 + 140)

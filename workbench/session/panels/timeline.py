@@ -1,0 +1,171 @@
+"""The network in motion: recorded runs with the schedules known, the memory over time, and shares from there."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from workbench import markup as m
+from workbench.codegen.backend import require_runnable
+from workbench.errors import UsageError
+from workbench.graph import Graph
+from workbench.log import Database, Record
+from workbench.session import registry as declare
+from workbench.session.core.protocol import error_json
+from workbench.session.export.network import fastest
+from workbench.session.registry import Host, Row, SliceContext
+from workbench.session.state.network_runs import REST, NetworkRuns, Shown, columns, summary
+from workbench.session.state.precision_check import Cancelled
+from workbench.session.state.session_state import SessionState
+from workbench.session.state.tuning_watch import held
+
+declare.panel("timeline", "Timeline", 13, needs="model", page=8)
+
+_log = logging.getLogger(__name__)
+_numbers = itertools.count(1)
+
+#: Name of the work that records.
+WORK = "timeline"
+#: Recorded runs of each network, of which one is drawn.
+RUNS = 7
+
+
+@declare.slice_("timeline")
+def timeline(context: SliceContext) -> dict[str, Any] | None:
+    """Return the slice `timeline`: how far a recording is, and what the last one has found; None without a model."""
+    state = context.state
+    if (graph := state.opened.graph) is None:
+        return None
+    now = state.runs
+    found = context.cache["timeline"].of((now.made,), lambda: summary(now.made, graph, _tasks(state)))
+    return {"step": now.step, "at": now.at, "of": now.of, "error": now.error, **found}
+
+
+def _tasks(state: SessionState) -> dict[str, int]:
+    return {info.key: k for k, info in enumerate(state.infos)}
+
+
+@declare.command
+def record_timeline(host: Host) -> None:
+    """Record runs of the model with default schedules, and in turns with them with the best ones that are known; it
+    takes as long as compiling both, and measurements wait for it.
+    """
+    state = host.state
+    if (graph := state.opened.graph) is None:
+        hint = "open a model: Workbench('model.onnx')"
+        raise UsageError("session.no_model", "There is no model to run", (), hint)
+    require_runnable(state.target)
+    if state.runs.step:
+        raise UsageError("session.busy", "Runs are being recorded already", (), "wait for it, or cancel it")
+    now = state.runs = NetworkRuns("Waiting for its turn", made=state.runs.made)
+    host.later(WORK, _Recording(host, now, graph, tuple(fastest(state))).work, "measure")
+
+
+@dataclass(frozen=True, slots=True)
+class _Recording:
+    """One recording; `work` runs in a lane, the others in the session's thread."""
+
+    host: Host
+    begun: NetworkRuns
+    graph: Graph
+    best: Sequence[Record]
+
+    def work(self) -> Callable[[], None]:
+        state, made, error = self.host.state, self.begun.made, None
+        try:
+            with held(state.watch):
+                made = self._record()
+        except Cancelled:
+            pass
+        except Exception as failure:
+            error = error_json(failure)
+            if error["code"] == "internal":
+                _log.error("runs of a model could not be recorded", exc_info=failure)
+        return lambda: self.done(NetworkRuns(error=error, made=made))
+
+    def _record(self) -> tuple[Shown, ...]:
+        from workbench.network.compile import compile
+        from workbench.runtime.execution.recorded_run import record_in_turns
+
+        logs = {"default": Database([]), **({"best": Database(self.best)} if self.best else {})}
+        networks = []
+        for k, (name, log) in enumerate(logs.items()):
+            self.step(f"Compiling with {name} schedules", k + 1, len(logs) + 1)
+            networks.append(compile(self.graph, log, self.host.state.target))
+        self.step("Recording runs", len(logs) + 1, len(logs) + 1)
+        found = record_in_turns(networks, runs=RUNS)
+        return tuple(
+            Shown(name, next(_numbers), network.plan, one)
+            for name, network, one in zip(logs, networks, found, strict=True)
+        )
+
+    def step(self, what: str, at: int, of: int) -> None:
+        if self.begun.cancelled.is_set():
+            raise Cancelled
+        self.host.submit(lambda: self.show(what, at, of))
+
+    def show(self, what: str, at: int, of: int) -> None:
+        if not self.begun.cancelled.is_set():
+            self.host.state.runs = replace(self.begun, step=what, at=at, of=of)
+
+    def done(self, found: NetworkRuns) -> None:
+        self.host.state.runs = found
+
+
+@declare.command
+def cancel_timeline(host: Host) -> None:
+    """End a recording after the step that it is at; what the one before has found stays."""
+    now = host.state.runs
+    if now.step:
+        now.cancelled.set()
+        host.state.runs = replace(now, step="Cancelling, after this step")
+
+
+@declare.question("timeline", lane="layout")
+def timeline_question(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
+    """Write a recorded run, given by its number, column by column."""
+    number = declare.needed(args, "timeline", "number")
+    found = next((one for one in host.state.runs.made if one.number == number), None)
+    if found is None:
+        hint = "numbers stand in the slice timeline"
+        raise UsageError("session.arguments", f"No recorded run has the number {number!r}", (), hint)
+    tasks = _tasks(host.state)
+    return lambda: columns(found, tasks)
+
+
+# ----- without a front end
+
+
+@declare.static("timeline")
+def _timeline_html(timeline: Mapping[str, Any], limit: int) -> m.Html:
+    if not timeline["runs"]:
+        return m.Html("")
+    heads = ("Run", "In calls", "In gaps", "Not recorded")
+    columns = [m.Column("Schedules"), *(m.Column(h, number=True) for h in heads)]
+    rows: list[list[object]] = [
+        [r["name"], *(m.milliseconds(r[part]) for part in ("run_ms", "calls_ms", "gaps_ms", "whole_ms"))]
+        for r in timeline["runs"]
+    ]
+    return m.join(m.section("Timeline"), m.table(columns, rows))
+
+
+@declare.table("timeline")
+def _timeline_table(slices: Mapping[str, Any], records: Sequence[Record]) -> list[Row]:
+    """One row for each task, and one for the calls that belong to none."""
+    found = slices.get("timeline") or {"rows": ()}
+    tasks = {r["id"]: r["name"] for r in (slices.get("tasks") or {"rows": ()})["rows"]}
+    parts = [(k, run["name"], part) for k, run in enumerate(found.get("runs", ())) for part in ("ms", "gap", "share")]
+    return [
+        {"task": "" if r["id"] == REST else tasks.get(r["id"], ""), "calls": r["calls"], "bytes": r["bytes"]}
+        | {f"{name}_{part}": r[part][k] for k, name, part in parts}
+        for r in found["rows"]
+    ]
+
+
+@declare.recorded
+def _recorded(slices: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for run in (slices.get("timeline") or {"runs": ()})["runs"]:
+        yield "timeline", {"number": run["number"]}
