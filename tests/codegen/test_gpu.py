@@ -162,6 +162,38 @@ def test_threads_reduce_together(name, threads, rows, inside):
         run(s.func, kernel.source[: at[0]] + kernel.source[at[0] + len(barrier) :], x)
 
 
+@pytest.mark.parametrize(("vector", "step"), [(1, 8), (4, 8), (2, 16), (1, 32)])
+def test_a_pipeline_fetches_an_iteration_ahead(vector, step):
+    """With one barrier in an iteration, without which the result is found wrong; twice the shared memory."""
+    plain = tiled_matmul(vector=vector, step=step)
+    s = plain.copy().pipeline("C_k.0")
+    a, b = operands(s)
+    kernel = s.build("cpu-simt")
+    np.testing.assert_allclose(kernel(a, b), a.astype("f8") @ b, atol=1e-4)
+    np.testing.assert_array_equal(s.build()(a, b), plain.build()(a, b))
+    if step == 32:
+        return  # there is one iteration, and nothing to fetch ahead
+    was, now = (GpuModule(x.func, "kernel", CUDA, SIMT) for x in (plain, s))
+    assert now.launches()[0].shared == 2 * was.launches()[0].shared
+    assert {now.placed[f"{x}.local.next"].memory for x in "AB"} == {"local"}
+    barrier = "__syncthreads();\n"
+    at = [m.start() for m in re.finditer(re.escape(barrier), kernel.source)]
+    (inside,) = [k for k in at if k > kernel.source.index("for (int C_k_0")]
+    with pytest.raises(RunFailure):
+        run(s.func, kernel.source[:inside] + kernel.source[inside + len(barrier) :], a, b)
+
+
+def test_a_pipeline_stays_one():
+    s = tiled_matmul().pipeline("C_k.0")
+    for step in (("set_scope", "A.local", "global"), ("split", "C_k.0", [None, 2])):
+        if step[0] == "set_scope":
+            s.copy().set_scope(*step[1:])  # B is fetched ahead still
+        else:
+            with pytest.raises(ScheduleError) as e:
+                s.copy().split(*step[1:])
+            assert e.value.code == "loop.mark"
+
+
 def rows_of(name: str, rows: int, terms: int) -> Func:
     x = te.placeholder((rows, terms), name="X")
     k = te.reduce_axis(terms, "k")

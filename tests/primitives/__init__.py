@@ -2,7 +2,8 @@
 
 A module has ``refusals()``, a refused step for every error code that the primitive declares, and ``MUTATIONS``, wrong
 changes to its rewrite that the property tests have to notice. Where the defaults do not do it also has ``WEIGHT``, how
-often random schedules try it early and late, and ``WITNESSES``, what the witness of a code shows (None: it has none).
+often random schedules try it early and late, ``WITNESSES``, what the witness of a code shows (None: it has none), and
+``start()``, a schedule where it has candidates.
 The older ones stand together in ``schedule/refusals.py``, ``property/mutations_*.py`` and ``property/randoms.py``.
 
 Nothing of the workbench is imported here before a mutation is installed.

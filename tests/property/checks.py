@@ -186,6 +186,8 @@ def _purpose(step: Primitive, func: Func) -> bool:
             found = {s.name: s.notes for s, _ in reversed(list(walk(func.body)))}
             loop = next((lp.notes for lp, _ in loops(func.body) if lp.name == step.args["at"]), None)
             return (step.args["key"], step.args["value"]) in (found[step.args["at"]] if loop is None else loop)
+        case "pipeline":
+            return any(lp.name == step.args["loop"] and lp.note("pipeline") == 2 for lp, _ in loops(func.body))
         case "set_scope":
             return func.buffer(step.args["buffer"]).scope == step.args["scope"]
         case "storage_align":

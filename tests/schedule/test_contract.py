@@ -6,6 +6,7 @@ import inspect
 import json
 
 import numpy as np
+import primitives
 import pytest
 from schedule import nests
 from schedule.refusals import REFUSALS
@@ -40,8 +41,10 @@ def test_declaration_gives_a_documented_method(cls):
 @pytest.mark.parametrize("cls", PRIMITIVES, ids=lambda c: c.name)
 def test_steps_survive_json_and_python(cls):
     seen = 0
-    for make in nests.WORKLOADS.values():
-        schedule = Schedule(make())
+    starts = [Schedule(make()) for make in nests.WORKLOADS.values()]
+    if (start := primitives.given("start", None).get(cls.name)) is not None:
+        starts.append(start())
+    for schedule in starts:
         for step in cls.candidates(schedule.func):
             step = step.resolve(schedule.func)
             text = json.dumps(step.to_json())

@@ -61,9 +61,9 @@ def test_many_rows_compute_the_right_thing(name):
 
 def test_a_product_is_tiled_down_to_registers():
     """Blocks, virtual threads and threads around the sum, whose panels pass through shared memory."""
-    (variant,) = make_space(workloads.matmul(512, 512, 512), SIMT).variants
+    variant, ahead = make_space(workloads.matmul(512, 512, 512), SIMT).variants
     func = variant.schedule.func
-    assert variant.label == "SSSRRSRS"
+    assert (variant.label, ahead.label) == ("SSSRRSRS", "SSSRRSRS · pipeline")
     assert [lp.kind for lp in func.block("C")[1]][:4] == ["blockIdx.x", "serial", "threadIdx.x", "serial"]
     assert {b.name: b.scope for b in func.buffers if b.role == "temp"} == {
         "A.local": "shared",

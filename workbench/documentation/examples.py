@@ -66,6 +66,13 @@ _TILED: tuple[Step, ...] = (
     ("reorder", "i.0", "j.0", "i.1", "j.1", "k"),
 )
 _CACHED: tuple[Step, ...] = (*_TILED, ("cache_write", "C"), ("reverse_compute_at", "C.copy", "j.0"))
+_FETCHED: tuple[Step, ...] = (
+    ("split", "k", [None, 8]),
+    ("reorder", "k.0", "i", "j", "k.1"),
+    ("cache_read", "C", "B"),
+    ("compute_at", "B.copy", "k.0"),
+    ("set_scope", "B.local", "shared"),
+)
 _PANELS: tuple[Step, ...] = (("split", "j", [None, 16]), ("reorder", "i", "j.0", "k", "j.1"))
 _DOT: tuple[Step, ...] = (
     ("split", "j", [None, 16]),
@@ -90,6 +97,7 @@ EXAMPLES: dict[str, Example] = {
     "reverse_compute_inline": Example("dense", (64, 64, 64), ("reverse_compute_inline", "relu"), options=_RELU),
     "fuse": Example("elementwise", (64, 64), ("fuse", "i", "j")),
     "reorder": Example("matmul", (64, 64, 64), ("reorder", "i", "k", "j")),
+    "pipeline": Example("matmul", (64, 64, 64), ("pipeline", "k.0"), _FETCHED),
     "pad": Example("matmul", (60, 64, 64), ("pad", "C", "i", 64)),
     "decompose_reduction": Example("matmul", (64, 64, 64), ("decompose_reduction", "C", "i")),
     "rfactor": Example("reduce", (16, 4096), ("rfactor", "k.0"), [("split", "k", [8, None])]),

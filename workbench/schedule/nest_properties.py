@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from workbench.ir import Block, For, Stmt
+from workbench.ir.pipelines import PIPELINE
 from workbench.ir.stmt import BOUND_KINDS, cut_axes
 from workbench.memoize import remembered
 
@@ -24,6 +25,8 @@ class NestProperties:
         Loops bound to a part of a device.
     marked : list of (For, tuple of For)
         Parallel and vectorised loops, with the loops around them.
+    pipelines : list of For
+        Loops that copy to shared memory an iteration ahead.
     cut : list of Block
         Blocks that use digits of an axis.
     plain : bool
@@ -35,6 +38,7 @@ class NestProperties:
     units: list[For] = field(default_factory=list)
     bound: list[For] = field(default_factory=list)
     marked: list[tuple[For, tuple[For, ...]]] = field(default_factory=list)
+    pipelines: list[For] = field(default_factory=list)
     cut: list[Block] = field(default_factory=list)
     plain: bool = True
 
@@ -63,6 +67,7 @@ def _together(body: tuple[Stmt, ...]) -> NestProperties:
             out.units += part.units
             out.bound += part.bound
             out.marked += part.marked
+            out.pipelines += part.pipelines
     return out
 
 
@@ -99,8 +104,11 @@ def _note(lp: For, out: NestProperties, path: tuple[For, ...], in_unit: bool) ->
         out.marked.append((lp, path))
     elif lp.kind in BOUND_KINDS:
         out.bound.append(lp)
+    ahead = lp.note(PIPELINE) is not None
+    if ahead:
+        out.pipelines.append(lp)
     if not in_unit and lp.is_unit:
         out.units.append(lp)
         in_unit = True
-    out.plain = out.plain and not in_unit and lp.kind == "serial"
+    out.plain = out.plain and not in_unit and not ahead and lp.kind == "serial"
     return in_unit

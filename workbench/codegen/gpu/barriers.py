@@ -3,19 +3,20 @@
 Statements between two barriers run in any order, thread by thread. So a barrier stands in front of a statement that
 conflicts with what ran since the last one, as far outside as possible. Loops go round: what a loop ends with may be in
 conflict with what its next iteration begins with. Accesses that tell the thread in the same way (`ir.thread_ownership`)
-belong to one thread, and are in order anyway.
+belong to one thread, and are in order anyway. The two places of a pipeline's buffer take turns with each iteration of
+its loop: accesses of different ones do not meet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from workbench.codegen.gpu.kernels import Kernel
 from workbench.codegen.gpu.placement import Placed
 from workbench.codegen.lowering import reduced_at
-from workbench.ir import Block, For, Stmt, accesses, blocks
+from workbench.ir import Affine, Block, For, Stmt, accesses, blocks
 from workbench.ir.stmt import BLOCK_KINDS, THREAD_KINDS
 from workbench.ir.thread_ownership import Owner, Place, owner
 
@@ -25,17 +26,34 @@ Spot: TypeAlias = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """An access as far as it matters here; `owner` is None where the index does not tell the thread."""
+    """An access as far as it matters here.
+
+    `owner` is None where the index does not tell the thread. `turn` says which of two places it is, as ``(loop, place
+    in an even iteration)``; None where the index does not tell.
+    """
 
     buffer: str
     writes: bool
     owner: Owner | None
+    turn: tuple[str, int] | None = None
 
     def meets(self, other: _Use) -> bool:
         """Whether two threads may touch one element, and one of them writes it."""
         if self.buffer != other.buffer or not (self.writes or other.writes):
             return False
+        if self.turn and other.turn and self.turn[0] == other.turn[0] and self.turn[1] != other.turn[1]:
+            return False
         return self.owner is None or self.owner != other.owner
+
+    def before(self, loop: str) -> _Use:
+        """The access of the iteration before, as this iteration sees it."""
+        if self.turn is None or self.turn[0] != loop:
+            return self
+        return replace(self, turn=(loop, 1 - self.turn[1]))
+
+    def outside(self, loop: str) -> _Use:
+        """The access as what comes behind the loop sees it."""
+        return replace(self, turn=None) if self.turn is not None and self.turn[0] == loop else self
 
 
 def barriers(kernel: Kernel, placed: Mapping[str, Placed]) -> frozenset[Spot]:
@@ -75,8 +93,9 @@ def _repeated(lp: For, path: tuple[For, ...], placed: Mapping[str, Placed], foun
     """Barriers inside a loop, whose iterations follow each other unless they are run by different threads."""
     pending: list[_Use] = []
     for _ in range(1 if lp.kind in THREAD_KINDS | BLOCK_KINDS else 2):
+        pending = [u.before(lp.name) for u in pending]
         pending = _visit(lp.body, lp.name, (*path, lp), placed, pending, found)
-    return pending
+    return [u.outside(lp.name) for u in pending]
 
 
 def _starts_with_barrier(s: For, found: Collection[Spot]) -> bool:
@@ -99,7 +118,7 @@ def _uses(s: Stmt, path: tuple[For, ...], placed: Mapping[str, Placed]) -> Itera
     seen: set[tuple[object, ...]] = set()
     for b, rest in blocks((s,)):
         for use in _of_block(b, (*path, *rest), placed):
-            key = (use.buffer, use.writes, None if use.owner is None else frozenset(use.owner.items()))
+            key = (use.buffer, use.writes, use.turn, None if use.owner is None else frozenset(use.owner.items()))
             if key not in seen:
                 seen.add(key)
                 yield use
@@ -118,4 +137,14 @@ def _of_block(b: Block, path: tuple[For, ...], placed: Mapping[str, Placed]) -> 
             told = dict(told)
             for lp in own.values():
                 told[lp.kind] = frozenset([Place(-1, 1, 1, lp.extent)])
-        yield _Use(acc.buffer, acc.is_write, told)
+        yield _Use(acc.buffer, acc.is_write, told, _turn(acc.index))
+
+
+def _turn(index: Sequence[Affine]) -> tuple[str, int] | None:
+    """Which of two places an index takes: ``loop % 2``, or the other one."""
+    for form in index[:1]:
+        if len(form.terms) == 1 and (form.terms[0][0].lower, form.terms[0][0].extent) == (1, 2):
+            digit, c = form.terms[0]
+            if (c, form.const) in ((1, 0), (-1, 1)):
+                return digit.var, int(c == -1)
+    return None

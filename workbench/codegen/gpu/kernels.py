@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from workbench.codegen.gpu.combining import with_trees
+from workbench.codegen.gpu.pipelining import pipelined
 from workbench.codegen.lowering import init_nest, lowered, reduced_at, reducing_loops
 from workbench.ir import Affine, Block, Buffer, Dim, For, Func, Load, Stmt, accesses, blocks, loops
 from workbench.ir.affine import Digit, digit_extent
@@ -49,14 +50,14 @@ def device_func(func: Func) -> Func:
 
     A parallel loop that is outermost runs on the blocks of the grid, other parallel loops run in a row. The init of a
     sum around loops over threads, or around other blocks, is a nest of its own: barriers may stand in between. Threads
-    that reduce together do so in a tree (`combining`).
+    that reduce together do so in a tree (`combining`), and pipelines fetch an iteration ahead (`pipelining`).
 
     Raises
     ------
     BuildError
         "build.holes" when a number is still open.
     """
-    func = with_trees(lowered(func))
+    func = with_trees(pipelined(lowered(func)))
     body = tuple(_on_grid(s) for s in func.body)
     return replace(func, body=_split_inits(body, frozenset()))
 

@@ -172,8 +172,9 @@ class KernelPrinter(NestPrinter):
         if len(lp.body) != 1 or not isinstance(b, Block) or b.init is not None or not isinstance(b.value, Load):
             return False
         source, kind = b.value, self.buffers[b.buffer].dtype
+        met = [c for c in b.guard if c not in self._met]
         if (
-            b.guard
+            any(lp.name in c.form.vars for c in met)
             or source.at
             or self.buffers[source.buffer].dtype != kind
             or b.buffer in self.ex.kept
@@ -190,7 +191,11 @@ class KernelPrinter(NestPrinter):
         name = self.names("loop", lp.name)
         wide = "float" if kind == "float32" else _WIDE[size]
         to, at = self.ex.element(b.buffer, b.index), self.ex.element(source.buffer, source.index)
-        text = self.words.copy.format(type=wide, n=lanes, to=to, source=at)
+        guard = self.ex.bounds(met)
+        if guard is False:
+            return True
+        asked = "" if guard is True else f"if ({guard.text}) "
+        text = asked + self.words.copy.format(type=wide, n=lanes, to=to, source=at)
         with self.notes.at(f"stmt:{b.name}"):
             if extent == lanes:
                 self.emit(depth, f"{{ const {self.counter} {name} = 0; {text} }} /* {comment(lp.name)} (vectorize) */")

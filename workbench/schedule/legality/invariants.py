@@ -11,9 +11,10 @@ from typing import TypeAlias
 
 from workbench.errors import ScheduleError
 from workbench.intrinsics import Mismatch, match, registry
-from workbench.ir import Block, Dim, For, Func, accesses, blocks, loops
+from workbench.ir import Affine, Block, Dim, For, Func, accesses, blocks, loops
 from workbench.ir.buffer_regions import Span, spans_of, union
 from workbench.ir.compact_temporaries import shared_by
+from workbench.ir.pipelines import copies, fetches
 from workbench.ir.stmt import BLOCK_KINDS, combined, walk
 from workbench.memoize import remembered
 from workbench.schedule import legality
@@ -47,6 +48,8 @@ def check(before: Func, after: Func, step: str) -> None:
     properties = NestProperties.of(after.body)
     for lp in properties.bound:
         _keep_bound(after, lp, step)
+    for lp in properties.pipelines:
+        _keep_pipeline(after, lp, step)
     for b in after.buffers:
         if b.scope not in ("auto", "global"):
             check_scope(after, b.name, "buffer.scope", f"set the scope of {b.name!r} after the {step}")
@@ -69,6 +72,59 @@ def _keep_bound(func: Func, lp: For, step: str) -> None:
             f"do the {step} first and bind {lp.name!r} after it",
             e.evidence,
         ) from None
+
+
+def _keep_pipeline(func: Func, lp: For, step: str) -> None:
+    try:
+        check_pipeline(func, lp.name)
+    except Refusal as e:
+        raise Refusal(
+            "loop.mark",
+            f"After this {step}, loop {lp.name!r} could no longer be a pipeline: {e.message}",
+            e.where,
+            f"do the {step} first and pipeline {lp.name!r} after it",
+            e.evidence,
+        ) from None
+
+
+def check_pipeline(func: Func, loop: str) -> None:
+    """Refuse unless what a loop copies to shared memory may be copied an iteration ahead.
+
+    Raises
+    ------
+    ScheduleError
+        "pipeline.fetch" where nothing is, "pipeline.depends" where what is copied is made in the loop, and
+        "pipeline.digit" where the next iteration cannot be said of what is read.
+    """
+    lp, _ = func.loop(loop)
+    ahead = fetches(func, lp)
+    late = [b.name for s in copies(func, lp) if s not in ahead for b, _ in blocks((s,))]
+    if not ahead and late:
+        refuse(
+            "pipeline.depends",
+            f"{late[0]!r} copies what loop {loop!r} computes, so it cannot be copied an iteration before.",
+            (loop, late[0]),
+            "compute it before the loop",
+        )
+    if not ahead or lp.kind != "serial":
+        refuse(
+            "pipeline.fetch",
+            f"Loop {loop!r} holds no statement that copies to shared memory for one iteration alone.",
+            (loop,),
+            'bring a cache_read into it with compute_at, and give the copy set_scope(buffer, "shared")',
+        )
+    following = {loop: Affine.var(loop) + 1}
+    for b, _ in (x for s in ahead for x in blocks((s,))):
+        try:
+            for x in (*b.binds, *(i.subst(b.env) for acc in accesses(b) for i in acc.index)):
+                x.subst(following)
+        except ScheduleError:
+            refuse(
+                "pipeline.digit",
+                f"{b.name!r} reads at a part of {loop!r}, of which the next iteration cannot be said.",
+                (loop, b.name),
+                "pipeline a loop that was split, not fused",
+            )
 
 
 @remembered(1024, parts=lambda func, loop: (func.body, func.buffers, func.relations, func.loop(loop)[0]))

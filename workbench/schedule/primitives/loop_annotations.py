@@ -8,6 +8,7 @@ from typing import Annotated
 
 from workbench.errors import did_you_mean
 from workbench.ir import Constraint, Dim, For, Func, LoopKind, Note, blocks, loops
+from workbench.ir.pipelines import PIPELINE
 from workbench.ir.poly import normal, product
 from workbench.ir.stmt import as_marked
 from workbench.schedule import legality
@@ -35,7 +36,7 @@ EFFECTS: Mapping[str, NoteEffect] = {
     "prefetch_write": NoteEffect("fetches for writing what the body writes that many iterations later", 1, 256),
 }
 #: Keys that other primitives own.
-RESERVED: Mapping[str, str] = {"block": "blockize"}
+RESERVED: Mapping[str, str] = {"block": "blockize", PIPELINE: "pipeline"}
 
 
 @primitive(

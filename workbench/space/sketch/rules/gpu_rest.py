@@ -18,7 +18,7 @@ from workbench.space.sketch.rule_table import Draft, Skip, rule
 ROW = 64
 
 
-@rule("gpu_rows", after="gpu_tile", on="gpu")
+@rule("gpu_rows", after="gpu_pipeline", on="gpu")
 def gpu_rows(draft: Draft, machine: Machine) -> list[Draft]:
     """Give each row whose elements are added up a block of threads: all stages of the row are in it, each thread takes
     every so many elements, and the threads combine what they have added up.
