@@ -34,6 +34,7 @@ def model(command: Parser) -> None:
     """Add the model and what is about its file."""
     command.add_argument("model", metavar="MODEL", help="an ONNX file, or the name of one in the onnx package")
     shape(command)
+    dynamic(command)
     command.add_argument(
         "--fill-weights", type=int, metavar="SEED", help="replace constant stub weights by seeded, calibrated ones"
     )
@@ -45,6 +46,17 @@ def shape(command: Parser) -> None:
     """Add ``--shape``."""
     command.add_argument(
         "--shape", action="append", default=[], metavar="NAME=1x3x224x224", help="shape of an input; may be repeated"
+    )
+
+
+def dynamic(command: Parser) -> None:
+    """Add ``--dynamic``."""
+    command.add_argument(
+        "--dynamic",
+        action="append",
+        default=[],
+        metavar="NAME=1..512",
+        help="lengths of an open dimension; repeat it",
     )
 
 

@@ -39,6 +39,25 @@ def parse_shapes(items: list[str]) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
+def parse_dynamic(items: list[str]) -> dict[str, range]:
+    """Return the lengths of ``--dynamic NAME=1..512``, or ``NAME=32..640..32`` with a step.
+
+    Raises
+    ------
+    UsageError
+        ``usage.dynamic`` for a form that is not understood or a name that comes twice.
+    """
+    found: dict[str, range] = {}
+    for item in items:
+        name, _, text = item.rpartition("=")
+        parts = re.fullmatch(r"(\d+)\.\.(\d+)(?:\.\.(\d+))?", text)
+        if not name or not parts or name in found or parts[3] == "0":
+            hint = "write NAME=1..512, with the name of an open dimension, each once"
+            raise UsageError("usage.dynamic", f"The lengths '{item}' are not understood", (), hint)
+        found[name] = range(int(parts[1]), int(parts[2]) + 1, int(parts[3] or 1))
+    return found
+
+
 def make_target(options: Namespace) -> Target:
     """Return the target of ``--target`` and ``--threads``."""
     from workbench.codegen.backend import require_runnable
@@ -54,6 +73,7 @@ def make_target(options: Namespace) -> Target:
 def check_model_options(options: Namespace) -> None:
     """Raise what is wrong with the options of a model, before anything is loaded."""
     parse_shapes(options.shape)
+    parse_dynamic(getattr(options, "dynamic", []))
     if options.save_filled is not None and options.fill_weights is None:
         hint = "add --fill-weights SEED"
         raise UsageError("usage.save_filled", "--save-filled needs filled weights", (), hint)
@@ -103,8 +123,9 @@ def read_model(options: Namespace, output: Output, target: Target, shapes: dict[
     """Load the model as it is, its weights filled where that was asked for."""
     from workbench.graph import load_onnx
 
+    dynamic = parse_dynamic(getattr(options, "dynamic", [])) or None
     if options.fill_weights is None:
-        return load_onnx(options.model, shapes)
+        return load_onnx(options.model, shapes, dynamic)
     from workbench.graph.onnx.model_proto_file import save_onnx
     from workbench.graph.seeded_weights import fill_weights
     from workbench.network.compile import execute
@@ -113,7 +134,7 @@ def read_model(options: Namespace, output: Output, target: Target, shapes: dict[
     model = fill_weights(options.model, options.fill_weights, partial(execute, target=target), shapes)
     if options.save_filled is not None:
         save_onnx(model, options.save_filled)
-    return load_onnx(model, shapes)
+    return load_onnx(model, shapes, dynamic)
 
 
 SHOWN = 8

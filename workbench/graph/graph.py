@@ -21,6 +21,7 @@ from workbench.safe_text import shown_legibly
 
 if TYPE_CHECKING:
     from workbench.graph.model import Program
+    from workbench.graph.open_sizes import OpenSizes
     from workbench.graph.passes.explain import Report
 
 Array: TypeAlias = NDArray[Any]
@@ -147,6 +148,9 @@ class Graph(Drawn):
     tail : Program, optional
         What follows, where its shapes depend on such a length: it reads inputs and outputs, and gives the network's own
         outputs.
+    open_sizes : OpenSizes, optional
+        The network as its file has it, where that leaves dimensions open, and the lengths that they can have. The types
+        here are those of the largest ones.
     """
 
     name: str
@@ -161,6 +165,7 @@ class Graph(Drawn):
     source: Source | None = None
     cuts: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     tail: Program | None = None
+    open_sizes: OpenSizes | None = None
 
     @staticmethod
     def make(
@@ -183,6 +188,16 @@ class Graph(Drawn):
         order = topological(tuple(nodes), set(inputs) | set(constants), outputs)
         types = type_inference(order, inputs, constants)
         return Graph(name, order, tuple(inputs), tuple(outputs), constants, types, (), history)
+
+    @property
+    def open(self) -> OpenSizes | None:
+        """`open_sizes`, of this graph or of the one that it was optimised from."""
+        return self.open_sizes if self.origin is None else self.origin.graph.open_sizes
+
+    @property
+    def dynamic(self) -> Mapping[str, tuple[int, ...]]:
+        """Open dimension -> the lengths for which the network is compiled; empty for one of fixed shapes."""
+        return self.open.ranges if self.open else {}
 
     def type(self, tensor: str) -> TensorType:
         """Type of a tensor; `ModelError` "model.unknown_tensor" when there is none of that name."""
@@ -282,7 +297,7 @@ class Graph(Drawn):
 
     def replace(self, **changes: Any) -> Graph:
         """Copy with some fields replaced; the copy is not what was read or optimised: no `origin`, no `source`."""
-        return replace(self, **{"origin": None, "source": None, **changes})
+        return replace(self, **{"origin": None, "source": None, "open_sizes": None, **changes})
 
     @shown_legibly
     def __str__(self) -> str:

@@ -21,6 +21,7 @@ from workbench.graph.opdef import opdef
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import dims
 from workbench.graph.ops.lowering import as_type, widened
+from workbench.graph.padding.padded_graph import graph_of_bucket
 from workbench.graph.passes import run_pass
 from workbench.graph.passes.fuse import is_view, runtime_kernel, why_not_compiled
 from workbench.graph.pixel_rows import in_one_row
@@ -115,8 +116,19 @@ def partition(graph: Graph) -> list[Group]:
     return join_in_place(fused, [lowering.group(g) for g in fused.groups])
 
 
+def typical_graphs(graph: Graph) -> list[Graph]:
+    """The network, optimised; where dimensions are open, for a few representative lengths."""
+    sizes = graph.open
+    if not sizes or not sizes.ranges:
+        return [graph if graph.groups else graph.optimize()]
+    passes, without = (graph.origin.passes, graph.origin.without) if graph.origin else (None, ())
+    return [graph_of_bucket(sizes, bucket).optimize(passes, without) for bucket in sizes.representatives()]
+
+
 def extract_tasks(graph: Graph, target: Target | None = None) -> list[Task]:
     """Distinct computations of a network, in order of first occurrence, weighted by how often they occur.
+
+    Of a network with open dimensions, those of a few representative lengths.
 
     Parameters
     ----------
@@ -130,11 +142,11 @@ def extract_tasks(graph: Graph, target: Target | None = None) -> list[Task]:
     list of Task
     """
     is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
-    groups = partition(graph if graph.groups else graph.optimize())
     found: dict[str, list[Group]] = {}
-    for g in groups:
-        if g.func is not None:
-            found.setdefault(g.key, []).append(g)
+    for one in typical_graphs(graph):
+        for g in partition(one):
+            if g.func is not None:
+                found.setdefault(g.key, []).append(g)
     return _distinct(_task(key, same, target) for key, same in found.items())
 
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.arguments import is_a, whole
-from workbench.codegen.backend import backend_for, require_runnable
-from workbench.codegen.runtime_kernels.declaration import KernelFunction
+from workbench.codegen.backend import require_runnable
+from workbench.errors import UsageError
 from workbench.graph import Graph
-from workbench.graph.evaluation import evaluate
-from workbench.graph.graph import Array
 from workbench.graph.group import Group
 from workbench.graph.memory.plan import Reuses, plan_memory
 from workbench.graph.model import Program
-from workbench.graph.operator_call import Call
+from workbench.graph.open_sizes import OpenSizes, open_sizes
 from workbench.graph.passes import optimized
 from workbench.graph.size_limits import check_memory, check_total
 from workbench.graph.tasks import partition
@@ -27,62 +25,27 @@ from workbench.graph.type_inference import make_call
 from workbench.ir import Buffer, Func
 from workbench.ir.bytes_moved import least_traffic, vector_reads
 from workbench.ir.func import pack
-from workbench.ir.in_place import overwritable
-from workbench.ir.parameter_strides import widen
 from workbench.ir.product_type import PLAIN, product_type
 from workbench.late_binding import Provided
 from workbench.log import Database, load_log
 from workbench.log.reader import check_model
-from workbench.log.replay import schedule_of
-from workbench.log.similar_tasks import differences
-from workbench.network.adapted_schedule import borrow
-from workbench.network.code_cache import code_cache
-from workbench.network.kernel_builder import KernelBuilder
+from workbench.network.kernels import Kernels, make_kernels, variant_of
+from workbench.network.reference_step import ReferenceStep
 from workbench.runtime.buffers import as_aligned
 from workbench.runtime.execution.executable import Executable
 from workbench.runtime.kernel import logical_shape
 from workbench.runtime.machine.above_roofline import tile_of
 from workbench.runtime.machine.blas_threads import quiet
 from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot, Use
-from workbench.space.default_schedule import default_schedule
 from workbench.target import Target
 
 if TYPE_CHECKING:
-    from workbench.codegen.lowering import ObjectCode
+    pass
 
 
 #: Elements of a result that each vector of an input goes into, from which on vectors across two lines of the cache cost
 #: more than a copy: products of 256 to 768 take 0.77 to 1.04 of the time with one, those of 128 and 192 0.91 to 1.17.
 _OFTEN = 256
-
-#: Task key, and for each parameter the shape of the larger array that its elements lie in (None: they lie alone).
-Variant: TypeAlias = tuple[str, tuple[tuple[int, ...] | None, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Kernels:
-    """The kernels of a network, each once.
-
-    Attributes
-    ----------
-    funcs : dict of Variant to Func or KernelFunction
-        Scheduled functions, by task key and by how far apart the rows of their parameters lie, and runtime kernels.
-    codes : dict of Variant to ObjectCode
-        The same, compiled.
-    untuned : dict of str to str
-        Task key -> description, of the tasks that have their default schedule.
-    reuses : dict of Variant to tuple of (int, int)
-        Positions of an operand and of the result that the kernel may write over it.
-    borrowed : dict of str to (str, str)
-        Task key -> description, and where the schedule comes from, of the tasks that have that of another machine, or
-        (adapted) of another task.
-    """
-
-    funcs: dict[Variant, Func | KernelFunction]
-    codes: dict[Variant, ObjectCode]
-    untuned: dict[str, str]
-    reuses: dict[Variant, tuple[tuple[int, int], ...]] = field(default_factory=dict)
-    borrowed: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def compile(
@@ -94,6 +57,7 @@ def compile(
     without: Iterable[str] | str = (),
     nearest: bool = False,
     precision: str | None = None,
+    dynamic: Mapping[str, Iterable[int]] | None = None,
 ) -> Executable:
     """Compile a network.
 
@@ -114,6 +78,9 @@ def compile(
         task of the same kind), adapted.
     precision : str, optional
         "float32" or "bfloat16", see `Graph.optimize`; by default that of an optimised graph, and float32 of others.
+    dynamic : mapping, optional
+        Lengths that open dimensions can have, as for `load_onnx`, which says them by default: ``{"n": range(1, 513)}``.
+        Tasks of lengths that the log does not know get schedules as with `nearest`.
 
     Returns
     -------
@@ -121,7 +88,8 @@ def compile(
         Its `untuned` lists the tasks without a record, which have their default schedule; `borrowed` those whose record
         is not their own (another number of threads, other caches; with `nearest` also that of another task), and says
         where it comes from and what was adapted. Of a graph with a `tail`, a
-        `workbench.network.staged_executable.StagedExecutable`.
+        `workbench.network.staged_executable.StagedExecutable`; with lengths that are open, a
+        `workbench.network.ranged_executable.RangedExecutable`.
 
     Raises
     ------
@@ -131,7 +99,8 @@ def compile(
         For a node that cannot be compiled.
     UsageError
         ``usage.pass``: an unknown pass is to be left out, or one of a graph that is optimised already;
-        ``usage.precision``: an unknown one, or another one than that of an optimised graph.
+        ``usage.precision``: an unknown one, or another one than that of an optimised graph; ``usage.dynamic``: lengths
+        of a dimension that is not open.
     BuildError
         ``build.*``.
     """
@@ -139,14 +108,16 @@ def compile(
     resolved = _resolve(target)
     threads = resolved.threads if threads is None else whole("threads", threads, code="run.threads")
     check_memory(graph)
+    is_a("nearest", nearest, bool)
+    if (sizes := _open_sizes(graph, dynamic)) is not None:
+        import_module("workbench.network.ranged_executable")
+        again = (graph.origin.passes, graph.origin.without) if graph.origin and without == () else (None, without)
+        ready = partial(Graph.optimize, passes=again[0], without=again[1], precision=precision or "float32")
+        return ranged(sizes, _database(log, set(), nearest=True), resolved, threads, ready)
     graph = optimized(graph, without, precision)
     groups = partition(graph)
-    is_a("nearest", nearest, bool)
     database = _database(log, {g.key for g in groups if g.func is not None}, nearest)
-    with quiet():  # threads that spin after weights were transformed would share the cores of the first runs
-        kernels = make_kernels(groups, database, resolved, nearest)
-        plan = make_plan(graph, groups, kernels, threads, str(resolved))
-    check_total(graph.name, plan.arena_bytes + sum(a.nbytes for a in (*plan.inputs, *plan.outputs)))
+    plan = plan_of(graph, groups, database, resolved, threads, nearest)
     if graph.tail is None:
         return Executable(plan)
     import_module("workbench.network.staged_executable")  # it compiles stages, with this module
@@ -155,6 +126,33 @@ def compile(
 
 #: Executable of a plan and of the program that follows it.
 staged: Provided[[ExecutablePlan, Program, Database, Target], Executable] = Provided("executables of several stages")
+
+
+#: Executable for ranges of sizes, of graphs that are made ready for it.
+ranged: Provided[[OpenSizes, Database, Target, int, Callable[[Graph], Graph]], Executable]
+ranged = Provided("executables for ranges of sizes")
+
+
+def _open_sizes(graph: Graph, dynamic: Mapping[str, Iterable[int]] | None) -> OpenSizes | None:
+    """The lengths to compile for; None for a graph of fixed shapes."""
+    sizes = graph.open
+    if dynamic is None:
+        return sizes if sizes and sizes.ranges else None
+    if sizes is None:
+        hint = "give the graph as load_onnx returns it, of a model that leaves dimensions open"
+        raise UsageError("usage.dynamic", f"The graph {graph.name!r} has no open dimension.", (), hint)
+    return open_sizes(sizes.program, {**sizes.ranges, **dynamic})
+
+
+def plan_of(
+    graph: Graph, groups: Sequence[Group], database: Database, target: Target, threads: int, nearest: bool
+) -> ExecutablePlan:
+    """Schedule, compile and plan an optimised graph."""
+    with quiet():  # threads that spin after weights were transformed would share the cores of the first runs
+        kernels = make_kernels(groups, database, target, nearest)
+        plan = make_plan(graph, groups, kernels, threads, str(target))
+    check_total(graph.name, plan.arena_bytes + sum(a.nbytes for a in (*plan.inputs, *plan.outputs)))
+    return plan
 
 
 def _resolve(target: Target | str | None) -> Target:
@@ -180,69 +178,10 @@ def _database(log: Any, keys: set[str], nearest: bool = False) -> Database:
     return Database(read.records, read.comparisons)
 
 
-def make_kernels(groups: Sequence[Group], database: Database, target: Target, nearest: bool = False) -> Kernels:
-    """Schedule and compile every distinct kernel once."""
-    scheduled: dict[str, Func] = {}
-    funcs: dict[Variant, Func | KernelFunction] = {}
-    untuned: dict[str, str] = {}
-    borrowed: dict[str, tuple[str, str]] = {}
-    expected = len({_variant(g) for g in groups if g.key})
-    with KernelBuilder(target, cache=code_cache(target), expected=expected) as builder:
-        for group in groups:
-            if group.kernel is not None and _variant(group) not in funcs:
-                funcs[_variant(group)] = group.kernel
-                builder.add(group.kernel)
-            if group.func is None or _variant(group) in funcs:
-                continue
-            if group.key in scheduled:
-                pass
-            elif (record := database.best(group.key, str(target))) is not None:
-                scheduled[group.key] = schedule_of(group.func, record).func
-                if record.target != str(target):
-                    apart = differences(record.target, str(target))
-                    borrowed[group.key] = group.description, f"trial {record.trial} was measured for {apart}"
-            elif nearest and (other := borrow(group, database, target)) is not None:
-                scheduled[group.key] = other.schedule.func
-                borrowed[group.key] = group.description, other.how
-            else:
-                scheduled[group.key] = default_schedule(group.func, target).func
-                untuned[group.key] = group.description
-            funcs[_variant(group)] = func = _widened(scheduled[group.key], _variant(group))
-            builder.add(func)
-        codes = builder.codes()
-    overlaps = backend_for(target).overlaps
-    reuses = {variant: _overwritten(func, overlaps) for variant, func in funcs.items()}
-    return Kernels(funcs, dict(zip(funcs, codes, strict=True)), untuned, reuses, borrowed)
-
-
-def _overwritten(func: Func | KernelFunction, overlaps: bool) -> tuple[tuple[int, int], ...]:
-    """Positions of an operand and of the result that may lie over it; `overlaps`: whether nests may do so."""
-    if isinstance(func, KernelFunction):
-        return func.reuses
-    return overwritable(func) if overlaps else ()
-
-
-def _variant(group: Group) -> Variant:
-    """Return which kernel a group needs."""
-    wide: list[tuple[int, ...] | None] = []
-    for (_, tensor), buffer in zip(group.args, group.func.params, strict=True) if group.func else ():
-        spot = group.spots.get(tensor)
-        wide.append(None if spot is None else spot.widened(logical_shape(buffer)))
-    return group.key, tuple(wide)
-
-
-def _widened(func: Func, variant: Variant) -> Func:
-    """Let a kernel read and write parts of larger tensors."""
-    for buffer, shape in zip(func.params, variant[1], strict=True):
-        if shape is not None:
-            func = widen(func, buffer.name, shape)
-    return func
-
-
 def _reuses(groups: Sequence[Group], kernels: Kernels) -> dict[int, list[tuple[str, str]]]:
     """Which results may be written over which operands."""
     return {
-        k: [(g.args[i][1], g.args[o][1]) for i, o in kernels.reuses.get(_variant(g), ())]
+        k: [(g.args[i][1], g.args[o][1]) for i, o in kernels.reuses.get(variant_of(g), ())]
         for k, g in enumerate(groups)
         if g.key
     }
@@ -279,14 +218,14 @@ def make_plan(
 
 def _kernel_call(k: int, group: Group, kernels: Kernels, memory: _Memory) -> CallPlan:
     """Call of the group at position `k`."""
-    func, tensors = kernels.funcs[_variant(group)], [tensor for _, tensor in group.args]
+    func, tensors = kernels.funcs[variant_of(group)], [tensor for _, tensor in group.args]
     nest = func if isinstance(func, Func) else None
     # Parameters have the names of the task's first group; kernels of a task share their order.
     buffers = (None,) * len(tensors) if nest is None else nest.params
     seen = (None,) * len(tensors) if group.func is None else group.func.params
     return CallPlan(
         f"{group.name}: {group.description}",
-        kernels.codes[_variant(group)],
+        kernels.codes[variant_of(group)],
         tuple(memory.slot(t, buffer) for t, buffer in zip(tensors, buffers, strict=True)),
         int(group.flops),
         "" if nest is None else group.key,
@@ -313,25 +252,11 @@ def _host_call(graph: Graph, group: Group, memory: _Memory) -> HostCall:
     """Step that computes a node with its operator's reference."""
     (node,) = group.nodes
     call = make_call(node, graph.types, graph.constants)
-    run = _Step(call, tuple(map(bool, node.inputs)), tuple(map(bool, node.outputs)))
+    run = ReferenceStep(call, tuple(map(bool, node.inputs)), tuple(map(bool, node.outputs)))
     args = tuple((memory.slot(t), memory.spec(t)) for t in group.inputs)
     results = tuple((memory.slot(t), memory.spec(t)) for t in group.outputs)
     uses = tuple(memory.use(t) for t in (*group.inputs, *group.outputs))
     return HostCall(f"{group.name}: {group.description}", run, args, results, group.obstacle, node.op, uses=uses)
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """A node that its operator's reference computes; which inputs and outputs there are says `given` and `wanted`."""
-
-    call: Call
-    given: tuple[bool, ...]
-    wanted: tuple[bool, ...]
-
-    def __call__(self, *arrays: Array) -> tuple[Array, ...]:
-        rest = iter(arrays)
-        values = evaluate(self.call, *(next(rest) if there else None for there in self.given))
-        return tuple(v for there, v in zip(self.wanted, values, strict=False) if there)
 
 
 class _Memory:

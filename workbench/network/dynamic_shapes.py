@@ -53,6 +53,11 @@ class DynamicExecutable:
         self._lock = threading.RLock()
 
     @property
+    def compiled_with(self) -> tuple[Database, Target]:
+        """Where schedules come from, and what is compiled for."""
+        return self._log or Database(), self._target
+
+    @property
     def reference_steps(self) -> tuple[str, ...]:
         """Operators that the stages compiled so far leave to their reference implementations."""
         found: dict[str, None] = {}
@@ -143,7 +148,7 @@ class DynamicExecutable:
             raise ShapeError(
                 "shape.count", f"No array is given for {', '.join(missing)}.", missing, f"needed: {pretty}"
             )
-        return {name: _fitting(v, feeds[name]) for name, v in declared.items()}
+        return {name: fitting(v, feeds[name]) for name, v in declared.items()}
 
     def _stage(self, at: int, values: Mapping[str, Any]) -> tuple[Stage, Executable | None]:
         shapes = stage_key(at, values, ())
@@ -196,7 +201,7 @@ def _put(name: str, value: Any, place: Array | None) -> Any:
     return place
 
 
-def _fitting(v: Declared, given: Any) -> Any:
+def fitting(v: Declared, given: Any) -> Any:
     """Value of an input as the stages want it."""
     if not v.dtype:  # a sequence or an optional value: the nodes that read it know more
         return given

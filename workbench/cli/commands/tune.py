@@ -204,6 +204,8 @@ def _next_command(options: Namespace) -> str:
     words = ["workbench", "run", str(options.model), "--log", str(options.log), "--benchmark"]
     for shape in options.shape:
         words += ["--shape", shape]
+    for lengths in options.dynamic:
+        words += ["--dynamic", lengths]
     if options.fill_weights is not None:
         words += ["--fill-weights", str(options.fill_weights)]
     if options.threads is not None:

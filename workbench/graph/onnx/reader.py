@@ -26,6 +26,7 @@ from workbench.graph.onnx.opset_upgrade import REPLACED, modern
 from workbench.graph.onnx.protobuf_wire import Data, diagnose, without_weights
 from workbench.graph.onnx.weights import Tensors, dtype_of
 from workbench.graph.opdef import known, opdef
+from workbench.graph.open_sizes import fixed, open_sizes
 
 if TYPE_CHECKING:
     import onnx
@@ -36,7 +37,11 @@ if TYPE_CHECKING:
 MAX_PROTO = 2**31 - 1
 
 
-def load_onnx(path_or_model: Model, shapes: Mapping[str, Sequence[int]] | None = None) -> Graph:
+def load_onnx(
+    path_or_model: Model,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    dynamic: Mapping[str, Iterable[int]] | None = None,
+) -> Graph:
     """Read an ONNX model.
 
     Parameters
@@ -46,6 +51,9 @@ def load_onnx(path_or_model: Model, shapes: Mapping[str, Sequence[int]] | None =
         name in the onnx package (``"light_resnet50"``), or in `workbench.zoo` (``"resnet-50"``), for a batch of one.
     shapes : mapping, optional
         Shapes of inputs whose dimensions the model leaves open: ``{"data": (1, 3, 224, 224)}``.
+    dynamic : mapping, optional
+        Lengths that open dimensions can have, by their names: ``{"n": range(1, 513)}``. A dimension without a name is
+        called by the input's and its number: ``"data.3"``. The graph's types are those of the largest lengths.
 
     Returns
     -------
@@ -60,14 +68,22 @@ def load_onnx(path_or_model: Model, shapes: Mapping[str, Sequence[int]] | None =
         "model.weights_missing", "model.external_data", "model.unsupported_dtype", "model.unsupported_attr",
         "model.invalid_attr", "model.dynamic_value", "model.dynamic_shape", "model.shape_mismatch", "model.too_large",
         "model.duplicate_name", "model.cycle", "model.invalid_graph".
+    UsageError
+        "usage.dynamic" for a name that no open dimension has, or lengths that are no whole numbers above 0.
 
     Warns
     -----
     ModelWarning
         "model.nan_weights".
     """
-    graph = within_bounds(read_program(path_or_model), _checked(shapes))
-    return graph.replace(source=source_of(path_or_model))
+    program, given = read_program(path_or_model), _checked(shapes)
+    if dynamic is None:
+        return within_bounds(program, given).replace(
+            source=source_of(path_or_model), open_sizes=open_sizes(program, {})
+        )
+    sizes = open_sizes(fixed(program, given or {}), dynamic)
+    graph = within_bounds(sizes.at(sizes.largest), {})
+    return graph.replace(source=source_of(path_or_model), open_sizes=sizes)
 
 
 def source_of(model: object) -> Source | None:

@@ -18,7 +18,8 @@ from workbench.errors import RunError, WorkbenchError
 from workbench.graph.passes import optimized
 from workbench.graph.tasks import partition
 from workbench.log import Database
-from workbench.network.compile import make_kernels, make_plan
+from workbench.network.compile import make_plan
+from workbench.network.kernels import make_kernels
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measurement import Measurement
 from workbench.runtime.workers.network_worker import measure_networks

@@ -1,0 +1,192 @@
+"""Graphs for a range of lengths: whatever padding holds, what counts of the results is what onnxruntime has."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from graph.test_uses import by_onnxruntime
+
+from workbench.errors import ModelError, UsageError
+from workbench.graph.onnx import load_onnx, read_program
+from workbench.graph.open_sizes import MOST, Bucket, open_sizes
+from workbench.graph.padding.padded_graph import PaddedGraph
+from workbench.graph.reference import run_reference
+
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+INT, FLOAT = np.int64, np.float32
+node = onnx.helper.make_node
+LEAST, LARGEST = 3, 8
+
+
+def model_of(nodes, inputs, constants=None, outputs=("y",), opset=17):
+    """A model in which `inputs` have open dimensions."""
+    kinds = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, s) for n, s in inputs.items()]
+    weights = [onnx.numpy_helper.from_array(np.asarray(a), n) for n, a in (constants or {}).items()]
+    ends = [onnx.helper.make_empty_tensor_value_info(o) for o in outputs]
+    graph = onnx.helper.make_graph(nodes, "open", kinds, ends, weights)
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=8)
+
+
+def drawn(shape, seed=0):
+    """Numbers from 0.5 to 1.5, so that ``x * (x / x)`` is NaN in padding alone."""
+    return (np.random.default_rng(seed).random(shape) + 0.5).astype(FLOAT)
+
+
+DIRTY = [node("Div", ["x", "x"], ["one"]), node("Mul", ["x", "one"], ["d"])]
+W = {"w": drawn((4, 3, 3), 1), "v": drawn((6, 5), 2), "b": drawn((4,), 3), "i": INT([2, 0]), "ends": INT([-1])}
+IMAGE, ROWS, SQUARE = [1, 3, "n"], ["n", 6], [2, "n", "n"]
+#: Operator on `d`, whose padding is NaN, and the shape of the input.
+USES = {
+    "relu": ([node("Relu", ["d"], ["y"])], ROWS),
+    "add with a broadcast": ([node("Add", ["d", "c"], ["y"])], ROWS),
+    "transpose": ([node("Transpose", ["d"], ["y"], perm=[1, 0])], ROWS),
+    "rows of a product": ([node("MatMul", ["d", "v"], ["y"])], ROWS),
+    "sum of a product": (
+        [node("Transpose", ["d"], ["t"], perm=[1, 0]), node("MatMul", ["t", "d"], ["y"])], ROWS),
+    "gemm, transposed": ([node("Gemm", ["d", "d"], ["y"], transA=1)], ROWS),
+    "attention": (
+        [node("Softmax", ["d"], ["s"], axis=-1), node("MatMul", ["s", "d"], ["y"])], SQUARE),
+    "log softmax": ([node("LogSoftmax", ["d"], ["y"], axis=1)], SQUARE),
+    "softmax of all": ([node("Softmax", ["d"], ["y"], axis=0)], ROWS),
+    "convolution": ([node("Conv", ["d", "w", "b"], ["y"], pads=[1, 1])], IMAGE),
+    "strided, dilated": ([node("Conv", ["d", "w"], ["y"], strides=[2], dilations=[2], pads=[2, 1])], IMAGE),
+    "two convolutions": (
+        [node("Conv", ["d", "w", "b"], ["c1"], pads=[1, 1], strides=[2]),
+         node("Conv", ["c1", "w2"], ["y"], pads=[1, 1])], IMAGE),
+    "transposed convolution": (
+        [node("ConvTranspose", ["d", "wt"], ["y"], strides=[2], pads=[1, 0])], IMAGE),
+    "largest of windows": ([node("MaxPool", ["d"], ["y"], kernel_shape=[3], strides=[2], pads=[1, 1])], IMAGE),
+    "rounded up": ([node("MaxPool", ["d"], ["y"], kernel_shape=[2], strides=[2], ceil_mode=1)], IMAGE),
+    "mean of windows": ([node("AveragePool", ["d"], ["y"], kernel_shape=[2], strides=[2])], IMAGE),
+    "mean with borders": (
+        [node("AveragePool", ["d"], ["y"], kernel_shape=[3], pads=[1, 1], count_include_pad=1)], IMAGE),
+    "mean of an image": ([node("GlobalAveragePool", ["d"], ["y"])], IMAGE),
+    "largest of an image": ([node("GlobalMaxPool", ["d"], ["y"])], IMAGE),
+    "mean": ([node("ReduceMean", ["d"], ["y"], axes=[0], keepdims=0)], ROWS),
+    "mean of both": ([node("ReduceMean", ["d"], ["y"])], SQUARE),
+    "norm": ([node("ReduceL2", ["d"], ["y"], axes=[0])], ROWS),
+    "largest": ([node("ReduceMax", ["d"], ["y"], axes=[0])], ROWS),
+    "smallest": ([node("ReduceMin", ["d"], ["y"], axes=[0])], ROWS),
+    "product": ([node("ReduceProd", ["d"], ["y"], axes=[0])], ROWS),
+    "logarithm of sums": ([node("ReduceLogSumExp", ["d"], ["y"], axes=[0])], ROWS),
+    "place of the largest": ([node("ArgMax", ["d"], ["y"], axis=0)], ROWS),
+    "place of the smallest": ([node("ArgMin", ["d"], ["y"], axis=0)], ROWS),
+    "two largest": ([node("TopK", ["d", "k"], ["y", "z"], axis=0)], ROWS),
+    "running sum": ([node("CumSum", ["d", "zero"], ["y"])], ROWS),
+    "rows are normalised": ([node("LayerNormalization", ["d", "six"], ["y"], axis=-1)], ROWS),
+    "channels are normalised": ([node("BatchNormalization", ["d", *["three"] * 4], ["y"])], IMAGE),
+    "chosen rows": ([node("Gather", ["d", "i"], ["y"], axis=0)], ROWS),
+    "joined": ([node("Concat", ["head", "d"], ["y"], axis=0)], ROWS),
+    "all but the first": ([node("Slice", ["d", "from", "far", "zero1"], ["y"])], ROWS),
+    "all but the last": ([node("Slice", ["d", "zero1", "ends", "zero1"], ["y"])], ROWS),
+    "every other": ([node("Slice", ["d", "from", "far", "zero1", "two"], ["y"])], ROWS),
+    "padded": ([node("Pad", ["d", "pads", "half"], ["y"])], ROWS),
+    "enlarged": (
+        [node("Resize", ["d", "", "scales"], ["y"], mode="nearest", nearest_mode="floor",
+              coordinate_transformation_mode="asymmetric")], IMAGE),
+    "split into heads": (
+        [node("Reshape", ["d", "heads"], ["h"]), node("Transpose", ["h"], ["y"], perm=[1, 0, 2])], ROWS),
+    "one axis more": ([node("Unsqueeze", ["d", "zero1"], ["u"]), node("Flatten", ["u"], ["y"], axis=2)], ROWS),
+    "lower triangle": ([node("Trilu", ["d"], ["y"], upper=0)], SQUARE),
+    "a length as data": (
+        [node("Shape", ["d"], ["shape"]), node("Gather", ["shape", "zero"], ["n"], axis=0),
+         node("Cast", ["n"], ["f"], to=1), node("Sqrt", ["f"], ["r"]), node("Div", ["d", "r"], ["y"])], ROWS),
+    "places": (
+        [node("Shape", ["d"], ["shape"]), node("Gather", ["shape", "zero"], ["n"], axis=0),
+         node("Range", ["zero", "n", "one64"], ["places"]), node("Cast", ["places"], ["f"], to=1),
+         node("Unsqueeze", ["f", "ends"], ["column"]), node("Add", ["d", "column"], ["y"])], ROWS),
+    "repeated over a length": (
+        [node("Shape", ["d"], ["shape"]), node("Expand", ["row", "shape"], ["e"]), node("Add", ["d", "e"], ["y"])],
+        ROWS),
+    "forwards through time": ([node("RNN", ["d", "wi", "wh"], ["y"], hidden_size=2)], ["n", 1, 6]),
+}  # fmt: skip
+MORE = {
+    "c": drawn((1, 6), 4), "w2": drawn((2, 4, 3), 5), "three": drawn((3,), 6), "six": drawn((6,), 7), "k": INT([2]),
+    "zero": INT(0), "one64": INT(1), "head": drawn((2, 6), 8), "from": INT([1]), "far": INT([99]), "zero1": INT([0]),
+    "two": INT([2]), "pads": INT([1, 0, 2, 1]), "half": FLOAT(0.5), "scales": FLOAT([1, 1, 2]),
+    "heads": INT([-1, 2, 3]), "row": drawn((6,), 9), "wi": drawn((1, 2, 6), 10), "wh": drawn((1, 2, 2), 11),
+    "wt": drawn((3, 2, 3), 12),
+}  # fmt: skip
+
+
+def padded_run(padded, program, values, feeds):
+    """Results of a padded graph for one size, cut to what counts."""
+    numbers = padded.numbers(values)
+    whole = dict(numbers.feeds)
+    for v in program.inputs:
+        kind = padded.graph.types[v.name]
+        whole[v.name] = np.zeros(kind.shape, kind.dtype)
+        whole[v.name][tuple(map(slice, feeds[v.name].shape))] = feeds[v.name]
+    with np.errstate(all="ignore"):
+        found = run_reference(padded.graph, whole)
+    return [found[o][tuple(map(slice, shape))] for o, shape in numbers.outputs.items()]
+
+
+@pytest.mark.parametrize("name", USES)
+def test_padding_reaches_no_result(name):
+    nodes, shape = USES[name]
+    used = {i for n in nodes for i in n.input}
+    model = model_of([*DIRTY, *nodes], {"x": shape}, {k: a for k, a in (W | MORE).items() if k in used})
+    sizes = open_sizes(read_program(model), {"n": range(LEAST, LARGEST + 1)})
+    padded = PaddedGraph(sizes, Bucket((LEAST,), (LARGEST,)))
+    for n in range(LEAST, LARGEST + 1):
+        feeds = {"x": drawn([n if d == "n" else d for d in shape], n)}
+        (got,), (want, *_) = padded_run(padded, sizes.program, (n,), feeds), by_onnxruntime(model, feeds)
+        assert (got.shape, got.dtype) == (want.shape, want.dtype)
+        np.testing.assert_allclose(got, want, rtol=2e-5, atol=1e-6)
+
+
+#: What has no answer that padding leaves alone: operator on `d`, shape, and a word of the reason.
+REFUSED = {
+    "chosen from the end": ([node("Gather", ["d", "ends"], ["y"], axis=0)], ROWS, "chooses places"),
+    "joined at the end": ([node("Concat", ["d", "head"], ["y"], axis=0)], ROWS, "appends"),
+    "the last rows": ([node("Slice", ["d", "ends", "far", "zero1"], ["y"])], ROWS, "counted from an open end"),
+    "axes joined": ([node("Flatten", ["d"], ["y"], axis=0)], SQUARE, "joins"),
+    "image normalised": ([node("InstanceNormalization", ["d", "three", "three"], ["y"])], IMAGE, "divides"),
+    "mean at the border": (
+        [node("AveragePool", ["d"], ["y"], kernel_shape=[3], pads=[1, 1])], IMAGE, "at the end of an image"),
+    "interpolated": ([node("Resize", ["d", "", "scales"], ["y"], mode="linear")], IMAGE, "interpolates"),
+    "backwards": ([node("RNN", ["d", "wi", "wh"], ["y"], hidden_size=2, direction="reverse")], ["n", 1, 6], "steps"),
+    "places of others": ([node("GatherElements", ["d", "at"], ["y"])], ROWS, "there is no rule"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_depends_on_padding_is_refused_with_its_node(name):
+    nodes, shape, word = REFUSED[name]
+    used = {i for n in nodes for i in n.input}
+    constants = {k: a for k, a in (W | MORE | {"at": INT([[0] * 6])}).items() if k in used}
+    nodes[-1].name = "culprit"
+    model = model_of([*DIRTY, *nodes], {"x": shape}, constants)
+    sizes = open_sizes(read_program(model), {"n": range(LEAST, LARGEST + 1)})
+    with pytest.raises(ModelError, match=word) as refused:
+        PaddedGraph(sizes, Bucket((LEAST,), (LARGEST,)))
+    assert (refused.value.code, refused.value.where[0]) == ("model.padding", "culprit")
+    PaddedGraph(sizes, Bucket((LARGEST,), (LARGEST,)))  # there is no padding
+
+
+def test_buckets_cover_each_length_once_with_little_padding():
+    model = model_of([node("Relu", ["x"], ["y"])], {"x": ["n", "m"]})
+    for lengths in (range(1, 513), range(32, 641, 32), range(100, 110), [7], [1, 1000]):
+        sizes = open_sizes(read_program(model), {"n": lengths})
+        found = sizes.buckets()
+        assert [n for n in lengths if not any(b.least[0] <= n <= b.most[0] for b in found)] == []
+        assert all(a.most[0] < b.least[0] for a, b in pairwise(found))
+        assert all(b.most[0] <= b.least[0] * 1.13 + 1 for b in found)
+        assert {b.most[0] for b in found} <= set(lengths)
+        assert len(sizes.representatives()) == min(6, len(found))
+    both = open_sizes(read_program(model), {"n": range(1, 513), "m": range(1, 513)}).buckets()
+    assert len(both) <= MOST
+
+
+def test_lengths_that_make_no_sense_are_refused():
+    model = model_of([node("Relu", ["x"], ["y"])], {"x": ["n", None]})
+    for dynamic in ({"m": range(4)}, {"n": []}, {"n": [0]}, {"n": [1.5]}, {"n": "long"}):
+        with pytest.raises(UsageError) as refused:
+            load_onnx(model, dynamic={"x.1": [4], **dynamic})
+        assert refused.value.code == "usage.dynamic"
+    assert load_onnx(model, dynamic={"n": range(1, 5), "x.1": 4}).dynamic == {"n": (1, 2, 3, 4), "x.1": (4,)}
+    assert load_onnx(model, {"x": (2, 3)}).dynamic == {}

@@ -1,0 +1,188 @@
+"""Executables for a range of sizes: right for each of them, compiled ahead, and open about what does not fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graph.test_padding import INT, model_of, node
+from graph.test_uses import by_onnxruntime
+
+import workbench as wb
+from workbench.codegen import backend
+from workbench.errors import ModelError, ModelWarning, ShapeError, UsageError
+from workbench.network.ranged_executable import RangedExecutable
+
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+
+def weights(seed=0, **shapes):
+    rng = np.random.default_rng(seed)
+    return {n: (rng.standard_normal(s) / np.sqrt(s[0])).astype(np.float32) for n, s in shapes.items()}
+
+
+def attention():
+    """A layer of attention over n words of 8 numbers in 2 heads, and the mean over the words."""
+    nodes = [
+        node("Shape", ["x"], ["shape"]),
+        node("Gather", ["shape", "zero"], ["n"], axis=0),
+        node("Unsqueeze", ["n", "first"], ["n1"]),
+        node("Concat", ["n1", "heads"], ["split"], axis=0),
+    ]
+    for k, perm in (("q", [1, 0, 2]), ("k", [1, 2, 0]), ("v", [1, 0, 2])):
+        nodes += [node("MatMul", ["x", f"w{k}"], [f"p{k}"]), node("Reshape", [f"p{k}", "split"], [f"r{k}"])]
+        nodes.append(node("Transpose", [f"r{k}"], [k], perm=perm))
+    nodes += [
+        node("MatMul", ["q", "k"], ["scores"]),
+        node("Softmax", ["scores"], ["shares"], axis=-1),
+        node("MatMul", ["shares", "v"], ["found"]),
+        node("Transpose", ["found"], ["f"], perm=[1, 0, 2]),
+        node("Reshape", ["f", "flat"], ["y0"]),
+        node("LayerNormalization", ["y0", "scale"], ["y"], axis=-1),
+        node("ReduceMean", ["y"], ["mean"], axes=[0]),
+    ]
+    constants = {"zero": INT(0), "first": INT([0]), "heads": INT([2, 4]), "flat": INT([-1, 8])}
+    constants |= weights(wq=(8, 8), wk=(8, 8), wv=(8, 8)) | {"scale": np.ones(8, np.float32)}
+    return model_of(nodes, {"x": ["n", 8]}, constants, ("y", "mean"))
+
+
+def recogniser():
+    """Convolutions over an image of free width, with a pool and a sum over the whole, and scores for each column."""
+    nodes = [
+        node("Conv", ["x", "w1"], ["c1"], pads=[1, 1, 1, 1], strides=[2, 2]),
+        node("Relu", ["c1"], ["r1"]),
+        node("GlobalAveragePool", ["r1"], ["g"]),
+        node("Mul", ["r1", "g"], ["s"]),
+        node("Conv", ["s", "w2"], ["c2"], pads=[1, 1, 1, 1]),
+        node("MaxPool", ["c2"], ["p"], kernel_shape=[4, 2], strides=[4, 2]),
+        node("Squeeze", ["p", "two"], ["q"]),
+        node("Transpose", ["q"], ["t"], perm=[0, 2, 1]),
+        node("MatMul", ["t", "w3"], ["m"]),
+        node("Softmax", ["m"], ["y"], axis=2),
+    ]
+    constants = weights(w1=(8, 3, 3, 3), w2=(8, 8, 3, 3), w3=(8, 5)) | {"two": INT([2])}
+    return model_of(nodes, {"x": [1, 3, 8, "width"]}, constants)
+
+
+def drawn(shape, seed):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def agrees(executable, model, feeds):
+    executable.poison()
+    got = executable.run(feeds)
+    for a, b in zip(got.values(), by_onnxruntime(model, feeds), strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+    return got
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "lengths", "shape"),
+    [
+        (attention(), "n", range(15, 21), lambda n: (n, 8)),
+        (recogniser(), "width", range(33, 41), lambda n: (1, 3, 8, n)),
+    ],
+    ids=["attention", "recogniser"],
+)
+def test_every_size_is_right_and_compiled_ahead(model, name, lengths, shape, monkeypatch):
+    graph = wb.load_onnx(model, dynamic={name: lengths})
+    assert graph.dynamic == {name: tuple(lengths)}
+    executable = wb.compile(graph, threads=1)
+    assert isinstance(executable, RangedExecutable)
+    assert not executable.reason
+    assert len(executable.compiled) < len(lengths)
+
+    def refuse(*_, **__):
+        raise AssertionError("a run compiles")
+
+    monkeypatch.setattr(backend, "build_func", refuse)
+    monkeypatch.setattr("workbench.network.kernel_builder.build_func", refuse)
+    monkeypatch.setattr("workbench.graph.evaluation.infer", refuse)
+    for n in np.random.default_rng(0).permutation(lengths):
+        agrees(executable, model, {"x": drawn(shape(n), n)})
+    table = executable.dynamic_table()
+    assert list(table.columns) == [name, f"{name}_most", "kernels", "ms", "untuned"]
+    assert (table[name].iloc[0], table[f"{name}_most"].iloc[-1]) == (lengths[0], lengths[-1])
+    assert (table.ms > 0).all()
+    x = drawn(shape(lengths[3]), 0)
+    assert executable.benchmark({"x": x}, repeat=2).median_ms > 0
+    assert len(executable.profile({"x": x}, repeat=1, roofline=False)) > 3
+
+
+@pytest.fixture(scope="module")
+def small():
+    return attention(), wb.compile(wb.load_onnx(attention(), dynamic={"n": range(15, 19)}), threads=1)
+
+
+def test_results_go_into_arrays_of_the_caller(small):
+    model, executable = small
+    x, y = drawn((17, 8), 1), np.empty((17, 8), np.float32)
+    assert executable.run(x, out={"y": y})["y"] is y
+    np.testing.assert_allclose(y, by_onnxruntime(model, {"x": x})[0], rtol=1e-4, atol=1e-5)
+    with pytest.raises(ShapeError):
+        executable.run(x, out={"y": np.empty((18, 8), np.float32)})
+    bound = executable.bind(x)
+    x[...] = drawn((17, 8), 2)
+    np.testing.assert_allclose(bound()["y"], by_onnxruntime(model, {"x": x})[0], rtol=1e-4, atol=1e-5)
+
+
+def test_sizes_outside_of_the_range_are_refused(small):
+    _, executable = small
+    for shape, code in (((19, 8), "shape.range"), ((14, 8), "shape.range"), ((17, 7), "shape.mismatch")):
+        with pytest.raises(ShapeError) as refused:
+            executable.run(drawn(shape, 0))
+        assert refused.value.code == code
+    with pytest.raises(ModelError):
+        executable.export("never.so")
+
+
+def test_a_larger_bucket_that_is_faster_is_taken():
+    model = attention()
+    executable = wb.compile(wb.load_onnx(model, dynamic={"n": range(17, 21)}), threads=1)
+    assert [c.bucket.most for c in executable.compiled] == [(18,), (20,)]
+    slow = RangedExecutable.__new__(RangedExecutable)
+    slow.__dict__.update(executable.__dict__, _choices={})
+    for one, ms in zip(slow.compiled, (2.0, 1.0), strict=True):
+        one.ms = ms
+    agrees(slow, model, {"x": drawn((17, 8), 0)})
+    assert list(slow.dynamic_table()["kernels"]) == ["20", "20"]
+
+
+def test_a_network_that_does_not_fit_says_why_and_is_compiled_for_each_shape():
+    model = model_of([node("Gather", ["x", "last"], ["y"], axis=0, name="end")], {"x": ["n", 4]}, {"last": INT([-1])})
+    graph = wb.load_onnx(model, dynamic={"n": range(30, 40)})
+    with pytest.warns(ModelWarning, match="'end'") as told:
+        executable = wb.compile(graph, threads=1)
+    assert told[0].message.code == "model.padding"
+    assert "chooses places" in executable.reason
+    for n in (31, 38):
+        agrees(executable, model, {"x": drawn((n, 4), n)})
+    assert executable.dynamic_table().empty
+    with pytest.raises(ShapeError):
+        executable.run(drawn((40, 4), 0))
+
+
+def test_lengths_can_be_said_when_compiling():
+    model = attention()
+    graph = wb.load_onnx(model, {"x": (16, 8)})
+    assert not isinstance(wb.compile(graph, threads=1), RangedExecutable)
+    executable = wb.compile(graph, threads=1, dynamic={"n": [4, 5]})
+    agrees(executable, model, {"x": drawn((5, 8), 0)})
+    with pytest.raises(UsageError) as refused:
+        wb.compile(graph.replace(name="made"), dynamic={"n": [4]})
+    assert refused.value.code == "usage.dynamic"
+
+
+@pytest.mark.slow
+def test_tasks_of_a_few_lengths_are_tuned_and_the_others_borrow(tmp_path):
+    model = attention()
+    graph = wb.load_onnx(model, dynamic={"n": range(17, 21)})
+    tasks = wb.extract_tasks(graph)
+    assert len(tasks) > len(wb.extract_tasks(wb.load_onnx(model, {"x": (20, 8)})))
+    log = tmp_path / "log.jsonl"
+    wb.tune(tasks[:2], trials=4, log=log, seed=0, progress=False).wait()
+    executable = wb.compile(graph, log)
+    assert any(c.executable.borrowed for c in executable.compiled)
+    for n in (17, 20):
+        agrees(executable, model, {"x": drawn((n, 8), n)})

@@ -1,0 +1,279 @@
+"""A network for a range of sizes: the graph of the largest one, where padding holds what each operator needs.
+
+How much of an axis counts is an input of the graph, as is whatever else is computed from open lengths as data. So one
+graph, and its kernels, serve every size of the range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from workbench.errors import ModelError
+from workbench.graph.evaluation import infer
+from workbench.graph.graph import Array, Graph, Node, TensorType
+from workbench.graph.model import Program, within_bounds
+from workbench.graph.opdef import opdef
+from workbench.graph.open_sizes import Bucket, OpenSizes
+from workbench.graph.operator_call import Call
+from workbench.graph.ops.math.reduce import Reduce
+from workbench.graph.padding.rules import LENGTHS, Use, rule_of
+from workbench.graph.type_inference import follow
+
+#: What keeps a network from having kernels for a range of sizes.
+PER_SHAPE = ("model.padding", "model.dynamic_value", "model.dynamic_shape")
+
+
+@dataclass(slots=True)
+class _Typed:
+    """Types, and the values that shapes are computed from, of a network of one size; by node, what was inferred."""
+
+    types: dict[str, TensorType]
+    values: dict[str, Array]
+    calls: list[tuple[Call, tuple[TensorType, ...], tuple[Array, ...]]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, program: Program) -> _Typed:
+        given = program.types({})
+        constants = {n: TensorType(a.shape, a.dtype.name) for n, a in program.constants.items()}
+        found = cls({**given, **constants}, dict(program.constants))
+        for node in program.nodes:
+            call = Call.of(node, found.types, found.values)
+            outs = infer(call)
+            known = follow(call, outs)
+            found.types.update({o: t for o, t in zip(node.outputs, outs, strict=False) if o})
+            found.values.update({o: v for o, v in zip(node.outputs, known, strict=False) if o})
+            found.calls.append((call, outs, known))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What one size adds to the inputs of a padded graph, and the shapes of its outputs."""
+
+    feeds: Mapping[str, Array]
+    outputs: Mapping[str, tuple[int, ...]]
+
+
+class PaddedGraph:
+    """The graph of a bucket of sizes.
+
+    Parameters
+    ----------
+    sizes : OpenSizes
+    bucket : Bucket
+
+    Attributes
+    ----------
+    graph : Graph
+        Its inputs are the program's, of the largest shapes and with zeros behind what counts, and those that `numbers`
+        gives.
+
+    Raises
+    ------
+    ModelError
+        "model.padding" with the node that depends on what padding holds, and what inference finds.
+    """
+
+    def __init__(self, sizes: OpenSizes, bucket: Bucket) -> None:
+        self._sizes, self._program = sizes, sizes.at(bucket.most)
+        self._large = _Typed.of(self._program)
+        small = self._large if bucket.least == bucket.most else _Typed.of(sizes.at(bucket.least))
+        self._walk = _Walk(self._program, self._large, small)
+        self._walk.all()
+        self.graph = self._walk.graph()
+
+    def numbers(self, values: Sequence[int]) -> Numbers:
+        """What a size of the bucket gives to the graph.
+
+        Raises
+        ------
+        ModelError
+            "model.padding" where the network is another one for this size.
+        """
+        here = _Typed.of(self._sizes.at(values))
+        walk = _Walk(self._program, self._large, here)
+        walk.all()
+        if not walk.steps <= self._walk.steps:
+            raise self._other(values)
+        feeds: dict[str, Array] = {}
+        for (tensor, axis), name in self._walk.lengths.items():
+            length = here.types[tensor].shape[axis]
+            if feeds.setdefault(name, np.array([length], np.int64))[0] != length:
+                raise self._other(values)
+        for name, count in self._walk.counts.items():
+            dims = [here.types[count.tensor].shape[axis] for axis in count.axes]
+            feeds[name] = np.asarray(1 / np.prod(dims), self.graph.types[name].dtype).reshape(1)
+        for tensor, name in self._walk.given.items():
+            feeds[name] = np.ascontiguousarray(here.values[tensor]).reshape(self.graph.types[name].shape)
+        return Numbers(feeds, {o: here.types[o].shape for o in self._program.outputs})
+
+    def _other(self, values: Sequence[int]) -> ModelError:
+        size = ", ".join(f"{n}={v}" for n, v in zip(self._sizes.ranges, values, strict=True))
+        return ModelError("model.padding", f"The network {self.graph.name!r} has other operators for {size}.", (size,))
+
+
+def graph_of_bucket(sizes: OpenSizes, bucket: Bucket) -> Graph:
+    """Graph whose kernels run a bucket of sizes; that of the largest alone where they cannot share kernels."""
+    try:
+        return PaddedGraph(sizes, bucket).graph
+    except ModelError as e:
+        if e.code not in PER_SHAPE:
+            raise
+        return within_bounds(sizes.at(bucket.most), {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """Axes of a tensor over which a mean is taken."""
+
+    tensor: str
+    axes: tuple[int, ...]
+
+
+class _Walk:
+    """The nodes in order, for the largest size and a smaller one.
+
+    `steps` is all that was done for padding, so that it can be compared with that for another size.
+    """
+
+    def __init__(self, program: Program, large: _Typed, small: _Typed) -> None:
+        self._program, self._large, self._small = program, large, small
+        self._nodes: list[Node] = []
+        self._constants: dict[str, Array] = {}
+        self._inputs: dict[str, TensorType] = {}
+        self._sized: set[str] = set()
+        #: What padding holds: zeros behind the inputs, and what was asked for.
+        self._filled = {(v.name, d, 0.0): v.name for v in program.inputs for d in range(len(v.dims or ()))}
+        self._named: dict[tuple[int, int], str] = {}
+        self.steps: set[tuple[str, str, int, float]] = set()
+        #: Axes -> the input that says how much of them counts.
+        self.lengths: dict[tuple[str, int], str] = {}
+        #: Inputs by which sums are multiplied.
+        self.counts: dict[str, _Count] = {}
+        #: Tensors that are computed from lengths -> the input that they are instead.
+        self.given: dict[str, str] = {}
+
+    def all(self) -> None:
+        """Take every node."""
+        for node, large, small in zip(self._program.nodes, self._large.calls, self._small.calls, strict=True):
+            self._take(node, large, small)
+
+    def ragged(self, tensor: str) -> frozenset[int]:
+        """Axes of a tensor along which the smaller size has less."""
+        a, b = (t.types[tensor].shape for t in (self._large, self._small))
+        return frozenset(d for d, (m, n) in enumerate(zip(a, b, strict=True)) if m != n)
+
+    def _take(self, node: Node, large: tuple[Call, tuple[TensorType, ...], tuple[Array, ...]],
+              small: tuple[Call, tuple[TensorType, ...], tuple[Array, ...]]) -> None:  # fmt: skip
+        (cl, outs, known), (cs, less, also) = large, small
+        use = Use(cl, cs, outs, less, tuple(self.ragged(i) if i else frozenset() for i in node.inputs))
+        if any(a.rank != b.rank or a.dtype != b.dtype for a, b in zip(outs, less, strict=True)):
+            raise use.refuse("gives tensors of another kind for another length")
+        if known and also:
+            self._sized.update(o for o, a, b in zip(node.outputs, known, also, strict=False) if o and not _begins(a, b))
+            self._nodes.append(node)
+            return
+        inputs = [self._as_data(use, k, i) for k, i in enumerate(node.inputs)]
+        if not any(use.ragged) and inputs == list(node.inputs) and self._sized.isdisjoint(node.inputs):
+            if any(a.shape != b.shape for a, b in zip(outs, less, strict=True)):
+                raise use.refuse("makes a tensor of open length")
+            self._nodes.append(node)
+            return
+        if any(use.ragged) or not self._sized.isdisjoint(inputs):
+            if self._mean(use, node, inputs):
+                return
+            rule = rule_of(cl)
+            if rule is None:
+                raise use.refuse("has an axis of open length, for which there is no rule")
+            for (k, axis), fill in sorted(rule(use).items()):
+                inputs[k] = self._fill(node, inputs[k], node.inputs[k], axis, fill)
+                if node.op == "Softmax":  # there is nothing left of the lowest numbers
+                    self._filled[node.outputs[0], axis, 0.0] = node.outputs[0]
+        self._nodes.append(replace(node, inputs=tuple(inputs)))
+
+    def _as_data(self, u: Use, k: int, tensor: str) -> str:
+        """The input that a tensor is instead where it is computed from lengths and read as data."""
+        if tensor not in self._sized or k in LENGTHS.get(u.large.node.op, ()):
+            return tensor
+        kind = self._large.types[tensor]
+        if kind != self._small.types[tensor] or k in opdef(u.large.node).parameters:
+            raise u.refuse(f"is another operator for another value of {tensor!r}")
+        self.steps.add((u.large.node.name, "given", k, 0.0))
+        self.given[tensor] = name = f"{tensor}:given"
+        self._inputs[name] = kind
+        return name
+
+    def _mean(self, u: Use, node: Node, inputs: Sequence[str]) -> bool:
+        """Write a mean over an axis of open length as a sum, and a product with a number that the size gives."""
+        op, c = opdef(node), u.large
+        rank, keep = len(c.shape(0)) if c.types and c.types[0] else 0, c.get_int("keepdims", 1)
+        if isinstance(op, Reduce) and op.mean:
+            axes = op.axes(c)
+        elif node.op == "GlobalAveragePool":
+            axes = tuple(range(2, rank))
+        else:
+            return False
+        if u.ragged[0].isdisjoint(axes):
+            return False
+        x = inputs[0]
+        for axis in sorted(u.ragged[0].intersection(axes)):
+            x = self._fill(node, x, node.inputs[0], axis, 0.0)
+        out, kind = node.outputs[0], u.outs[0].dtype
+        self._inputs[f"{out}:share"] = TensorType((1,), kind)
+        self.counts[f"{out}:share"] = _Count(node.inputs[0], axes)
+        at = self._constant(np.array(axes, np.int64))
+        total = self._add("ReduceSum", f"{out}:sum", (x, at), {"keepdims": keep})
+        self._nodes.append(Node(node.name, "Mul", (total, f"{out}:share"), (out,)))
+        return True
+
+    def _fill(self, node: Node, x: str, tensor: str, axis: int, fill: float) -> str:
+        """A tensor with a number in its padding along an axis."""
+        self.steps.add((node.name, tensor, axis, fill))
+        kind = self._large.types[tensor]
+        name = self._filled.get((x, axis, fill))
+        if name is None:
+            info = None if np.dtype(kind.dtype).kind == "f" else np.iinfo(kind.dtype)
+            number = fill if info is None else min(max(fill, info.min), info.max)
+            counts = self._counts(tensor, axis)
+            value = self._constant(np.asarray(number, kind.dtype))
+            name = self._add("Where", f"{x}:{axis}:{fill}", (counts, x, value))
+            self._filled[x, axis, fill] = name
+        return name
+
+    def _counts(self, tensor: str, axis: int) -> str:
+        """Which elements along an axis count, in the shape that broadcasts to the tensor."""
+        most, least = (t.types[tensor].shape[axis] for t in (self._large, self._small))
+        name = self._named.setdefault((most, least), f"{tensor}:{axis}:length")
+        self.lengths[tensor, axis] = name
+        self._inputs[name] = TensorType((1,), "int64")
+        after = self._large.types[tensor].rank - axis - 1
+        marks = f"{name}:{after}"
+        if not any(n.outputs == (marks,) for n in self._nodes):
+            places = self._constant(np.arange(most, dtype=np.int64).reshape(-1, *(1,) * after))
+            self._add("Less", marks, (places, name))
+        return marks
+
+    def _add(self, op: str, name: str, inputs: Sequence[str], attrs: Mapping[str, int] | None = None) -> str:
+        self._nodes.append(Node(name, op, tuple(inputs), (name,), dict(attrs or {})))
+        return name
+
+    def _constant(self, array: Array) -> str:
+        ends = (*array.ravel()[:8], *array.ravel()[-1:])
+        name = f"padding:{array.dtype}:{'x'.join(map(str, array.shape))}:{','.join(map(str, ends))}"
+        self._constants.setdefault(name, array)
+        return name
+
+    def graph(self) -> Graph:
+        """The graph of the largest size."""
+        program = self._program
+        own = {v.name: self._large.types[v.name] for v in program.inputs}
+        constants = {**program.constants, **self._constants}
+        return Graph.make(program.name, self._nodes, {**own, **self._inputs}, program.outputs, constants)
+
+
+def _begins(large: Array, small: Array) -> bool:
+    """Whether one array is the beginning of another along each axis."""
+    return np.array_equal(large[tuple(slice(n) for n in small.shape)], small)

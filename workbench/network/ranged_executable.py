@@ -1,0 +1,344 @@
+"""Executables for a range of sizes: kernels for some of them, one of which runs every other on padded inputs."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from workbench.errors import ModelError, ModelWarning, ShapeError
+from workbench.graph.graph import Graph
+from workbench.graph.model import within_bounds
+from workbench.graph.open_sizes import Bucket, OpenSizes
+from workbench.graph.padding.padded_graph import PER_SHAPE, Numbers, PaddedGraph
+from workbench.graph.tasks import partition
+from workbench.network.compile import compile, plan_of, ranged
+from workbench.network.dynamic_shapes import DynamicExecutable, fitting
+from workbench.runtime.buffers import Array, aligned_empty
+from workbench.runtime.execution.executable import Executable
+from workbench.runtime.named_arguments import by_name
+from workbench.runtime.networks.execution_plan import ArraySpec, ExecutablePlan
+from workbench.runtime.networks.network import TimedRuns
+from workbench.runtime.networks.outputs import check_apart, check_output, named_outputs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from workbench.log import Database
+    from workbench.target import Target
+
+#: Sizes for which everything is worked out ahead of the first run. Chosen: a size takes some milliseconds.
+AHEAD = 1024
+#: A larger bucket than the nearest has to be faster by this factor to be taken. Chosen, as times vary by some percent.
+FASTER = 0.97
+
+
+@dataclass(slots=True, eq=False)
+class Compiled:
+    """Kernels for the sizes of a bucket, and the milliseconds of a run with them."""
+
+    bucket: Bucket
+    padded: PaddedGraph
+    executable: Executable
+    ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What runs one size."""
+
+    compiled: Compiled
+    numbers: Numbers
+    cuts: Mapping[str, tuple[slice, ...]]
+
+
+class RangedExecutable(Executable):
+    """A network for a range of sizes, compiled ahead: no run compiles anything.
+
+    A run takes the kernels of the size above that are fastest, as measured. Its inputs are padded with zeros; what lies
+    behind them reaches no result, see `workbench.graph.padding`. Where the network has a node for which that does not
+    hold, `reason` says so, and runs compile for the shapes that come, of which the latest are kept.
+
+    Parameters
+    ----------
+    plan : ExecutablePlan
+        Of the largest size, for display.
+    sizes : OpenSizes
+    compiled : list of Compiled
+        Empty where each shape is compiled as it comes.
+    per_shape : DynamicExecutable
+        Runs these.
+    reason : str
+        Why that is so.
+    """
+
+    def __init__(
+        self,
+        plan: ExecutablePlan,
+        sizes: OpenSizes,
+        compiled: list[Compiled],
+        per_shape: DynamicExecutable,
+        reason: str,
+    ) -> None:
+        super().__init__(plan)
+        self.sizes, self.compiled, self.reason = sizes, compiled, reason
+        self._per_shape = per_shape
+        self._declared = {v.name: v for v in sizes.program.inputs}
+        largest = sizes.at(sizes.largest).types({})
+        self.inputs = tuple(ArraySpec(n, t.shape, t.dtype) for n, t in largest.items())
+        self._names = list(largest)
+        self._choices: dict[tuple[int, ...], _Choice] = {}
+        for one in compiled:
+            one.ms = _milliseconds(one.executable)
+        ranges = sizes.ranges.values()
+        if compiled and math.prod(map(len, ranges)) <= AHEAD:
+            for values in product(*ranges):
+                self._choice(values)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{n}={r[0]}…{r[-1]}" for n, r in self.sizes.ranges.items())
+        how = f"{len(self.compiled)} sets of kernels" if self.compiled else "compiled for each shape"
+        return f"<RangedExecutable {self.plan.name}: {sizes}, {how}, {self.threads} threads>"
+
+    # ---- running ----
+
+    def run(self, *args: Any, out: Any = None, **named: Any) -> dict[str, Array]:
+        """Run the network once; as `Executable.run`, for inputs of any size in the ranges.
+
+        Raises
+        ------
+        ShapeError
+            Also ``shape.range`` for a length outside.
+        """
+        given = self._checked(args, named)
+        values = self._values(given)
+        if not self.compiled:
+            return self._per_shape.run(given, out=out)
+        places = named_outputs(self._results, out)
+        check_apart(places, given.items())
+        choice = self._choice(values)
+        found = choice.compiled.executable.run(self._feeds(choice, given))
+        return {o: _placed(o, found[o][cut], places.get(o)) for o, cut in choice.cuts.items()}
+
+    __call__ = run
+
+    def bind(self, *args: Any, out: Any = None, **named: Any) -> Any:
+        """Runs that read these arrays, which are checked now and not again; what they return is overwritten."""
+        given = self._checked(args, named)
+        self._values(given)
+        return lambda: self.run(given, out=out)
+
+    def _checked(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Array]:
+        given = by_name(self._names, args, named)
+        return {n: fitting(v, given[n]) for n, v in self._declared.items()}
+
+    def _arrays(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Array]:
+        return list(self._checked(args, named).values())
+
+    def _values(self, given: Mapping[str, Array]) -> tuple[int, ...]:
+        """Lengths of the open dimensions, in the order of the ranges."""
+        found = dict(self.sizes.program.sizes)
+        seen: dict[str, str] = {}
+        for name, v in self._declared.items():
+            for dim, length in zip(v.dims or (), given[name].shape, strict=True):
+                if isinstance(dim, str) and found.setdefault(dim, length) != length:
+                    before = f"as for {seen[dim]!r}" if dim in seen else "which is fixed"
+                    text = f"The dimension {dim!r} of {name!r} is {length}, not {found[dim]} {before}."
+                    raise ShapeError("shape.mismatch", text, (name,))
+                seen.setdefault(str(dim), name)
+        values = tuple(found[d] for d in self.sizes.ranges)
+        if not self.sizes.index(values):
+            at, (dim, lengths) = next(
+                (v, r) for v, r in zip(values, self.sizes.ranges.items(), strict=True) if v not in r[1]
+            )
+            text = f"The dimension {dim!r} is {at}, which is not in the range from {lengths[0]} to {lengths[-1]}."
+            raise ShapeError("shape.range", text, (dim,), "compile for it: dynamic={name: range(...)}")
+        return values
+
+    def _choice(self, values: tuple[int, ...]) -> _Choice:
+        """The fastest kernels for a size: those of its own bucket, or of one above that takes less time."""
+        if (known := self._choices.get(values)) is not None:
+            return known
+        fit = [c for c in self.compiled if all(v <= m for v, m in zip(values, c.bucket.most, strict=True))]
+        own = next(c for c in fit if all(v >= m for v, m in zip(values, c.bucket.least, strict=True)))
+        for one in (*sorted((c for c in fit if c.ms < FASTER * own.ms), key=lambda c: c.ms), own):
+            try:
+                numbers = one.padded.numbers(values)
+            except ModelError:  # of the larger buckets some are for longer tensors alone
+                if one is own:
+                    raise
+                continue
+            cuts = {o: tuple(map(slice, shape)) for o, shape in numbers.outputs.items()}
+            return self._choices.setdefault(values, _Choice(one, numbers, cuts))
+        raise AssertionError
+
+    def _feeds(self, choice: _Choice, given: Mapping[str, Array]) -> dict[str, Array]:
+        found = dict(choice.numbers.feeds)
+        for spec in choice.compiled.executable.inputs:
+            if spec.name not in given:
+                continue
+            x = given[spec.name]
+            if x.shape != spec.shape:
+                whole = aligned_empty(spec.shape, spec.dtype)
+                whole[...] = 0
+                whole[tuple(map(slice, x.shape))] = x
+                x = whole
+            found[spec.name] = x
+        return found
+
+    @contextmanager
+    def _timed(self, inputs: list[Array]) -> Iterator[TimedRuns]:
+        feeds = dict(zip(self._names, inputs, strict=True))
+
+        def times(repeat: int, number: int) -> list[float]:
+            found = []
+            for _ in range(repeat):
+                begin = time.perf_counter()
+                for _ in range(number):
+                    self.run(feeds)
+                found.append((time.perf_counter() - begin) * 1e3 / number)
+            return found
+
+        yield TimedRuns(times, self.threads, self._pool, 1)
+
+    # ---- looking ----
+
+    def profile(self, inputs: Mapping[str, Any] | None = None, **how: Any) -> Any:
+        """Time every call of the kernels that run these inputs, those of the largest size by default."""
+        executable, feeds = self._of(inputs)
+        return executable.profile(feeds, **how)
+
+    def trace(self, path: Any, inputs: Mapping[str, Any] | None = None, **how: Any) -> None:
+        """Record some runs, as `Executable.trace`, with the kernels that run these inputs."""
+        executable, feeds = self._of(inputs)
+        executable.trace(path, feeds, **how)
+
+    def _of(self, inputs: Mapping[str, Any] | None) -> tuple[Executable, dict[str, Array]]:
+        given = dict(zip(self._names, self._given(inputs), strict=True))
+        values = self._values(given)
+        if not self.compiled:
+            return self._fixed(values), given
+        choice = self._choice(values)
+        return choice.compiled.executable, self._feeds(choice, given)
+
+    def poison(self) -> None:
+        """As `Executable.poison`, for all kernels."""
+        for one in self.compiled:
+            one.executable.poison()
+
+    def set_threads(self, threads: int) -> None:
+        """Threads to run with."""
+        super().set_threads(threads)
+        for one in getattr(self, "compiled", ()):
+            one.executable.set_threads(threads)
+
+    def export(self, path: Any, *, name: str | None = None) -> NoReturn:
+        """Refused: a library has one size."""
+        text = f"The network {self.plan.name!r} cannot be exported for a range of sizes."
+        raise ModelError("model.dynamic_shape", text, (), "export one size: compile(load_onnx(path, shapes)).export()")
+
+    def dynamic_table(self, fixed: bool = False) -> pd.DataFrame:
+        """Which kernels run which sizes, and what that costs.
+
+        Parameters
+        ----------
+        fixed : bool
+            Whether to compile for the smallest size of each row alone, and compare: that takes a while.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per bucket: for each open dimension the smallest and the largest length (``n``, ``n_most``), the
+            lengths of the kernels that run the smallest (``kernels``), milliseconds of a run with them (``ms``), tasks
+            without a record (``untuned``). With `fixed`, milliseconds of kernels for that very size (``fixed_ms``)
+            and the quotient (``ratio``), timed in turns.
+        """
+        import pandas as pd
+
+        rows = []
+        for one in self.compiled:
+            choice = self._choice(one.bucket.least)
+            row: dict[str, Any] = {}
+            for name, least, most in zip(self.sizes.ranges, one.bucket.least, one.bucket.most, strict=True):
+                row |= {name: least, f"{name}_most": most}
+            row["kernels"] = "x".join(map(str, choice.compiled.bucket.most))
+            row |= {"ms": choice.compiled.ms, "untuned": len(choice.compiled.executable.plan.untuned)}
+            if fixed:
+                row |= self._compared(choice, one.bucket.least)
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    def _compared(self, choice: _Choice, values: tuple[int, ...]) -> dict[str, float]:
+        """Milliseconds of a run with these kernels and with those of that very size, in turns; the best of each."""
+        alone, found = self._fixed(values), (list[float](), list[float]())
+        mine = choice.compiled.executable
+        runs: tuple[Callable[[], float], ...] = (lambda: _milliseconds(mine), lambda: _milliseconds(alone))
+        for _ in range(3):
+            for times, run in zip(found, runs, strict=True):
+                times.append(run())
+        ms, fixed = map(min, found)
+        return {"ms": ms, "fixed_ms": fixed, "ratio": ms / fixed}
+
+    def _fixed(self, values: tuple[int, ...]) -> Executable:
+        graph, (database, target) = within_bounds(self.sizes.at(values), {}), self._per_shape.compiled_with
+        return compile(graph, database, target, threads=self.threads, nearest=True)
+
+
+def _milliseconds(executable: Executable) -> float:
+    """Shortest of some runs."""
+    with executable._timed(executable.draw_inputs()) as runs:
+        first = runs.run(2, 1)[-1]
+        return min(runs.run(max(3, min(30, int(10 / max(first, 1e-3)))), 1))
+
+
+def _placed(name: str, x: Array, place: Array | None) -> Array:
+    """An output, in the caller's array where there is one."""
+    if place is None:
+        return x if x.flags.c_contiguous else x.copy()
+    check_output(ArraySpec(name, x.shape, x.dtype.name), place)
+    place[...] = x
+    return place
+
+
+def compile_range(
+    sizes: OpenSizes, database: Database, target: Target, threads: int, ready: Callable[[Graph], Graph]
+) -> RangedExecutable:
+    """Compile a network for every size of its ranges.
+
+    Warns
+    -----
+    ModelWarning
+        "model.padding" where it has to be compiled for each shape instead; it names the node, and says why.
+    """
+    pool: dict[Any, Array] = {}  # weights are the same for all sizes
+
+    def plan(graph: Graph) -> ExecutablePlan:
+        graph = ready(graph)
+        made = plan_of(graph, partition(graph), database, target, threads, nearest=True)
+        shared = (pool.setdefault((a.shape, a.dtype.str, hashlib.blake2b(a.data).digest()), a) for a in made.constants)
+        return replace(made, constants=tuple(shared))
+
+    compiled: list[Compiled] = []
+    try:
+        padded = [(bucket, PaddedGraph(sizes, bucket)) for bucket in sizes.buckets()]
+        compiled = [Compiled(bucket, p, Executable(plan(p.graph))) for bucket, p in padded]
+        reason, largest = "", compiled[-1].executable.plan
+    except ModelError as e:
+        if e.code not in PER_SHAPE:
+            raise
+        reason = str(e.message)
+        warnings.warn(
+            ModelWarning("model.padding", f"Each shape is compiled as it comes: {reason}", e.where), stacklevel=4
+        )
+        largest = plan(within_bounds(sizes.at(sizes.largest), {}))
+    per_shape = DynamicExecutable(sizes.program, database, target)
+    return RangedExecutable(largest, sizes, compiled, per_shape, reason)
+
+
+ranged.provide(compile_range)
