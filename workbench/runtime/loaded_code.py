@@ -59,7 +59,7 @@ class LoadedCode:
     @property
     def device_ms(self) -> float | None:
         """Milliseconds of the last call where the device counts its cycles, which are the same for every call."""
-        return getattr(self._device, "device_ms", None)
+        return getattr(self.device, "device_ms", None)
 
     def close(self) -> None:
         """Unload the code."""

@@ -7,5 +7,5 @@ name that the image begins with. Those with memory of their own are `device.Devi
 """
 
 #: Names of the modules, and of those whose devices have memory of their own.
-DEVICES = ("simt", "opencl")
-WITH_MEMORY = frozenset(DEVICES[1:])
+DEVICES = ("simt", "vta", "opencl")
+WITH_MEMORY = frozenset(DEVICES[2:])

@@ -48,6 +48,11 @@ class Candidate:
         """What the kernel itself found to be wrong since it was asked last."""
         return self._loaded.fault()
 
+    @property
+    def device_ms(self) -> float | None:
+        """Milliseconds of the last call where a device counts its cycles; None where time is to be taken."""
+        return self._loaded.device_ms
+
     def close(self) -> None:
         """Unload the code."""
         self._loaded.close()
