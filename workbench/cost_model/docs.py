@@ -87,6 +87,7 @@ def documentation() -> str:
         ("Accesses of the main block", [c for c in COLUMNS if c.name.count(".") == 2]),
         ("Blocks before the main one, all together", [c for c in COLUMNS if c.name.startswith("before.")]),
         ("Blocks after the main one, all together", [c for c in COLUMNS if c.name.startswith("after.")]),
+        ("Launches of a GPU", [c for c in COLUMNS if c.name.startswith("gpu.")]),
     )
     for title, columns in groups:
         parts.append(f"## {title}\n\n{_table(columns)}")

@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 from workbench.ir.poly import evaluate
 from workbench.machine_model.batched_values import Array, Distinct, Telling, Values
 from workbench.machine_model.block_counts import BlockFacts, block_facts
-from workbench.machine_model.cycle_estimate import block_cycles, program_cycles
-from workbench.machine_model.machine_parameters import Machine
+from workbench.machine_model.cycle_estimate import Cycles, block_cycles, program_cycles
+from workbench.machine_model.gpu_estimate import block_time, launches, residence
+from workbench.machine_model.gpu_facts import gpu_facts
+from workbench.machine_model.machine_parameters import Gpu, Machine
 from workbench.machine_model.nest_summary import BlockPlan, NestPlan
 
 #: Changes whenever a column is added, removed or computed differently.
-VERSION = "6"
+VERSION = "7"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,16 @@ _OTHERS = (
     Column("vector", "smallest extent of a vectorised loop, 1 if a block has none"),
     Column("tasks", "smallest number of parallel tasks"),
 )
+_GPU = (
+    Column("threads", "threads of a block"),
+    Column("grid", "blocks of the grid, main block"),
+    Column("registers", "registers of a thread, as estimated"),
+    Column("shared", "bytes that the threads of a block share"),
+    Column("occupancy", "part of the warps of a multiprocessor that run", False),
+    Column("sectors", "pieces of memory that a warp's request touches, over the least; worst of all accesses", False),
+    Column("turns", "times that a request asks shared memory, over the least; worst of all accesses", False),
+    Column("steps", "times that the threads of a block meet around the main block"),
+)
 _SLOTS = ("write", "read0", "read1", "read2")
 
 
@@ -113,6 +125,7 @@ def _columns() -> tuple[Column, ...]:
         for g in ("before", "after")
         for c in _OTHERS
     ]
+    out += [Column(f"gpu.{c.name}", f"{c.doc} (GPUs only)", c.log) for c in _GPU]
     return tuple(out)
 
 
@@ -121,6 +134,7 @@ INDEX: Mapping[str, int] = {c.name: k for k, c in enumerate(COLUMNS)}
 _FIRST_MAIN = len(_PROGRAM)
 _FIRST_BEFORE = _FIRST_MAIN + len(_MAIN) + len(_SLOTS) * len(_ACCESS)
 _FIRST_AFTER = _FIRST_BEFORE + len(_OTHERS)
+_FIRST_GPU = _FIRST_AFTER + len(_OTHERS)
 
 
 def features(plan: NestPlan, columns: Mapping[str, Any], n: int, machine: Machine) -> NDArray[np.float32]:
@@ -158,7 +172,9 @@ class _Block:
 
     def __init__(self, b: BlockPlan, rows: Distinct, n: int, machine: Machine) -> None:
         self.plan, self._rows, self._n = b, rows, n
-        self.facts = block_facts(b, Values(rows.columns), rows.size, machine)
+        values = Values(rows.columns)
+        self.facts = block_facts(b, values, rows.size, machine)
+        self.threads = None if machine.gpu is None else gpu_facts(b, values, rows.size, machine.gpu)
         self.cycles = block_cycles(self.facts, machine)
 
     def spread(self, *parts: Array) -> NDArray[np.float32]:
@@ -173,10 +189,17 @@ class _Block:
 def _chunk(out: NDArray[np.float32], plan: NestPlan, columns: Mapping[str, Any], machine: Machine) -> None:
     n = len(out)
     telling = Telling(columns, n)
-    blocks = [_Block(b, telling.of(b.holes), n, machine) for b in plan.blocks]
+    # How full a GPU is depends on all blocks.
+    rows = [telling.of(b.holes) if machine.gpu is None else telling.all for b in plan.blocks]
+    blocks = [_Block(b, r, n, machine) for b, r in zip(plan.blocks, rows, strict=True)]
+    if machine.gpu is not None:
+        _on_gpu(out[:, _FIRST_GPU:], plan, columns, blocks, machine.gpu)
     shared = [b.spread(b.cycles.both, b.facts.tasks, b.facts.points) for b in blocks]
     parts, tasks, points = ([np.ascontiguousarray(s[:, k]) for s in shared] for k in range(3))
-    total, regions = program_cycles(parts, tasks, [b.plan.root for b in blocks], machine)
+    roots = [b.plan.root for b in blocks]
+    total, regions = program_cycles(parts, tasks, roots, machine)
+    if machine.gpu is not None:
+        total = np.sum(parts, axis=0) + np.float32(launches(roots))
     flops = np.zeros(n, np.float32)
     for b, p in zip(blocks, points, strict=True):
         flops += p * float(b.plan.flops)
@@ -191,7 +214,25 @@ def _chunk(out: NDArray[np.float32], plan: NestPlan, columns: Mapping[str, Any],
         out[:, k] = np.log2(1.0 + values) if COLUMNS[k].log else values
     _main(out[:, _FIRST_MAIN:_FIRST_BEFORE], blocks[plan.main], machine)
     _others(out[:, _FIRST_BEFORE:_FIRST_AFTER], blocks[: plan.main])
-    _others(out[:, _FIRST_AFTER:], blocks[plan.main + 1 :])
+    _others(out[:, _FIRST_AFTER:_FIRST_GPU], blocks[plan.main + 1 :])
+
+
+def _on_gpu(
+    out: NDArray[np.float32], plan: NestPlan, columns: Mapping[str, Any], blocks: Sequence[_Block], gpu: Gpu
+) -> None:
+    """Fill the columns of GPUs, and give each block the cycles that it takes there."""
+    found = [b.threads for b in blocks if b.threads is not None]
+    r = residence(plan, columns, np.maximum.reduce([g.threads for g in found]), gpu)
+    for b, g in zip(blocks, found, strict=True):
+        compute, memory, both = block_time(b.facts, g, r, gpu)
+        b.cycles = Cycles(np.ones_like(compute), compute, memory, both)
+    uses = [a for g in found for a in g.accesses]
+    one, main = np.ones(len(out), np.float32), found[plan.main]
+    sectors = np.maximum.reduce([one, *(a.sectors / a.least for a in uses if a.memory == "global")])
+    turns = np.maximum.reduce([one, *(a.turns for a in uses if a.memory == "shared")])
+    values = (r.threads, main.grid, r.registers, r.shared, r.occupancy, sectors, turns, main.steps)
+    for k, (c, x) in enumerate(zip(_GPU, values, strict=True)):
+        out[:, k] = np.log2(1.0 + x) if c.log else x
 
 
 def _main(out: NDArray[np.float32], block: _Block, machine: Machine) -> None:

@@ -19,7 +19,7 @@ from workbench.target import Target, cache_dir
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """What a GPU gives the threads of one block, and how many of them run together.
+    """What a GPU gives the threads of one block, how many of them run together, and how fast it is.
 
     Attributes
     ----------
@@ -28,15 +28,26 @@ class Gpu:
     shared : int
         Bytes that the threads of a block share, at most.
     registers : int
-        Registers of 4 bytes that the threads of a block have together.
+        Registers of 4 bytes of a multiprocessor, which the threads of a block may have together.
     warp : int
         Threads that run together.
+    multiprocessors : int
+    shared_room : int
+        Bytes that all blocks on a multiprocessor share.
+    clock : float
+        Cycles per second of a multiprocessor.
+    bytes_per_cycle : float
+        What memory delivers, to all multiprocessors together.
     """
 
     threads: int = 1024
     shared: int = 48 << 10
     registers: int = 64 << 10
     warp: int = 32
+    multiprocessors: int = 108
+    shared_room: int = 164 << 10
+    clock: float = 1.41e9
+    bytes_per_cycle: float = 1103.0
 
     @staticmethod
     def of(target: Target) -> Gpu | None:
@@ -44,8 +55,12 @@ class Gpu:
         given = dict(target.options)
         if "max_num_threads" not in given:
             return None
-        names = ("max_num_threads", "max_shared_memory_per_block", "registers_per_block", "thread_warp_size")
-        return Gpu(*(int(given[name]) for name in names))
+        limits = ("max_num_threads", "max_shared_memory_per_block", "registers_per_block", "thread_warp_size")
+        threads, shared, registers, warp, many, room = (
+            int(given[name]) for name in (*limits, "multiprocessors", "shared_memory_per_multiprocessor")
+        )
+        clock = 1e6 * int(given["clock_mhz"])
+        return Gpu(threads, shared, registers, warp, many, room, clock, 1e9 * int(given["memory_gbytes"]) / clock)
 
 
 @dataclass(frozen=True, slots=True)

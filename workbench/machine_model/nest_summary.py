@@ -13,27 +13,47 @@ from dataclasses import dataclass
 import numpy as np
 
 from workbench.intrinsics import Intrinsic, registry
-from workbench.ir import Affine, Binary, Block, Const, Digit, Dim, Expr, For, Func, Index, Load, Select, Unary, blocks
+from workbench.ir import (
+    Affine,
+    Binary,
+    Block,
+    Buffer,
+    Const,
+    Digit,
+    Dim,
+    Expr,
+    For,
+    Func,
+    Index,
+    Load,
+    Select,
+    Unary,
+    blocks,
+)
 from workbench.ir.affine import digit_extent
 from workbench.ir.compact_temporaries import compact
 from workbench.ir.expr import all_index_forms, children, free_number
+from workbench.ir.pipelines import PIPELINE
 from workbench.ir.poly import holes_of
 from workbench.machine_model.constants import OP_COST
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One summand of an index: loop position, coefficient, number of values of the loop digit."""
+    """One summand of an index: loop position, coefficient, number of values of the loop digit, where it begins."""
 
     loop: int
     coef: Dim
     extent: Dim
     unit: bool
+    lower: Dim = 1
 
 
 @dataclass(frozen=True, slots=True)
 class AccessPlan:
-    """One access of a block. `own` marks the accumulator of a reduction (read and written at one place)."""
+    """One access of a block. `own` marks the accumulator of a reduction (read and written at one place); `scope` is the
+    memory of a temporary.
+    """
 
     buffer: str
     is_write: bool
@@ -44,6 +64,8 @@ class AccessPlan:
     dims: tuple[tuple[Term, ...], ...]
     shape: tuple[Dim, ...]
     loops: frozenset[int]
+    scope: str = "global"
+    strides: tuple[Dim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +130,8 @@ class BlockPlan:
 @dataclass(frozen=True, slots=True)
 class NestPlan:
     """All blocks in program order, the one that matters most, the temporaries' sizes in bytes, and the operations that
-    the computation stands for, where they are known: an algorithm such as Winograd's does fewer.
+    the computation stands for, where they are known: an algorithm such as Winograd's does fewer. `scopes` are the
+    memories of the temporaries.
     """
 
     blocks: tuple[BlockPlan, ...]
@@ -116,6 +139,7 @@ class NestPlan:
     roots: int
     temps: tuple[Dim, ...]
     work: int | None = None
+    scopes: tuple[str, ...] = ()
 
 
 def plan(func: Func, work: int | None = None) -> NestPlan:
@@ -128,7 +152,8 @@ def plan(func: Func, work: int | None = None) -> NestPlan:
             found.append(_block_plan(block, path, root, len(found), table))
     main = max(range(len(found)), key=lambda i: found[i].rank)
     temps = tuple(b.size * np.dtype(b.dtype).itemsize for b in func.buffers if b.role == "temp")
-    return NestPlan(tuple(found), main, len(func.body), temps, work)
+    memory = tuple(b.scope for b in func.buffers if b.role == "temp")
+    return NestPlan(tuple(found), main, len(func.body), temps, work, memory)
 
 
 def _block_plan(b: Block, path: tuple[For, ...], root: int, order: int, table: Mapping[str, object]) -> BlockPlan:
@@ -158,7 +183,7 @@ def _block_plan(b: Block, path: tuple[For, ...], root: int, order: int, table: M
 def _holes(loops: Sequence[LoopPlan], accesses: Sequence[AccessPlan]) -> tuple[str, ...]:
     dims: list[Dim] = [lp.extent for lp in loops]
     for a in accesses:
-        dims += [*a.shape, *(d for row in a.dims for t in row for d in (t.coef, t.extent))]
+        dims += [*a.shape, *(d for row in a.dims for t in row for d in (t.coef, t.extent, t.lower))]
     return tuple(sorted(set().union(*map(holes_of, dims))))
 
 
@@ -173,7 +198,7 @@ def _alike(accesses: Sequence[AccessPlan]) -> tuple[tuple[int, ...], tuple[int, 
 
 def _ahead(lp: For) -> int:
     note = lp.note("prefetch")
-    return note if isinstance(note, int) else 0
+    return note if isinstance(note, int) else int(lp.note(PIPELINE) is not None)
 
 
 def _accesses(
@@ -212,13 +237,19 @@ def _access(
     buffer = table[name]
     dims = tuple(
         tuple(
-            Term(position[d.var], c, digit_extent(d, extents), d.lower == 1) for d, c in form.terms if d.var in position
+            Term(position[d.var], c, digit_extent(d, extents), d.lower == 1, d.lower)
+            for d, c in form.terms
+            if d.var in position
         )
         for form in index
     )
     loops = frozenset(t.loop for row in dims for t in row)
     itemsize = np.dtype(buffer.dtype).itemsize  # type: ignore[attr-defined]
-    return AccessPlan(name, write, own, guarded, buffer.role == "temp", itemsize, dims, buffer.shape, loops)  # type: ignore[attr-defined]
+    assert isinstance(buffer, Buffer)
+    temp, scope = buffer.role == "temp", buffer.scope
+    return AccessPlan(
+        name, write, own, guarded, temp, itemsize, dims, buffer.shape, loops, scope, buffer.strides()
+    )  # fmt: skip
 
 
 def _loads(e: Expr, guarded: bool) -> Iterator[tuple[Load, bool]]:
