@@ -127,7 +127,7 @@ def test_refusals(backend, target):
     if not backend.compiler_problem(target):
         with pytest.raises(BuildError) as e:
             backend.compile("this is no program", target)
-        assert e.value.code in ("build.llvm", "build.c", "build.opencl")
+        assert e.value.code in ("build.llvm", "build.c", "build.opencl", "build.cuda")
         assert "expected" in str(e.value) or "unknown type name" in str(e.value)
 
 
@@ -141,6 +141,9 @@ def test_texts_of_a_kernel(backend, target):
         if backend.language == "OpenCL C":  # a driver may keep it to itself
             with contextlib.suppress(BuildError):
                 assert kernel.asm
+        elif backend.language == "CUDA C" and backend.kind == "cuda":
+            with contextlib.suppress(BuildError):  # nvdisasm is one more package
+                assert "kernel0:" in kernel.asm
         else:
             assert "kernel:" in kernel.asm
     if backend.language == "LLVM":

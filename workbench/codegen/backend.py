@@ -20,6 +20,7 @@ Another processor of LLVM needs no class: it is an `Architecture` (`workbench.ar
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TypeVar
 
 from workbench.codegen.assembly_listing import instructions
@@ -102,6 +103,11 @@ class Backend:
     def compiler_problem(self, target: Target) -> WorkbenchError | None:
         """Say why this machine cannot make object code for the target; None when it can."""
         return None
+
+    def statistics(self, func: Func, target: Target) -> Sequence[object]:
+        """Return what is known of the code before it runs, a value for each kernel."""
+        hint = "build for a GPU: schedule.build('cuda')"
+        raise BuildError("build.statistics", f"Code in {self.language} has no statistics.", (self.name,), hint)
 
     def takes_cores(self, target: Target) -> bool:
         """Whether its kernels run on the cores of this machine, as compilers do."""

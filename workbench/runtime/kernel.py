@@ -147,6 +147,19 @@ class Kernel:
         return self._code.source
 
     @property
+    def statistics(self) -> Sequence[Any]:
+        """What is known of each kernel of a GPU before it runs, as `codegen.gpu.statistics.KernelStatistics`: grid and
+        block, shared bytes, barriers, what each access costs a warp; for the target ``cuda`` registers, spills,
+        occupancy and instructions.
+
+        Raises
+        ------
+        BuildError
+            "build.statistics" for a kernel of a processor.
+        """
+        return self._backend.statistics(self.func, self.target)
+
+    @property
     def nest(self) -> str:
         """The loop nest as text."""
         return to_text(self.func)

@@ -17,6 +17,9 @@ LIMITS = (
     Option("memory_gbytes", "gigabytes per second that memory delivers", 1555),
 )
 
+#: Architectures of NVIDIA's GPUs whose multiprocessors are known (`codegen.gpu.occupancy`).
+ARCHES = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_120")
+
 target_kinds.add(
     TargetKind("cpu-simt", "CUDA C run by this CPU, thread by thread: it finds missing barriers.", options=LIMITS)
 )
@@ -26,5 +29,13 @@ target_kinds.add(
         "Any GPU or processor with an OpenCL driver.",
         options=(Option("device", "part of the device's name", "any"), *LIMITS),
         devices="workbench.runtime.device_code.opencl:devices",
+    )
+)
+target_kinds.add(
+    TargetKind(
+        "cuda",
+        "An NVIDIA GPU, through CUDA C.",
+        options=(Option("arch", "architecture of the GPU", "sm_80", ARCHES), *LIMITS),
+        devices="workbench.runtime.device_code.cuda:devices",
     )
 )

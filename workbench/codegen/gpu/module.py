@@ -14,6 +14,7 @@ from workbench.codegen.gpu.kernels import Kernel, cut_into_kernels, device_func,
 from workbench.codegen.gpu.launch import Launch, Sizes
 from workbench.codegen.gpu.placement import Placed, memories, place, shared_bytes, workspace
 from workbench.codegen.gpu.printer import KernelPrinter
+from workbench.codegen.gpu.warp_accesses import WarpAccess, warp_accesses
 from workbench.codegen.gpu.words import RESERVED, Words
 from workbench.errors import BuildError
 from workbench.ir import Affine, Buffer, Func, blocks, loops
@@ -65,6 +66,7 @@ class GpuModule:
         self.counter = "int" if self._is_small() else "int64_t"
         for b in func.buffers:
             self._names("buffer", b.name)
+        self._wide: dict[str, int] = {}
         self._spots = {k.name: barriers(k, self.placed) for k in self.kernels}
         for k in self.kernels:
             self._check(k)
@@ -142,7 +144,7 @@ class GpuModule:
         ex = ExprPrinter(self._buffers, self._extents, self._names, self._helpers)
         out = KernelPrinter(
             ex, self._names, self._buffers, {}, self._poison, self.counter, words=self._words, kernel=kernel,
-            temporaries=self._inside(kernel), spots=self._spots[kernel.name],
+            temporaries=self._inside(kernel), spots=self._spots[kernel.name], wide=self._wide,
         )  # fmt: skip
         written = {b.buffer for b, _ in blocks(kernel.body)}
         parameters = []
@@ -163,6 +165,11 @@ class GpuModule:
         out.body(kernel.body, 1)
         out.emit(0, "}")
         return out.lines
+
+    def warp_accesses(self) -> dict[str, tuple[WarpAccess, ...]]:
+        """Return what the accesses of each kernel cost a warp."""
+        self.lines()  # says where several elements are moved at once
+        return {k.name: tuple(warp_accesses(k, self.placed, self._buffers, self._wide)) for k in self.kernels}
 
     def _title(self) -> list[str]:
         rows = [f"/* {comment(self._func.name)}", " *"]

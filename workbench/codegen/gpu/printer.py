@@ -36,6 +36,8 @@ class KernelPrinter(NestPrinter):
     kernel: Kernel = field(kw_only=True)
     temporaries: Mapping[str, Placed] = field(kw_only=True)
     spots: frozenset[Spot] = field(kw_only=True)
+    #: Blocks that move several elements at once, and how many.
+    wide: dict[str, int] = field(default_factory=dict)
     #: Loops around, and the axes of threads about which nothing is left to ask.
     _path: tuple[For, ...] = ()
     _asked: frozenset[str] = frozenset()
@@ -188,6 +190,7 @@ class KernelPrinter(NestPrinter):
         ends = [(n, self._flat(n, index)) for n, index in ((b.buffer, b.index), (source.buffer, source.index))]
         if not all(_aligned(x, lp.name, lanes) for _, x in ends):
             return False
+        self.wide[b.name] = lanes
         name = self.names("loop", lp.name)
         wide = "float" if kind == "float32" else _WIDE[size]
         to, at = self.ex.element(b.buffer, b.index), self.ex.element(source.buffer, source.index)

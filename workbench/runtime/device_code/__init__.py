@@ -7,5 +7,5 @@ name that the image begins with. Those with memory of their own are `device.Devi
 """
 
 #: Names of the modules, and of those whose devices have memory of their own.
-DEVICES = ("simt", "vta", "opencl")
+DEVICES = ("simt", "vta", "opencl", "cuda")
 WITH_MEMORY = frozenset(DEVICES[2:])
