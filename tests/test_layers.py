@@ -16,6 +16,7 @@ PACKAGE = Path(workbench.__file__).parent
 ALLOWED = {
     "llvmlite": {"codegen.llvm.llvmlite_binding"},
     "onnx": {"graph.onnx", "graph.seeded_weights", "onnx_backend", "zoo"},
+    "torch": {"torch_backend"},
     "xgboost": {"cost_model"},
     "anywidget": {"widgets"},
     "ipywidgets": {"widgets"},
