@@ -13,10 +13,10 @@ from workbench.torch_backend import aten, conversion
 T = torch.tensor
 #: Operators that decompositions of today's torch do not leave, but other versions do.
 ELSEWHERE = {
-    "_conj", "_native_batch_norm_legit", "_unsafe_index", "chunk", "concat", "contiguous", "flatten", "matmul",
-    "new_empty", "new_full", "new_ones", "new_zeros", "reshape", "rsub", "squeeze_copy", "stack", "t", "transpose",
-    "unflatten", "unsafe_split", "lift_fresh_copy", "detach", "alias", "empty", "empty_like", "zeros", "ones",
-    "ones_like", "zeros_like", "copy", "split", "unbind", "baddbmm", "max_pool3d_with_indices", "_unsafe_view",
+    "_conj", "alias", "avg_pool1d", "chunk", "concat", "contiguous", "copy", "detach", "empty", "flatten", "matmul",
+    "new_empty", "new_ones", "reflection_pad3d", "replication_pad2d", "replication_pad3d", "reshape", "squeeze_copy",
+    "unflatten", "unsafe_split", "upsample_bicubic2d", "upsample_bilinear2d", "upsample_linear1d",
+    "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "upsample_trilinear3d",
 }  # fmt: skip
 
 
