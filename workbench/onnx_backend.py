@@ -17,8 +17,10 @@ import onnx
 from onnx.backend.base import Backend, BackendRep, Device, DeviceType
 
 from workbench.errors import ModelError
-from workbench.graph.onnx import read_program
-from workbench.network.dynamic_shapes import DynamicExecutable
+from workbench.graph.onnx import load_onnx
+from workbench.network.compile import compile
+from workbench.network.staged_executable import AnyShapeExecutable
+from workbench.runtime.execution.executable import Executable
 
 #: Codes that say that a model is right but beyond this project.
 UNSUPPORTED = ("model.unsupported_op", "model.unsupported_attr", "model.unsupported_dtype", "model.reference_failed")
@@ -27,12 +29,13 @@ UNSUPPORTED = ("model.unsupported_op", "model.unsupported_attr", "model.unsuppor
 class WorkbenchRep(BackendRep):
     """A model that is ready to run; compiled for the shapes of the inputs when these arrive."""
 
-    def __init__(self, executable: DynamicExecutable) -> None:
+    def __init__(self, executable: Executable) -> None:
+        assert isinstance(executable, AnyShapeExecutable)
         self.executable = executable
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Outputs for the inputs, which come in the model's order (or as a mapping, or a single array)."""
-        names = [v.name for v in self.executable.program.inputs]
+        names = [v.name for v in self.executable.rest.program.inputs]
         if isinstance(inputs, dict):
             feeds = inputs
         else:
@@ -54,7 +57,7 @@ class WorkbenchBackend(Backend):
         if not cls.supports_device(device):
             raise unittest.SkipTest(f"the device {device} is not supported")
         try:
-            return WorkbenchRep(DynamicExecutable(read_program(model)))
+            return WorkbenchRep(compile(load_onnx(model, dynamic=True)))
         except ModelError as e:
             raise _skipped(e) from e
 

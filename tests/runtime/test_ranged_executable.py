@@ -186,3 +186,17 @@ def test_tasks_of_a_few_lengths_are_tuned_and_the_others_borrow(tmp_path):
     assert any(c.executable.borrowed for c in executable.compiled)
     for n in (17, 20):
         agrees(executable, model, {"x": drawn((n, 8), n)})
+
+
+def test_shapes_may_be_anything():
+    nodes = [node("Reshape", ["x", "shape"], ["r"]), node("NonZero", ["r"], ["y"])]
+    model = model_of(nodes, {"x": ["n", 4]})
+    model.graph.input.append(onnx.helper.make_tensor_value_info("shape", onnx.TensorProto.INT64, [2]))
+    graph = wb.load_onnx(model, dynamic=True)
+    assert (graph.nodes, graph.inputs, graph.dynamic) == ((), (), {})
+    executable = wb.compile(graph, threads=1)
+    for shape in ((2, 2), (4, -1), (1, 8)):
+        feeds = {"x": drawn((shape[0] * abs(shape[1]) // 4 or 1, 4), 0).round(), "shape": INT(shape)}
+        got = executable.run(feeds)["y"]
+        np.testing.assert_array_equal(got, by_onnxruntime(model, feeds)[0])
+    assert executable.reference_steps == ()

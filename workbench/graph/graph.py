@@ -199,6 +199,11 @@ class Graph(Drawn):
         """Open dimension -> the lengths for which the network is compiled; empty for one of fixed shapes."""
         return self.open.ranges if self.open else {}
 
+    @staticmethod
+    def of_tail(program: Program) -> Graph:
+        """Graph of a program of which nothing is typed before a run brings shapes."""
+        return Graph(program.name, (), (), (), {}, {}, tail=program)
+
     def type(self, tensor: str) -> TensorType:
         """Type of a tensor; `ModelError` "model.unknown_tensor" when there is none of that name."""
         try:

@@ -109,6 +109,10 @@ def compile(
     threads = resolved.threads if threads is None else whole("threads", threads, code="run.threads")
     check_memory(graph)
     is_a("nearest", nearest, bool)
+    if graph.tail is not None and not graph.nodes:
+        import_module("workbench.network.staged_executable")
+        nothing = ExecutablePlan((), (), (), 0, (), threads, name=graph.name, target=str(resolved))
+        return staged(nothing, graph.tail, _database(log, set(), nearest=True), resolved)
     if (sizes := _open_sizes(graph, dynamic)) is not None:
         import_module("workbench.network.ranged_executable")
         again = (graph.origin.passes, graph.origin.without) if graph.origin and without == () else (None, without)

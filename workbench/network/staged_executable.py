@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -78,8 +78,35 @@ class StagedExecutable(Executable):
         raise ModelError("model.dynamic_shape", f"{text} on data.", (first.name,), hint)
 
 
+class AnyShapeExecutable(StagedExecutable):
+    """A network that is compiled for the shapes and values that come, the most recent of which are kept.
+
+    Inputs and outputs may be sequences. `profile` and `trace` have nothing to show: no part is compiled ahead.
+    """
+
+    def __init__(self, plan: ExecutablePlan, rest: DynamicExecutable) -> None:
+        super().__init__(plan, rest)
+        self._names = [v.name for v in rest.program.inputs]
+
+    @property
+    def reference_steps(self) -> tuple[str, ...]:
+        """Operators that what was compiled so far leaves to their reference implementations."""
+        return self.rest.reference_steps
+
+    def run(self, *args: Any, out: Any = None, **named: Any) -> dict[str, Any]:
+        """Run the network once, as `DynamicExecutable.run`."""
+        return self.rest.run(by_name(self._names, args, named), out=out)
+
+    __call__ = run
+
+    def _arrays(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+        given = by_name(self._names, args, named)
+        return [given[name] for name in self._names]
+
+
 def _staged(plan: ExecutablePlan, tail: Program, log: Database, target: Target) -> Executable:
-    return StagedExecutable(plan, DynamicExecutable(tail, log, target))
+    kind = StagedExecutable if plan.calls or plan.outputs else AnyShapeExecutable
+    return kind(plan, DynamicExecutable(tail, log, target))
 
 
 staged.provide(_staged)

@@ -40,7 +40,7 @@ MAX_PROTO = 2**31 - 1
 def load_onnx(
     path_or_model: Model,
     shapes: Mapping[str, Sequence[int]] | None = None,
-    dynamic: Mapping[str, Iterable[int]] | None = None,
+    dynamic: Mapping[str, Iterable[int]] | bool | None = None,
 ) -> Graph:
     """Read an ONNX model.
 
@@ -53,7 +53,9 @@ def load_onnx(
         Shapes of inputs whose dimensions the model leaves open: ``{"data": (1, 3, 224, 224)}``.
     dynamic : mapping, optional
         Lengths that open dimensions can have, by their names: ``{"n": range(1, 513)}``. A dimension without a name is
-        called by the input's and its number: ``"data.3"``. The graph's types are those of the largest lengths.
+        called by the input's and its number: ``"data.3"``. The graph's types are those of the largest lengths. True
+        where inputs may have any shape, and values may decide others: the graph has only a `tail`, which is compiled
+        for what a run brings.
 
     Returns
     -------
@@ -77,7 +79,9 @@ def load_onnx(
         "model.nan_weights".
     """
     program, given = read_program(path_or_model), _checked(shapes)
-    if dynamic is None:
+    if dynamic is True:
+        return Graph.of_tail(fixed(program, given)).replace(source=source_of(path_or_model))
+    if dynamic is None or dynamic is False:
         return within_bounds(program, given).replace(
             source=source_of(path_or_model), open_sizes=open_sizes(program, {})
         )
