@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 AHEAD = 1024
 #: A larger bucket than the nearest has to be faster by this factor to be taken. Chosen, as times vary by some percent.
 FASTER = 0.97
+#: How often kernels of each bucket are timed, for at least three runs. Chosen, not measured.
+ROUNDS = 4
 
 
 @dataclass(slots=True, eq=False)
@@ -46,7 +48,7 @@ class Compiled:
     bucket: Bucket
     padded: PaddedGraph
     executable: Executable
-    ms: float = 0.0
+    ms: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +96,10 @@ class RangedExecutable(Executable):
         self.inputs = tuple(ArraySpec(n, t.shape, t.dtype) for n, t in largest.items())
         self._names = list(largest)
         self._choices: dict[tuple[int, ...], _Choice] = {}
-        for one in compiled:
-            one.ms = _milliseconds(one.executable)
+        for one in (
+            compiled * ROUNDS
+        ):  # in turns: whatever else runs then slows down some, but not one of them each time
+            one.ms = min(one.ms, _milliseconds(one.executable))
         ranges = sizes.ranges.values()
         if compiled and math.prod(map(len, ranges)) <= AHEAD:
             for values in product(*ranges):
