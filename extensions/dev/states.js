@@ -388,5 +388,11 @@ export const STATES = {
   tensorized: { slices: tensorized },
   chosen: { slices: slices => ({ ...slices, head: { ...slices.head, holes: 1 } }) },
   large: { slices: slices => large(tuned(slices)) },
+  fresh: {
+    slices: slices => {
+      const rows = slices.history.rows.map(row => ({ ...row, edge: 'start' }));
+      return { ...slices, history: { ...slices.history, rows } };
+    }
+  },
   waiting: { mute: true }
 };

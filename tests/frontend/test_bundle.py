@@ -35,7 +35,7 @@ def test_a_large_module_travels_packed(name: str) -> None:
 
 
 LIMITS = {
-    "workbench.js": 260_000, "workbench.css": 50_000, "panel.js": 2_000, "explorer.js": 80_000, "explorer.css": 20_000,
+    "workbench.js": 260_000, "workbench.css": 58_000, "panel.js": 2_000, "explorer.js": 80_000, "explorer.css": 20_000,
     "cache.js": 45_000, "cache.css": 12_000,
 }  # fmt: skip
 """Bytes of the built modules at most."""

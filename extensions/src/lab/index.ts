@@ -6,12 +6,18 @@ import { ILauncher } from '@jupyterlab/launcher';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { ITranslator, nullTranslator, type TranslationBundle } from '@jupyterlab/translation';
+import { addBeside } from './beside';
 import { addExplorer } from './explore';
 import { openByContents } from './explore/by-contents';
 import { addLogViewer } from './log';
 import { addOpen } from './open';
 import { addSavedViews } from './saved';
 import { addTour } from './tour';
+
+/** The words of the extension in the language that was chosen. */
+const words = (translator: ITranslator | null): TranslationBundle =>
+  (translator ?? nullTranslator).load('schedule_workbench');
 
 const tour: JupyterFrontEndPlugin<void> = {
   id: 'schedule-workbench:tour',
@@ -78,4 +84,19 @@ const saved: JupyterFrontEndPlugin<void> = {
   activate: (_: JupyterFrontEnd, notebooks: INotebookTracker | null) => addSavedViews(notebooks)
 };
 
-export default [tour, open, log, explorer, saved];
+const beside: JupyterFrontEndPlugin<void> = {
+  id: 'schedule-workbench:panel',
+  description: 'Shows the workbench of a notebook in a panel beside it',
+  autoStart: true,
+  requires: [INotebookTracker],
+  optional: [ICommandPalette, ILayoutRestorer, ITranslator],
+  activate: (
+    app: JupyterFrontEnd,
+    notebooks: INotebookTracker,
+    palette: ICommandPalette | null,
+    restorer: ILayoutRestorer | null,
+    translator: ITranslator | null
+  ) => addBeside(app, notebooks, words(translator), palette, restorer)
+};
+
+export default [tour, open, log, explorer, saved, beside];

@@ -8,7 +8,7 @@ import { IRenderMimeRegistry, MimeModel } from '@jupyterlab/rendermime';
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Panel, Widget } from '@lumino/widgets';
 
-const VIEW_TYPE = 'application/vnd.schedule-workbench.view+json';
+export const VIEW_TYPE = 'application/vnd.schedule-workbench.view+json';
 const WIDGET_TYPE = 'application/vnd.jupyter.widget-view+json';
 /** Before the one of ipywidgets, which is -10. */
 const RANK = -20;
@@ -21,7 +21,7 @@ const LOOK_EVERY_MS = 500;
 const AGAIN_MS = [1000, 2000, 4000, 8000, 16000, 32000];
 const SAVED = 'Saved view: run the cell to bring it to life.';
 
-interface Saved {
+export interface Saved {
   model_id: string;
   html: string;
 }
@@ -54,7 +54,7 @@ class SavedView extends Panel implements IRenderMime.IRenderer {
     this.live?.dispose();
     this.live = null;
     this.clear();
-    const saved = read(model.data[this.options.mimeType]);
+    const saved = readSaved(model.data[this.options.mimeType]);
     if (!model.trusted || !saved.model_id) {
       return this.showSaved(saved, SAVED);
     }
@@ -197,7 +197,7 @@ class Note extends Widget {
   }
 }
 
-function read(data: unknown): Saved {
+export function readSaved(data: unknown): Saved {
   const { model_id: id, html } = (data ?? {}) as Partial<Saved>;
   return { model_id: typeof id === 'string' ? id : '', html: typeof html === 'string' ? html : '' };
 }

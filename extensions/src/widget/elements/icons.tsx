@@ -7,6 +7,7 @@ const PATHS: Readonly<Record<string, string>> = {
   vectorize: 'M1.5 5h5v4h-5zM7.5 5h5v4h-5z',
   unroll: 'M2 3h10M2 7h10M2 11h10',
   buffer: 'M2 2h10v10H2zM5 5h4v4H5z',
+  whole: 'M8 2h4v4M6 12H2V8M12 2 8 6M2 12l4-4',
   bind: 'M2 2h4v4H2zM8 2h4v4H8zM2 8h4v4H2zM8 8h4v4H8z',
   intrin: 'M4 4h6v6H4zM5.5 1v3m3-3v3m-3 6v3m3-3v3M1 5.5h3m-3 3h3m6-3h3m-3 3h3',
   note: 'M3 1.5h8v11L7 9.5l-4 3z',

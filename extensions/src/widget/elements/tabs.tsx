@@ -43,7 +43,13 @@ export function Tabs<T extends string>({ name, label, tabs, open, onPick }: Tabs
           aria-selected={tab === open}
           aria-controls={tab === open ? id : undefined}
           tabIndex={tab === open ? 0 : -1}
-          onClick={() => onPick(tab)}
+          onClick={({ currentTarget }) => {
+            onPick(tab);
+            // What the tabs show may put them in their place anew, which takes the focus from them.
+            requestAnimationFrame(() => {
+              if (document.activeElement === document.body) currentTarget.focus({ preventScroll: true });
+            });
+          }}
         >
           {text}
         </button>

@@ -89,6 +89,8 @@ export class Store {
   readonly ghost: Signal<Previewed | null> = signal(null);
   /** Why a command that has no place of its own did not work. */
   readonly problem: Signal<ErrorInfo | null> = signal(null);
+  /** Told of every command that somebody gives. */
+  readonly onlookers = new Set<(cmd: string) => void>();
   /** What has to be tidied up with the store. */
   readonly endings = new Set<() => void>();
 
@@ -141,6 +143,7 @@ export class Store {
   /** Run a command, `then` something else; its failure is told in the shell's line of notes. */
   act(cmd: string, args: object = {}, then?: () => void): void {
     this.problem.value = null;
+    for (const tell of this.onlookers) tell(cmd);
     this.do(cmd, args).then(then, (error: ErrorInfo) => {
       this.problem.value = error;
     });

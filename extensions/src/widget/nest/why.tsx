@@ -7,7 +7,7 @@ import type { Cure } from '../../shared/types';
 import { useAnswer } from '../kernel/answers';
 import { OfferButton } from '../palette/witness';
 import type { PanelProps } from '../panel';
-import { toNest } from '../shell/keys';
+import { besideNest } from '../shell/keys';
 import { useUi } from '../shell/ui';
 import { Before } from './buffers';
 import { noKernel } from '../kernel/link-words';
@@ -49,7 +49,7 @@ export function Why({ store }: Pick<PanelProps, 'store'>) {
   );
   if (!why) return null;
   const take = (cure: Cure) => (
-    <OfferButton key={cure.label} store={store} offer={{ ...cure, est: null }} onTake={() => toNest(ui)} />
+    <OfferButton key={cure.label} store={store} offer={{ ...cure, est: null }} onTake={() => besideNest(ui)} />
   );
   return (
     <section class="swb-reasons" aria-label="What takes the time">

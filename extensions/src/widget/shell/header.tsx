@@ -11,6 +11,7 @@ import type { Store } from '../kernel/store';
 import { Tabs } from '../elements/tabs';
 import { focusOn, useUi, type Tab } from './ui';
 import { noKernel } from '../kernel/link-words';
+import { AllPanels } from './whole';
 
 function Crumb({ meta, head }: { meta: MetaSlice | null; head: HeadSlice | null }) {
   const title = meta?.title ?? '';
@@ -88,6 +89,24 @@ function Measure({ store, head }: { store: Store; head: HeadSlice }) {
   );
 }
 
+/** Set where the host can show the view in a panel of its own. */
+const HOST = Symbol.for('schedule-workbench:panel');
+
+function InPanel() {
+  const { root } = useUi();
+  const open = (globalThis as { [HOST]?: (view: Element) => void })[HOST];
+  return open ? (
+    <Button
+      class="swb-button is-ghost"
+      data-swb-do="panel"
+      title="Show it in a panel beside the notebook"
+      onPress={() => open(root.current!)}
+    >
+      Panel
+    </Button>
+  ) : null;
+}
+
 function Actions({ store }: { store: Store }) {
   const ui = useUi();
   const meta = store.see('meta');
@@ -132,6 +151,7 @@ function Actions({ store }: { store: Store }) {
       >
         Export<Key>E</Key>
       </Button>
+      <InPanel />
       {head && has('nest') && <Measure store={store} head={head} />}
       {has('tuning') && ui.tab.value === 'schedule' && (
         <Button
@@ -344,6 +364,7 @@ export function Header({ store }: { store: Store }) {
       {(tuning || head) && (
         <div class="swb-bar">
           {tuning ? <Screens store={store} /> : <span class="swb-tabs" />}
+          <AllPanels />
           {load?.text && (
             <span class="swb-load swb-cut" data-swb-value="load" title={load.about}>
               {load.text}

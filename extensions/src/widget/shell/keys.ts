@@ -4,6 +4,7 @@ import { rowOf } from '../nest/visible-rows';
 import type { Store } from '../kernel/store';
 import { ENTRY, focusOn, typeIn, type Ui } from './ui';
 import { noKernel } from '../kernel/link-words';
+import { toggleWhole } from './whole';
 
 type Run = (ui: Ui, store: Store, key: string) => boolean;
 
@@ -24,7 +25,9 @@ export const SHEET: readonly (readonly [keys: string, text: string, run?: Run])[
   ['P', 'palette', ui => go(ui, PALETTE)],
   ['C', 'code', ui => go(ui, linesOf('code'), 'code')],
   ['D', 'diff with the variant before, or of the two marked', ui => go(ui, linesOf('diff'), 'diff')],
+  ['G', 'graph of the model, or of the stages', ui => go(ui, '.swb-pictures [data-node][tabindex="0"]')],
   ['V', 'variants', ui => go(ui, '.swb-slot-variants [tabindex="0"]')],
+  ['W', 'all the room for the panel with the focus; again, or Esc: all panels', ui => toggleWhole(ui)],
   ['M', 'move the selected row; arrows choose, Enter drops; a stage on a loop is computed there', move],
   ['1 … 9', 'open a legal primitive; in its form, type a number'],
   ['Shift Enter', 'mark a variant; two are compared'],
@@ -59,6 +62,9 @@ export const SHEET: readonly (readonly [keys: string, text: string, run?: Run])[
 
 /** Show the loop nest and go there. */
 export const toNest = (ui: Ui): boolean => go(ui, NEST, 'nest');
+
+/** Take the keyboard to the loop nest, and leave on the screen what somebody reads. */
+export const besideNest = (ui: Ui): boolean => focusOn(ui, NEST, true);
 
 /** Begin to move what is selected, be it a stage of the drawing; the nest does the rest. */
 function move(ui: Ui, store: Store): boolean {

@@ -1,24 +1,11 @@
 // Whether all that is known is on show, or what a beginner needs. The browser remembers it.
 
 import { signal } from '@preact/signals';
+import { keep, recall } from './kept';
 
-const KEY = 'schedule-workbench:more';
-
-function remembered(): boolean {
-  try {
-    return localStorage.getItem(KEY) === '1';
-  } catch {
-    return false; // a page may be forbidden to keep anything
-  }
-}
-
-export const more = signal(remembered());
+export const more = signal(recall('more') === '1');
 
 export function setMore(on: boolean): void {
   more.value = on;
-  try {
-    localStorage.setItem(KEY, on ? '1' : '0');
-  } catch {
-    // it holds as long as the page is open
-  }
+  keep('more', on ? '1' : '0');
 }

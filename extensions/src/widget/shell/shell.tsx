@@ -9,19 +9,35 @@ import { capacity } from '../../shared/format';
 import { Header } from './header';
 import { Notes } from './notes';
 import type { Panel, PanelProps, Place } from '../panel';
+import { roomStyle } from './room';
+import { Splitter } from './splitter';
 import { Switch } from '../elements/switch';
 import { panelOf, Tabs } from '../elements/tabs';
 import { useUi } from './ui';
 import { linkWords } from '../kernel/link-words';
+import { useGraphFirst, WholeButton } from './whole';
 
 /** The panels that stand in a place, of those that the kernel has something for. */
 type At = (place: Place) => readonly Panel[];
 type Placed = PanelProps & { at: At };
 
-function Slot({ panel: { name, View }, tab, ...props }: PanelProps & { panel: Panel; tab?: boolean }) {
+/** Panels that take turns in one `place` have all the room together. */
+function Slot({
+  panel: { name, title, View },
+  place,
+  tab,
+  ...props
+}: PanelProps & { panel: Panel; place?: string; tab?: boolean }) {
   const ui = useUi();
+  const own = place ?? name;
   return (
-    <div class={`swb-slot swb-slot-${name}`} data-swb-panel={name} {...(tab ? panelOf(ui, 'middle', name) : {})}>
+    <div
+      class={`swb-slot swb-slot-${name}${ui.whole.value === own ? ' is-whole' : ''}`}
+      data-swb-panel={name}
+      data-swb-place={own}
+      {...(tab ? panelOf(ui, 'middle', name) : {})}
+    >
+      <WholeButton name={own} title={title} />
       <View {...props} />
     </div>
   );
@@ -52,7 +68,8 @@ function Drawings({ panels, ...props }: PanelProps & { panels: readonly Panel[] 
           }}
         />
       )}
-      <Slot key={open.name} {...props} panel={open} />
+      <Slot key={open.name} {...props} panel={open} place="drawing" />
+      <Splitter part="drawing" />
     </div>
   );
 }
@@ -72,7 +89,7 @@ function Centre({ at, ...props }: Placed) {
   return (
     <>
       {many && <Tabs name="middle" label="Views of the schedule" tabs={tabs} open={name} onPick={pick} />}
-      <Slot key={name} {...props} panel={open} tab={many} />
+      <Slot key={name} {...props} panel={open} place="middle" tab={many} />
       <Slots {...props} panels={at(`below ${name}`)} />
     </>
   );
@@ -86,9 +103,12 @@ function Schedule({ at, ...props }: Placed) {
   const bottom = at('bottom');
   const aside = drawings.length + left.length > 0;
   const main = at('middle').length + right.length > 0;
+  const first = useGraphFirst(props.store) && main && drawings.length > 0;
+  const classes = [!aside && 'no-left', !main && 'no-main', first && 'is-graph-first', ui.whole.value && 'has-whole'];
   return (
     <div
-      class={`swb-schedule${aside ? '' : ' no-left'}${main ? '' : ' no-main'}`}
+      class={['swb-schedule', ...classes].filter(Boolean).join(' ')}
+      style={roomStyle()}
       {...(at('run').length > 0 ? panelOf(ui, 'screens', 'schedule') : {})}
     >
       {main && (
@@ -107,6 +127,8 @@ function Schedule({ at, ...props }: Placed) {
           <Slots {...props} panels={left} />
         </Area>
       )}
+      {aside && main && <Splitter part="left" />}
+      {right.length > 0 && <Splitter part="right" />}
       {bottom.length > 0 && (
         <Area name="variants">
           <Slots {...props} panels={bottom} />
@@ -126,7 +148,10 @@ function Tuning({ at, ...props }: Placed) {
   const ui = useUi();
   const run = at('run');
   return (
-    <div class="swb-tuning-screen" {...(run.length > 0 ? panelOf(ui, 'screens', 'tuning') : {})}>
+    <div
+      class={`swb-tuning-screen${ui.whole.value ? ' has-whole' : ''}`}
+      {...(run.length > 0 ? panelOf(ui, 'screens', 'tuning') : {})}
+    >
       <Slots {...props} panels={run} />
       <div class="swb-tuning-grid">
         <Slots {...props} panels={at('results')} />

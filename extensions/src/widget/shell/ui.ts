@@ -31,6 +31,8 @@ export interface Ui {
   readonly tab: Signal<Tab>;
   /** The panel in the middle of the schedule's screen. */
   readonly middle: Signal<string>;
+  /** The panel, or the place of several, that has all the room; "" where all panels are shown. */
+  readonly whole: Signal<string>;
   /** Form in which code is shown. */
   readonly code: Signal<CodeKind>;
   /** Two variants to look at side by side. */
@@ -56,6 +58,7 @@ export const newUi = (root: Ui['root']): Ui => ({
   root,
   tab: signal<Tab>('schedule'),
   middle: signal('nest'),
+  whole: signal(''),
   code: signal<CodeKind>('nest'),
   compare: signal(null),
   moving: signal(''),
@@ -102,9 +105,16 @@ export function typeIn(el: HTMLElement | null | undefined): void {
   if (el instanceof HTMLInputElement) el.select();
 }
 
-/** Focus the first element that matches, inside this view. */
-export function focusOn(ui: Ui, selector: string): boolean {
+/**
+ * Focus the first element that matches, inside this view. What stands aside because another panel has all the room
+ * comes back for it. With `still` nothing scrolls.
+ */
+export function focusOn(ui: Ui, selector: string, still = false): boolean {
   const el = ui.root.current?.querySelector<HTMLElement>(selector);
-  el?.focus();
+  const focus = (): void => el?.focus({ preventScroll: still });
+  if (el && ui.whole.peek() && el.getClientRects().length === 0) {
+    ui.whole.value = '';
+    requestAnimationFrame(focus);
+  } else focus();
   return el != null;
 }

@@ -1,4 +1,4 @@
-"use strict";(self.rspackChunkschedule_workbench=self.rspackChunkschedule_workbench||[]).push([[700],{32(r,o,e){var s=e(28),a=e.n(s),t=e(29),i=(e.n(t))()(a());i.push([r.id,`/* Buttons, and a few of which one is pressed. */
+"use strict";(self.rspackChunkschedule_workbench=self.rspackChunkschedule_workbench||[]).push([[700],{36(r,o,e){var s=e(32),a=e.n(s),t=e(33),i=(e.n(t))()(a());i.push([r.id,`/* Buttons, and a few of which one is pressed. */
 .swb-button {
   height: 24px;
   padding: 0 8px;
@@ -45,8 +45,8 @@
 .swb-switch button:focus-visible {
   outline-offset: -2px;
 }
-`,""]),e.d(o,{},{A:i})},30(r,o,e){var s=e(28),a=e.n(s),t=e(29),i=e.n(t),n=e(31),p=e(32),l=e(33),b=e(34),w=e(35),d=i()(a());d.i(n.A),d.i(p.A),d.i(l.A),d.i(b.A),d.i(w.A),d.push([r.id,`/* The styles of the explorer's module: the frame, controls and words that it shares with the workbench, then its own. */
-`,""]),e.d(o,{},{A:d})},35(r,o,e){var s=e(28),a=e.n(s),t=e(29),i=(e.n(t))()(a());i.push([r.id,`/* The explorer of logs. */
+`,""]),e.d(o,{},{A:i})},34(r,o,e){var s=e(32),a=e.n(s),t=e(33),i=e.n(t),n=e(35),l=e(36),p=e(37),b=e(38),w=e(39),d=i()(a());d.i(n.A),d.i(l.A),d.i(p.A),d.i(b.A),d.i(w.A),d.push([r.id,`/* The styles of the explorer's module: the frame, controls and words that it shares with the workbench, then its own. */
+`,""]),e.d(o,{},{A:d})},39(r,o,e){var s=e(32),a=e.n(s),t=e(33),i=(e.n(t))()(a());i.push([r.id,`/* The explorer of logs. */
 .swx-top {
   border-bottom: 0;
 }
@@ -511,7 +511,7 @@
     resize: vertical;
   }
 }
-`,""]),e.d(o,{},{A:i})},33(r,o,e){var s=e(28),a=e.n(s),t=e(29),i=(e.n(t))()(a());i.push([r.id,`/* Header, notes, status bar. */
+`,""]),e.d(o,{},{A:i})},37(r,o,e){var s=e(32),a=e.n(s),t=e(33),i=(e.n(t))()(a());i.push([r.id,`/* Header, notes, status bar. */
 .swb-top {
   display: flex;
   align-items: center;
@@ -721,8 +721,8 @@
   color: var(--swb-tx2);
   font-size: 11px;
 }
-`,""]),e.d(o,{},{A:i})},27(r,o,e){var s=e(28),a=e.n(s),t=e(29),i=e.n(t),n=e(30),p=e(36),l=i()(a());l.i(n.A),l.i(p.A),l.push([r.id,`
-`,""]),e.d(o,{},{A:l})},36(r,o,e){var s=e(28),a=e.n(s),t=e(29),i=(e.n(t))()(a());i.push([r.id,`/* The JupyterLab extension: log viewer (swbl-*) and saved views. Colours follow the theme. */
+`,""]),e.d(o,{},{A:i})},31(r,o,e){var s=e(32),a=e.n(s),t=e(33),i=e.n(t),n=e(34),l=e(40),p=i()(a());p.i(n.A),p.i(l.A),p.push([r.id,`
+`,""]),e.d(o,{},{A:p})},40(r,o,e){var s=e(32),a=e.n(s),t=e(33),i=(e.n(t))()(a());i.push([r.id,`/* The JupyterLab extension: log viewer (swbl-*) and saved views. Colours follow the theme. */
 .jp-ScheduleWorkbenchLog {
   overflow: auto;
   background: var(--jp-layout-color1);
@@ -1121,7 +1121,22 @@
 .swbl-wait progress {
   width: min(420px, 100%);
 }
-`,""]),e.d(o,{},{A:i})},34(r,o,e){var s=e(28),a=e.n(s),t=e(29),i=(e.n(t))()(a());i.push([r.id,`/* Words, legends and blanks that several panels use. */
+
+/* The workbench in a panel: all the room, no frame of its own. */
+.jp-ScheduleWorkbenchPanel {
+  overflow: auto;
+  background: var(--jp-layout-color1);
+}
+.jp-ScheduleWorkbenchPanel .swb {
+  max-width: none;
+  min-height: 100%;
+  border: 0;
+  border-radius: 0;
+}
+.jp-ScheduleWorkbenchPanel .swb [data-swb-do='panel'] {
+  display: none;
+}
+`,""]),e.d(o,{},{A:i})},38(r,o,e){var s=e(32),a=e.n(s),t=e(33),i=(e.n(t))()(a());i.push([r.id,`/* Words, legends and blanks that several panels use. */
 .swb-bg1 {
   background: var(--swb-s1);
 }
@@ -1197,7 +1212,7 @@
   width: 12px;
   height: 8px;
 }
-`,""]),e.d(o,{},{A:i})},31(r,o,e){var s=e(28),a=e.n(s),t=e(29),i=(e.n(t))()(a());i.push([r.id,`/* Tokens, frame and what every panel uses. JupyterLab's variables come first, so that the theme is the host's. */
+`,""]),e.d(o,{},{A:i})},35(r,o,e){var s=e(32),a=e.n(s),t=e(33),i=(e.n(t))()(a());i.push([r.id,`/* Tokens, frame and what every panel uses. JupyterLab's variables come first, so that the theme is the host's. */
 .swb {
   --swb-bg: var(--jp-layout-color1, #fff);
   --swb-tx: var(--jp-ui-font-color0, #1b1f24);
@@ -1230,7 +1245,7 @@
   container: swb / inline-size;
   position: relative;
   box-sizing: border-box;
-  max-width: 1680px;
+  max-width: 2600px;
   margin: 0 auto;
   overflow: clip;
   border: var(--swb-hair);
@@ -1486,4 +1501,4 @@
     scroll-behavior: auto !important;
   }
 }
-`,""]),e.d(o,{},{A:i})},29(r){r.exports=function(r){var o=[];return o.toString=function(){return this.map(function(o){var e="",s=void 0!==o[5];return o[4]&&(e+="@supports (".concat(o[4],") {")),o[2]&&(e+="@media ".concat(o[2]," {")),s&&(e+="@layer".concat(o[5].length>0?" ".concat(o[5]):""," {")),e+=r(o),s&&(e+="}"),o[2]&&(e+="}"),o[4]&&(e+="}"),e}).join("")},o.i=function(r,e,s,a,t){"string"==typeof r&&(r=[[null,r,void 0]]);var i={};if(s)for(var n=0;n<this.length;n++){var p=this[n][0];null!=p&&(i[p]=!0)}for(var l=0;l<r.length;l++){var b=[].concat(r[l]);s&&i[b[0]]||(void 0!==t&&(void 0===b[5]||(b[1]="@layer".concat(b[5].length>0?" ".concat(b[5]):""," {").concat(b[1],"}")),b[5]=t),e&&(b[2]&&(b[1]="@media ".concat(b[2]," {").concat(b[1],"}")),b[2]=e),a&&(b[4]?(b[1]="@supports (".concat(b[4],") {").concat(b[1],"}"),b[4]=a):b[4]="".concat(a)),o.push(b))}},o}},28(r){r.exports=function(r){return r[1]}},21(r){var o=[];function e(r){for(var e=-1,s=0;s<o.length;s++)if(o[s].identifier===r){e=s;break}return e}function s(r,s){for(var a={},t=[],i=0;i<r.length;i++){var n=r[i],p=s.base?n[0]+s.base:n[0],l=a[p]||0,b="".concat(p," ").concat(l);a[p]=l+1;var w=e(b),d={css:n[1],media:n[2],sourceMap:n[3],supports:n[4],layer:n[5]};if(-1!==w)o[w].references++,o[w].updater(d);else{var x=function(r,o){var e=o.domAPI(o);return e.update(r),function(o){o?(o.css!==r.css||o.media!==r.media||o.sourceMap!==r.sourceMap||o.supports!==r.supports||o.layer!==r.layer)&&e.update(r=o):e.remove()}}(d,s);s.byIndex=i,o.splice(i,0,{identifier:b,updater:x,references:1})}t.push(b)}return t}r.exports=function(r,a){var t=s(r=r||[],a=a||{});return function(r){r=r||[];for(var i=0;i<t.length;i++){var n=e(t[i]);o[n].references--}for(var p=s(r,a),l=0;l<t.length;l++){var b=e(t[l]);0===o[b].references&&(o[b].updater(),o.splice(b,1))}t=p}}},23(r){var o={};r.exports=function(r,e){var s=function(r){if(void 0===o[r]){var e=document.querySelector(r);if(window.HTMLIFrameElement&&e instanceof window.HTMLIFrameElement)try{e=e.contentDocument.head}catch(r){e=null}o[r]=e}return o[r]}(r);if(!s)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");s.appendChild(e)}},25(r){r.exports=function(r){var o=document.createElement("style");return r.setAttributes(o,r.attributes),r.insert(o,r.options),o}},24(r,o,e){r.exports=function(r){var o=e.nc;o&&r.setAttribute("nonce",o)}},22(r){r.exports=function(r){if("u"<typeof document)return{update:function(){},remove:function(){}};var o=r.insertStyleElement(r);return{update:function(e){var s,a,t;s="",e.supports&&(s+="@supports (".concat(e.supports,") {")),e.media&&(s+="@media ".concat(e.media," {")),(a=void 0!==e.layer)&&(s+="@layer".concat(e.layer.length>0?" ".concat(e.layer):""," {")),s+=e.css,a&&(s+="}"),e.media&&(s+="}"),e.supports&&(s+="}"),(t=e.sourceMap)&&"u">typeof btoa&&(s+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(t))))," */")),r.styleTagTransform(s,o,r.options)},remove:function(){var r;null===(r=o).parentNode||r.parentNode.removeChild(r)}}}},26(r){r.exports=function(r,o){if(o.styleSheet)o.styleSheet.cssText=r;else{for(;o.firstChild;)o.removeChild(o.firstChild);o.appendChild(document.createTextNode(r))}}},20(r,o,e){var s=e(21),a=e.n(s),t=e(22),i=e.n(t),n=e(23),p=e.n(n),l=e(24),b=e.n(l),w=e(25),d=e.n(w),x=e(26),c=e.n(x),h=e(27),f={};f.styleTagTransform=c(),f.setAttributes=b(),f.insert=p().bind(null,"head"),f.domAPI=i(),f.insertStyleElement=d(),a()(h.A,f),h.A&&h.A.locals&&h.A.locals}}]);
+`,""]),e.d(o,{},{A:i})},33(r){r.exports=function(r){var o=[];return o.toString=function(){return this.map(function(o){var e="",s=void 0!==o[5];return o[4]&&(e+="@supports (".concat(o[4],") {")),o[2]&&(e+="@media ".concat(o[2]," {")),s&&(e+="@layer".concat(o[5].length>0?" ".concat(o[5]):""," {")),e+=r(o),s&&(e+="}"),o[2]&&(e+="}"),o[4]&&(e+="}"),e}).join("")},o.i=function(r,e,s,a,t){"string"==typeof r&&(r=[[null,r,void 0]]);var i={};if(s)for(var n=0;n<this.length;n++){var l=this[n][0];null!=l&&(i[l]=!0)}for(var p=0;p<r.length;p++){var b=[].concat(r[p]);s&&i[b[0]]||(void 0!==t&&(void 0===b[5]||(b[1]="@layer".concat(b[5].length>0?" ".concat(b[5]):""," {").concat(b[1],"}")),b[5]=t),e&&(b[2]&&(b[1]="@media ".concat(b[2]," {").concat(b[1],"}")),b[2]=e),a&&(b[4]?(b[1]="@supports (".concat(b[4],") {").concat(b[1],"}"),b[4]=a):b[4]="".concat(a)),o.push(b))}},o}},32(r){r.exports=function(r){return r[1]}},25(r){var o=[];function e(r){for(var e=-1,s=0;s<o.length;s++)if(o[s].identifier===r){e=s;break}return e}function s(r,s){for(var a={},t=[],i=0;i<r.length;i++){var n=r[i],l=s.base?n[0]+s.base:n[0],p=a[l]||0,b="".concat(l," ").concat(p);a[l]=p+1;var w=e(b),d={css:n[1],media:n[2],sourceMap:n[3],supports:n[4],layer:n[5]};if(-1!==w)o[w].references++,o[w].updater(d);else{var x=function(r,o){var e=o.domAPI(o);return e.update(r),function(o){o?(o.css!==r.css||o.media!==r.media||o.sourceMap!==r.sourceMap||o.supports!==r.supports||o.layer!==r.layer)&&e.update(r=o):e.remove()}}(d,s);s.byIndex=i,o.splice(i,0,{identifier:b,updater:x,references:1})}t.push(b)}return t}r.exports=function(r,a){var t=s(r=r||[],a=a||{});return function(r){r=r||[];for(var i=0;i<t.length;i++){var n=e(t[i]);o[n].references--}for(var l=s(r,a),p=0;p<t.length;p++){var b=e(t[p]);0===o[b].references&&(o[b].updater(),o.splice(b,1))}t=l}}},27(r){var o={};r.exports=function(r,e){var s=function(r){if(void 0===o[r]){var e=document.querySelector(r);if(window.HTMLIFrameElement&&e instanceof window.HTMLIFrameElement)try{e=e.contentDocument.head}catch(r){e=null}o[r]=e}return o[r]}(r);if(!s)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");s.appendChild(e)}},29(r){r.exports=function(r){var o=document.createElement("style");return r.setAttributes(o,r.attributes),r.insert(o,r.options),o}},28(r,o,e){r.exports=function(r){var o=e.nc;o&&r.setAttribute("nonce",o)}},26(r){r.exports=function(r){if("u"<typeof document)return{update:function(){},remove:function(){}};var o=r.insertStyleElement(r);return{update:function(e){var s,a,t;s="",e.supports&&(s+="@supports (".concat(e.supports,") {")),e.media&&(s+="@media ".concat(e.media," {")),(a=void 0!==e.layer)&&(s+="@layer".concat(e.layer.length>0?" ".concat(e.layer):""," {")),s+=e.css,a&&(s+="}"),e.media&&(s+="}"),e.supports&&(s+="}"),(t=e.sourceMap)&&"u">typeof btoa&&(s+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(t))))," */")),r.styleTagTransform(s,o,r.options)},remove:function(){var r;null===(r=o).parentNode||r.parentNode.removeChild(r)}}}},30(r){r.exports=function(r,o){if(o.styleSheet)o.styleSheet.cssText=r;else{for(;o.firstChild;)o.removeChild(o.firstChild);o.appendChild(document.createTextNode(r))}}},24(r,o,e){var s=e(25),a=e.n(s),t=e(26),i=e.n(t),n=e(27),l=e.n(n),p=e(28),b=e.n(p),w=e(29),d=e.n(w),x=e(30),c=e.n(x),h=e(31),f={};f.styleTagTransform=c(),f.setAttributes=b(),f.insert=l().bind(null,"head"),f.domAPI=i(),f.insertStyleElement=d(),a()(h.A,f),h.A&&h.A.locals&&h.A.locals}}]);

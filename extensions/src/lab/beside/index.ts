@@ -1,0 +1,105 @@
+/** A notebook's workbench in a panel of its own: the command, where it is found, and that it comes back. */
+import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
+import { showErrorMessage, WidgetTracker, type ICommandPalette, type MainAreaWidget } from '@jupyterlab/apputils';
+import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { workbenchIcon } from '../icon';
+import { workbenchIn, type Cell } from './cells';
+import type { BesidePanel, Place } from './panel';
+
+const COMMAND = 'schedule-workbench:panel';
+const VIEW = 'jp-ScheduleWorkbenchView';
+/** By this the widget finds what opens it in a panel; elsewhere than in JupyterLab nothing does. */
+const HOST = Symbol.for('schedule-workbench:panel');
+
+type Shown = MainAreaWidget<BesidePanel>;
+
+export function addBeside(
+  app: JupyterFrontEnd,
+  notebooks: INotebookTracker,
+  trans: TranslationBundle,
+  palette: ICommandPalette | null,
+  restorer: ILayoutRestorer | null
+): void {
+  const tracker = new WidgetTracker<Shown>({ namespace: 'schedule-workbench-panel' });
+  app.commands.addCommand(COMMAND, {
+    label: trans.__('Open Workbench in a Panel'),
+    caption: trans.__('Show the workbench of this notebook beside it, with all the room'),
+    icon: workbenchIcon,
+    isVisible: () => notebooks.currentWidget !== null,
+    execute: async args => {
+      const place = args.path ? (args as unknown as Place) : chosen(app, notebooks);
+      const notebook = place && notebooks.find(one => one.context.path === place.path);
+      if (notebook) return show(app, tracker, notebook, place);
+      if (args.path) return; // the notebook was closed when the page was loaded again
+      await showErrorMessage(
+        trans.__('No workbench is shown'),
+        trans.__('Run a cell that ends with a workbench, such as Workbench(model), and try again.')
+      );
+    },
+    describedBy: {
+      args: {
+        type: 'object',
+        properties: {
+          path: { type: 'string', description: trans.__('The notebook; without it the current one') },
+          cell: { type: 'string', description: trans.__('Id of the cell that shows the workbench') },
+          model: { type: 'string', description: trans.__('Id of the widget') }
+        }
+      }
+    }
+  });
+  palette?.addItem({ command: COMMAND, category: trans.__('Schedule Workbench') });
+  app.contextMenu.addItem({ command: COMMAND, selector: `.${VIEW}`, rank: 0 });
+  void restorer?.restore(tracker, {
+    command: COMMAND,
+    args: widget => ({ ...widget.content.place }),
+    name: widget => widget.id,
+    when: notebooks.restored
+  });
+  (globalThis as { [HOST]?: (view: Element) => void })[HOST] = view => {
+    const place = placeOf(notebooks, view);
+    if (place) void app.commands.execute(COMMAND, { ...place });
+  };
+}
+
+/** The workbench that was clicked on, else that of the active cell, else the last of the notebook. */
+function chosen(app: JupyterFrontEnd, notebooks: INotebookTracker): Place | null {
+  const clicked = app.contextMenuHitTest(node => node.classList.contains(VIEW));
+  if (clicked) return placeOf(notebooks, clicked);
+  const notebook = notebooks.currentWidget;
+  if (!notebook) return null;
+  const cells = [...notebook.content.widgets].reverse();
+  const active = notebook.content.activeCell;
+  const cell = [...(active ? [active] : []), ...cells].find(one => workbenchIn(one));
+  return cell ? place(notebook, cell) : null;
+}
+
+function placeOf(notebooks: INotebookTracker, view: Element): Place | null {
+  const notebook = notebooks.find(one => one.node.contains(view));
+  const cell = notebook?.content.widgets.find(one => one.node.contains(view));
+  return notebook && cell ? place(notebook, cell) : null;
+}
+
+const place = (notebook: NotebookPanel, cell: Cell): Place => ({
+  path: notebook.context.path,
+  cell: cell.model.id,
+  model: workbenchIn(cell)?.model_id ?? ''
+});
+
+async function show(
+  app: JupyterFrontEnd,
+  tracker: WidgetTracker<Shown>,
+  notebook: NotebookPanel,
+  place: Place
+): Promise<Shown> {
+  const id = `schedule-workbench-${place.cell}`;
+  let widget = tracker.find(one => one.id === id);
+  if (!widget) {
+    const { besidePanel } = await import('./panel');
+    widget = besidePanel(id, notebook, place);
+    await tracker.add(widget);
+    app.shell.add(widget, 'main', { mode: 'split-right', ref: notebook.id });
+  }
+  app.shell.activateById(id);
+  return widget;
+}
