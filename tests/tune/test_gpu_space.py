@@ -59,6 +59,24 @@ def test_many_rows_compute_the_right_thing(name):
         check(func, s)
 
 
+ODD = {
+    "product": lambda: workloads.matmul(97, 61, 53),
+    "epilogue": lambda: workloads.matmul(37, 83, 19, bias=True, relu=True),
+    "conv": lambda: workloads.conv2d_nhwc(19, 19, 13, 17, bias=True),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ODD)
+def test_axes_without_divisors_are_padded(name):
+    func = ODD[name]()
+    space = make_space(func, SIMT)
+    assert space.size > 1000
+    assert "long" in next(r.reason for r in space.rules() if r.rule == "gpu_tile" and r.fired)
+    check(func, default_schedule(func, SIMT))
+    check(func, drawn(func, 1, 4)[-1])
+
+
 def test_a_product_is_tiled_down_to_registers():
     """Blocks, virtual threads and threads around the sum, whose panels pass through shared memory."""
     variant, ahead = make_space(workloads.matmul(512, 512, 512), SIMT).variants

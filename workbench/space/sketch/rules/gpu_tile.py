@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from workbench.codegen.constants import Device
@@ -14,20 +14,22 @@ from workbench.ir.pipelines import fetched
 from workbench.ir.poly import Poly, hole, normal, product
 from workbench.machine_model.machine_parameters import Gpu, Machine
 from workbench.schedule import Hole, Schedule
+from workbench.schedule.holes import divisors
 from workbench.space.shared_steps.block_queries import (
+    axis_loops,
     axis_of,
     consumers,
     epilogue,
     has_reuse,
     is_padding,
     lane_axis,
-    loop_of_axis,
     loops_inside,
     missing_axes,
     producers,
     role,
     whole_loops,
 )
+from workbench.space.shared_steps.register_tiles import extent_of, lengthen, to_copy
 from workbench.space.shared_steps.threads import fused
 from workbench.space.sketch.rule_table import Draft, Skip, rule
 
@@ -40,6 +42,9 @@ WIDE = (1, 2, 4)
 VTHREADS, SUMS, BODY = 8, 128, 1024
 #: Registers of a thread besides its sums.
 OTHER_REGISTERS = 32
+#: Multiples to which long axes of results, or of a sum, are padded where they have few divisors, or none from this one
+#: to eight times as much.
+STEPS = {"S": 8, "R": 4}
 #: Threads of a block, at least, where there are as many results.
 THREADS = 64
 
@@ -103,65 +108,88 @@ def _tiled(draft: Draft, block: Block, gpu: Gpu) -> Draft:
     if not whole_loops(draft.func, block):
         raise Skip("another rule has scheduled it")
     s, name = draft.schedule.copy(), block.name
+    longer = _lengthen(s, block)
     user = epilogue(s.func, block) if role(s.func, block) == "temp" else None
-    root = user.name if user is not None and whole_loops(s.func, user) else str(s.cache_write(name))
+    cropped = consumers(s.func, s.func.block(name)[0]) if longer and user is None else []
+    root = user.name if user is not None else cropped[0].name if len(cropped) == 1 else str(s.cache_write(name))
     tiles = _Tiles(s, name)
-    outer = _cut_results(tiles, root)
-    _cut_block(tiles, outer)
-    for buffer in dict.fromkeys(ld.buffer for ld, axes in missing_axes(block).items() if axes):
+    levels = _cut_block(tiles)
+    results = _cut_results(tiles, root)
+    for buffer in dict.fromkeys(ld.buffer for ld, axes in missing_axes(s.func.block(name)[0]).items() if axes):
         _fetch(tiles, buffer)
     s = tiles.s
-    _bind(s, tiles.grid, outer)
+    _bind(s, tiles.grid, levels, results)
     s.set_scope(s.func.block(name)[0].buffer, "local")
     done = [b.name for b, path in blocks(s.func.body) if any(lp.name == tiles.grid for lp in path)]
-    reason = f"{name}: operands are reused; SSSRRSRS, {', '.join(tiles.fetches) or 'nothing'} in shared memory"
+    text = "".join(f"; {axis} is {size} long" for axis, size in longer.items())
+    reason = f"{name}: operands are reused; SSSRRSRS, {', '.join(tiles.fetches) or 'nothing'} in shared memory{text}"
     return draft.change("gpu_tile", reason, s, *done, tag="SSSRRSRS").limited(_limits(tiles, gpu))
 
 
-def _cut_results(tiles: _Tiles, root: str) -> list[list[str]]:
-    """Cut the loops over results; returns those of virtual threads, of threads, and of the two tiles inside."""
-    s = tiles.s
-    (block, _), (last, path) = s.func.block(tiles.block), s.func.block(root)
-    first: list[str] = []
+def _lengthen(s: Schedule, block: Block) -> dict[str, int]:
+    """Pad axes that no good tile divides: threads take whole shares of them; returns the new extents by axis."""
+    sizes, copied = dict[str, int](), dict[str, None]()
+    for kind, step in STEPS.items():
+        for lp in axis_loops(s.func, block, kind):
+            size = extent_of(s.func, lp.name)
+            some = divisors(size)
+            if size > 2 * step and (len(some) < 4 or not any(step <= d <= 8 * step for d in some)):
+                sizes[lp.name] = -(-size // step) * step
+                copied |= dict.fromkeys(to_copy(s.func, block, axis_of(block, lp.name), True))
+    trial = s.copy()
+    try:
+        lengthen(trial, block.name, sizes, copied)
+    except ScheduleError:
+        return {}
+    made = {axis: sizes[lp] for lp in sizes if (axis := axis_of(block, lp)) is not None}
+    lengthen(s, block.name, sizes, copied)
+    return made
+
+
+def _cut_block(tiles: _Tiles) -> dict[str, list[str]]:
+    """Cut the loops of the reduction; returns those of virtual threads, of threads, and those that are written out."""
+    s, (block, _) = tiles.s, tiles.s.func.block(tiles.block)
+    spatial, sums = (axis_loops(s.func, block, kind) for kind in "SR")
+    longest = max(sums, key=lambda lp: extent_of(s.func, lp.name))
+    if longest.extent == 1:
+        raise Skip("its sum has one term")
+    first = [lp.name for lp in spatial if lp.extent == 1]
     parts: list[tuple[str, ...]] = []
-    for x, y in zip(block.index, last.index, strict=True):
-        axis, loop = x.single_var(), loop_of_axis(last, path, y.single_var() or "")
-        if axis is None or loop is None:
-            raise Skip("its results are not stored axis by axis")
-        if loop.extent == 1:
-            first.append(loop.name)
-            continue
-        wide = WIDE if axis == lane_axis(block) else INNERMOST
-        cut = s.split(loop.name, [Hole(), Hole(), Hole(), Hole(), Hole(choices=wide)])
+    for lp in (lp for lp in spatial if lp.extent != 1):
+        axis = axis_of(block, lp.name) or ""
+        cut = s.split(lp.name, [Hole(), Hole(), Hole(), Hole(), Hole(choices=_choices(block, axis))])
         tiles.levels[axis] = tuple(str(s.func.loop(n)[0].extent) for n in cut[1:])
         parts.append(cut)
-    blocks_, *inner = ([p[k] for p in parts] for k in range(5))
-    s.reorder(*first, *blocks_, *(n for level in inner for n in level))
-    tiles.grid = fused(s, [*first, *blocks_])
-    return inner
-
-
-def _cut_block(tiles: _Tiles, outer: list[list[str]]) -> None:
-    """Compute the reduction in each block of the grid, and cut its loops as those of the results."""
-    s, name = tiles.s, tiles.block
-    s.compute_at(name, tiles.grid)
-    block, _ = s.func.block(name)
-    own = {axis_of(block, lp.name): lp for lp in loops_inside(s.func, name, tiles.grid)}
-    sums = [it.name for it in block.iters if it.kind == "R"]
-    longest = max(sums, key=lambda a: n if isinstance(n := own[a].extent, int) else 0)
-    if own[longest].extent == 1:
-        raise Skip("its sum has one term")
-    step, middle, inside = s.split(own[longest].name, [Hole(), Hole(), Hole(choices=INNERMOST)])
+    step, middle, inside = s.split(longest.name, [Hole(), Hole(), Hole(choices=INNERMOST)])
     tiles.depth = tuple(str(s.func.loop(n)[0].extent) for n in (middle, inside))
-    parts = [s.split(own[axis].name, list(names)) for axis, names in tiles.levels.items()]
+    outer, virtual, threads, tile, near = ([p[k] for p in parts] for k in range(5))
+    others = [lp.name for lp in sums if lp is not longest]
+    s.reorder(*first, *outer, step, *threads, middle, *others, *virtual, *tile, inside, *near)
+    tiles.grid, tiles.step = fused(s, [*first, *outer]), step
+    return {"threadIdx.x": [fused(s, threads)], "vthread": [fused(s, virtual)], "unroll": [*tile, inside, *near]}
+
+
+def _choices(block: Block, axis: str) -> tuple[int, ...]:
+    return WIDE if axis == lane_axis(block) else INNERMOST
+
+
+def _cut_results(tiles: _Tiles, root: str) -> dict[str, list[str]]:
+    """Store the results in each block of the grid, with the threads that have computed them."""
+    s, (block, _) = tiles.s, tiles.s.func.block(tiles.block)
+    s.reverse_compute_at(root, tiles.grid)
+    last, _ = s.func.block(root)
+    own = {axis_of(last, lp.name): lp.name for lp in loops_inside(s.func, root, tiles.grid)}
+    parts: list[tuple[str, ...]] = []
+    for x, y in zip(block.index, last.index, strict=True):
+        axis, loop = x.single_var(), own.get(y.single_var())
+        if axis in tiles.levels and loop is None:
+            raise Skip("its results are not stored axis by axis")
+        if axis in tiles.levels and loop is not None:
+            parts.append(s.split(loop, list(tiles.levels[axis])))
     virtual, threads, tile, near = ([p[k] for p in parts] for k in range(4))
-    others = [own[a].name for a in sums if a != longest]
-    cut = {*tiles.levels, *sums}
-    single = [lp.name for axis, lp in own.items() if axis not in cut]
-    s.reorder(step, *single, *threads, middle, *others, *virtual, *tile, inside, *near)
-    tiles.step = step
-    outer.append([fused(s, threads), fused(s, virtual)])
-    outer.append([*tile, inside, *near])
+    s.reorder(*virtual, *threads, *tile, *near)
+    found = {"vthread": [fused(s, virtual)], "threadIdx.x": [fused(s, threads)], "unroll": [*tile, *near[:-1]]}
+    return found | {"vectorize": near[-1:]}
 
 
 def _fetch(tiles: _Tiles, buffer: str) -> None:
@@ -220,15 +248,14 @@ def _factors(extent: Dim) -> list[str]:
     return [name for name, e in mono if e == 1] if c == 1 and all(e == 1 for _, e in mono) else []
 
 
-def _bind(s: Schedule, grid: str, levels: list[list[str]]) -> None:
+def _bind(s: Schedule, grid: str, *nests: Mapping[str, Sequence[str]]) -> None:
     """Bind the loops of all levels, and write out the tiles."""
-    virtual, threads, tile, near, own, inside = levels
-    for level, kind in ((virtual, "vthread"), (threads, "threadIdx.x")):
-        s.bind(fused(s, level), kind)
-    s.bind(own[0], "threadIdx.x").bind(own[1], "vthread").bind(grid, "blockIdx.x")
-    for loop in (*inside, *tile, *near[:-1]):
-        s.unroll(loop)
-    s.vectorize(near[-1])
+    s.bind(grid, "blockIdx.x")
+    for kind, loop in ((kind, loop) for nest in nests for kind, found in nest.items() for loop in found):
+        if kind in ("unroll", "vectorize"):
+            getattr(s, kind)(loop)
+        else:
+            s.bind(loop, kind)
 
 
 # ---- limits ---------------------------------------------------------------------------------------------------------
