@@ -32,6 +32,9 @@ ZERO = Input("zero", "zero")
 #: A scale or a zero point that has no name of its own in a kernel.
 QUANTISATION = Input("quantisation")
 
+#: Attribute of a product: columns of the result and rows of the weights in the blocks that its weights are kept in.
+BLOCK = "sparse_block"
+
 
 @dataclass(frozen=True, slots=True)
 class Weights:

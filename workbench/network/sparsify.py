@@ -12,7 +12,8 @@ from workbench.arguments import is_a, real, whole
 from workbench.errors import ModelError, UsageError, did_you_mean
 from workbench.graph import Graph
 from workbench.graph.graph import Array, Node, TensorType
-from workbench.graph.ops.math.sparse import BLOCK, block_weights, turned_weights
+from workbench.graph.operator_facts import BLOCK
+from workbench.graph.ops.math.sparse import block_weights, turned_weights
 from workbench.graph.type_inference import make_call
 from workbench.network.compile import compile
 from workbench.network.turns import in_turns

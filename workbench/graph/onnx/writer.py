@@ -13,7 +13,7 @@ from workbench.errors import ModelError
 from workbench.graph.graph import AttrValue, Graph, Node, TensorType
 from workbench.graph.model import Program
 from workbench.graph.onnx.model_proto_file import save_onnx as write
-from workbench.graph.ops.math.sparse import BLOCK
+from workbench.graph.operator_facts import BLOCK
 
 if TYPE_CHECKING:
     import onnx

@@ -14,7 +14,8 @@ import numpy as np
 
 from workbench.graph.graph import AttrValue, Graph, Node
 from workbench.graph.node_steps import OWN
-from workbench.graph.ops.math.sparse import BLOCK, SUMMED, block_weights, turned_weights
+from workbench.graph.operator_facts import BLOCK
+from workbench.graph.ops.math.sparse import SUMMED, block_weights, turned_weights
 from workbench.graph.passes.base import graph_pass
 from workbench.graph.passes.rules.rewriting import Found, Rule, Site, apply_rules, declare
 

@@ -103,10 +103,6 @@ class SparseDense(OpDef):
         return compute(self.shape(c), body, c.name("dense"))
 
 
-#: Attribute of a product: columns of the result and rows of the weights in the blocks that its weights are kept in.
-BLOCK = "sparse_block"
-
-
 def turned_weights(c: Call) -> Array | None:
     """Constant weights ``[k, n]`` of a product that is nothing but rows times them, and a bias; None for others."""
     w = c.values[1]
