@@ -67,6 +67,8 @@ USES = {
     "largest of an image": ([node("GlobalMaxPool", ["d"], ["y"])], IMAGE),
     "mean": ([node("ReduceMean", ["d"], ["y"], axes=[0], keepdims=0)], ROWS),
     "mean of both": ([node("ReduceMean", ["d"], ["y"])], SQUARE),
+    "mean of rows": ([node("ReduceMean", ["d"], ["y"], axes=[1])], ROWS),
+    "mean of images": ([node("GlobalAveragePool", ["d"], ["y"])], ["n", 2, 3]),
     "norm": ([node("ReduceL2", ["d"], ["y"], axes=[0])], ROWS),
     "largest": ([node("ReduceMax", ["d"], ["y"], axes=[0])], ROWS),
     "smallest": ([node("ReduceMin", ["d"], ["y"], axes=[0])], ROWS),

@@ -192,10 +192,9 @@ def _softmax(u: Use) -> Fills:
 
 
 def _reduction(u: Use) -> Fills:
+    """What changes no result; a mean over open axes is written as a sum before (`padded_graph`)."""
     op = opdef(u.large.node)
     assert isinstance(op, Reduce)
-    if op.mean:
-        raise u.refuse("divides by an open number of elements")
     kind = "max" if op.name == "ReduceLogSumExp" else op.kind
     fill = {"sum": 0.0, "max": LOWEST, "min": HIGHEST, "prod": 1.0}[kind]
     return {(0, a): fill for a in u.ragged[0] if a in op.axes(u.large)}
@@ -289,7 +288,7 @@ def _average_pool(u: Use) -> Fills:
     return _windows(u, pool_window, 0.0)
 
 
-@_rule("GlobalMaxPool")
+@_rule("GlobalMaxPool", "GlobalAveragePool")
 def _largest(u: Use) -> Fills:
     return {(0, a): LOWEST for a in u.ragged[0] if a > 1}
 
