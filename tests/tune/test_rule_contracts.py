@@ -78,10 +78,10 @@ def fired(rule):
 
 
 def test_the_table_has_every_rule():
-    assert set(FIRES) == {r.name for r in RULES if not r.custom}
+    assert set(FIRES) == {r.name for r in RULES if not r.custom and r.on in ("cpu", "any")}
 
 
-@pytest.mark.parametrize("rule", [r.name for r in RULES])
+@pytest.mark.parametrize("rule", sorted(FIRES))
 def test_a_rule_says_what_it_does_and_fires(rule):
     doc = RULES[rule].doc
     assert doc.split("\n")[0][0].isupper()
@@ -106,7 +106,7 @@ def _made(v):
     return {name for note in v.notes for name in note.blocks if "." in name}
 
 
-@pytest.mark.parametrize("rule", [r.name for r in RULES])
+@pytest.mark.parametrize("rule", sorted(FIRES))
 def test_what_a_rule_makes_computes_the_right_thing(rule):
     func, target, variants = fired(rule)
     inputs = interp.random_inputs(func, 3)

@@ -24,14 +24,15 @@ def accelerator_cycles(plan: NestPlan, columns: Mapping[str, Any], n: int, desig
     n : int
     design : Design
     """
-    load = compute = store = ends = np.zeros(n, np.float32)
+    zero: NDArray[np.float64] = np.zeros(n)
+    load, compute, store, ends = zero, zero, zero, zero
     memo: dict[object, Any] = {}
     main = plan.blocks[plan.main]
     for k, block in enumerate(plan.blocks):
         others = {lp.name for b in plan.blocks if b is not block for lp in b.loops}
-        points = np.asarray(evaluate(product(lp.extent for lp in block.loops), columns, memo), np.float32)
+        points = np.asarray(evaluate(product(lp.extent for lp in block.loops), columns, memo), np.float64)
         shared = product(lp.extent for lp in block.loops if lp.name in others)
-        calls = np.asarray(evaluate(shared, columns, memo), np.float32)
+        calls = np.asarray(evaluate(shared, columns, memo), np.float64)
         moved = calls * design.latency + points * _written(block) / design.bus
         # Nothing is computed during the first loads and the last store.
         ends = ends + (0.0 if block is main else moved / calls)
@@ -42,9 +43,9 @@ def accelerator_cycles(plan: NestPlan, columns: Mapping[str, Any], n: int, desig
         else:
             store = store + moved
             compute = compute + block.flops * (calls * design.fill + points / design.outputs)
-    if any(lp.kind == "vthread" for lp in main.loops):
-        return np.maximum(np.maximum(load, compute), store) + ends
-    return np.maximum(load + compute, store) + ends
+    hidden = any(lp.kind == "vthread" for lp in main.loops)
+    busy = np.maximum(load, compute) if hidden else load + compute
+    return np.asarray(np.maximum(busy, store) + ends, np.float32)
 
 
 def _written(block: BlockPlan) -> int:

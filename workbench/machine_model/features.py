@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.ir.poly import evaluate
+from workbench.machine_model.accelerator_estimate import accelerator_cycles
 from workbench.machine_model.batched_values import Array, Distinct, Telling, Values
 from workbench.machine_model.block_counts import BlockFacts, block_facts
 from workbench.machine_model.cycle_estimate import Cycles, block_cycles, program_cycles
@@ -200,6 +201,8 @@ def _chunk(out: NDArray[np.float32], plan: NestPlan, columns: Mapping[str, Any],
     total, regions = program_cycles(parts, tasks, roots, machine)
     if machine.gpu is not None:
         total = np.sum(parts, axis=0) + np.float32(launches(roots))
+    if machine.accelerator is not None:
+        total = accelerator_cycles(plan, columns, n, machine.accelerator)
     flops = np.zeros(n, np.float32)
     for b, p in zip(blocks, points, strict=True):
         flops += p * float(b.plan.flops)

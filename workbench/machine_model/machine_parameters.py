@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from workbench.codegen.vta.design import Design
 from workbench.machine_model.constants import Rates
 from workbench.runtime.machine.measured_roofline import size_class, stored
 from workbench.target import Target, cache_dir
@@ -86,6 +87,8 @@ class Machine:
         measured.
     gpu : Gpu or None
         The device, where the target is one.
+    accelerator : Design or None
+        Its sizes, where the target is an accelerator.
     """
 
     lanes: int = 16
@@ -99,6 +102,12 @@ class Machine:
     halves: bool = False
     pace: tuple[float, float] = (1.0, 1.0)
     gpu: Gpu | None = None
+    accelerator: Design | None = None
+
+    @property
+    def kind(self) -> str:
+        """Which sketch rules are for it."""
+        return "gpu" if self.gpu is not None else "cpu" if self.accelerator is None else "accelerator"
 
     @property
     def constants(self) -> str:
@@ -118,7 +127,7 @@ class Machine:
         halves = lanes == 16 and l1 == _HALVES_L1 and _HALVES_ISA in target.isa
         found = Machine(
             lanes, target.vector_registers, l1, l2, l3, target.line_bytes, target.threads, target.isa, halves,
-            gpu=Gpu.of(target),
+            gpu=Gpu.of(target), accelerator=Design.of(target) if target.kind == "vta" else None,
         )  # fmt: skip
         return replace(found, pace=_stored_pace(target, str(cache_dir()), found))
 

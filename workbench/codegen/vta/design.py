@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from workbench.memoize import remembered
 from workbench.target import Target
@@ -31,7 +31,7 @@ class Design:
 
     inputs: int
     outputs: int
-    depth: dict[str, int]
+    depth: dict[str, int] = field(hash=False)
     bus: int
     latency: int
     fill: int

@@ -36,7 +36,7 @@ class Rule:
     custom : bool
         Whether it comes from outside of this package.
     on : str
-        What it is for: ``"cpu"``, ``"gpu"`` or ``"any"``.
+        What it is for: ``"cpu"``, ``"gpu"``, ``"accelerator"`` or ``"any"``.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Rule:
 
     def fits(self, machine: Machine) -> bool:
         """Whether the rule is for targets of this kind."""
-        return self.on in ("any", "cpu" if machine.gpu is None else "gpu")
+        return self.on in ("any", machine.kind)
 
     def __call__(self, draft: Draft, machine: Machine) -> Iterable[Draft]:
         """Make the drafts; every one that is left as it is says why."""
@@ -163,7 +163,7 @@ def rule(
     after : str, optional
     about : callable, optional
         Finds the block that the rule is about (`tiled` or `untouched`): the third argument of its function.
-    on : {"cpu", "gpu", "any"}
+    on : {"cpu", "gpu", "accelerator", "any"}
         Targets that it is for.
     """
 

@@ -12,7 +12,7 @@ from workbench.ir import Block, Func, Load, blocks
 from workbench.ir.compact_temporaries import compact, scopes
 from workbench.ir.poly import Dim, product
 from workbench.machine_model.machine_parameters import Machine
-from workbench.schedule import Hole, Schedule
+from workbench.schedule import Hole
 from workbench.space.shared_steps.block_queries import epilogue, is_padding, producers, role
 from workbench.space.sketch.rule_table import Draft, Skip, rule, untouched
 
@@ -79,7 +79,7 @@ class _Tiles:
         s = self._s
         block = s.func.block(self._name)[0]
         if role(s.func, block) == "output":
-            return s.cache_write(self._name)
+            return str(s.cache_write(self._name))
         while (user := epilogue(s.func, block)) is not None and role(s.func, user) == "temp":
             s.compute_inline(user.name)
         if user is None:
