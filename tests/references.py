@@ -77,6 +77,7 @@ REFERENCES: dict[str, Callable[[Arrays], np.ndarray]] = {
     "matmul_bias_relu": lambda a: _relu(a["A"] @ a["B"] + a["bias"]),
     "matmul_bfloat16": lambda a: a["A"].astype("f8") @ a["B"].astype("f8"),
     "matmul_int8": lambda a: a["A"].astype("i4") @ a["B"].astype("i4"),
+    "conv_int8": lambda a: np.minimum(_relu(conv(a)).astype("i4") >> 5, 127),
     "dense": lambda a: _relu(a["X"] @ a["W"] + a["bias"]),
     "batch_matmul": lambda a: a["A"] @ a["B"],
     "matvec": lambda a: a["V"] @ a["B"],

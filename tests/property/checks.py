@@ -295,6 +295,27 @@ def check_on_threads(made: Made) -> str:
     return code.source
 
 
+def check_on_device(made: Made, target: Target) -> bool:
+    """The kernel of a schedule gives what is expected on a device; False where that has too little of something."""
+    from workbench.codegen.backend import build_func
+    from workbench.errors import BuildError
+    from workbench.runtime.kernel import Kernel
+
+    func, (inputs, want) = made.schedule.func, expected(made.nest)
+    try:
+        code = build_func(func, target)
+    except BuildError as e:
+        if e.code in ("gpu.shared", "gpu.threads", "gpu.scope"):
+            return False
+        raise Violation("no code", made, e) from e
+    kernel = Kernel(func, code, target)
+    got = run_kernel(kernel, made, inputs)
+    if (fault := kernel._loaded.fault()) is not None:
+        raise Violation("the device", made, f"{fault}\n{to_text(func)}\n{code.source}")
+    check_close("the result of the device", made, got, want)
+    return True
+
+
 def check_rounding(made: Made, kernel: Kernel) -> None:
     """Every element of what the runner would compute lies within its bound."""
     task = _task(made.nest)
@@ -320,12 +341,12 @@ def run_kernel(kernel: Kernel, made: Made, inputs: Arrays) -> Arrays:
     for b in func.outputs:
         room = rooms[b.name] = aligned_empty((int(np.prod(b.shape)) + 2 * CANARY,), b.dtype)
         poison(room)
-        room[:CANARY] = room[-CANARY:] = 12345
+        room[:CANARY] = room[-CANARY:] = 123
     given = [rooms[b.name][CANARY:] if b.role == "output" else kernel._operand(b, inputs[b.name]) for b in func.params]
     kernel._around.poison()
     kernel._around.call(kernel._loaded.address, pointer_table([a.ctypes.data for a in given]))
     for name, room in rooms.items():
-        if not (room[:CANARY] == 12345).all() or not (room[-CANARY:] == 12345).all():
+        if not (room[:CANARY] == 123).all() or not (room[-CANARY:] == 123).all():
             raise Violation("stores outside of an output", made, name)
     return {b.name: rooms[b.name][CANARY:-CANARY].reshape(b.shape) for b in func.outputs}
 

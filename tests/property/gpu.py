@@ -215,6 +215,16 @@ def run(count: int, seed: int = 0) -> Counter[str]:
     return tally
 
 
+def run_on(device: str, count: int, seed: int = 0) -> int:
+    """Make random schedules and check the result of each on an OpenCL device; return how many it could run."""
+    from property import checks
+    from workbench.target import Target
+
+    rng, target = random.Random(seed), Target(f"opencl -device={device}")
+    makers, weights = [k for k, _ in KINDS], [w for _, w in KINDS]
+    return sum(checks.check_on_device(rng.choices(makers, weights)[0](rng), target) for _ in range(count))
+
+
 #: What a text has in it where a schedule uses something.
 WORDS = {
     "barrier": "__syncthreads();",
