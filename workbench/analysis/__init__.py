@@ -29,6 +29,7 @@ from workbench.analysis.loop_nest.code_listing import Line, Listing, listing
 from workbench.analysis.loop_nest.memory_accesses import AccessRow, accesses
 from workbench.analysis.loop_nest.nest_rows import NestRow, NestView, nest_rows
 from workbench.analysis.loop_nest.schedule_estimate import Estimate, estimate
+from workbench.analysis.throughput.report import Throughput, throughput
 from workbench.analysis.trials.latency_curve import Curve, best_so_far, failures
 from workbench.analysis.trials.task_rounds import Turn, turns
 from workbench.former_modules import former_attribute
@@ -50,6 +51,7 @@ __all__ = [
     "NestView",
     "Repeat",
     "Spot",
+    "Throughput",
     "Turn",
     "accesses",
     "best_so_far",
@@ -72,6 +74,7 @@ __all__ = [
     "repeats",
     "roofline_figure",
     "stage_graph",
+    "throughput",
     "timeline_figure",
     "tuning_figure",
     "turns",

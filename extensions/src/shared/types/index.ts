@@ -8,6 +8,7 @@ import type { AccessesSlice, CuresAnswer, PlanAnswer, DropsAnswer, NestSlice, Wh
 import type { PaletteSlice, PreviewAnswer, StepAnswer, WitnessAnswer } from './palette';
 import type { PrecisionSlice } from './precision';
 import type { HeadSlice, MetaSlice, SelectionSlice, StatusSlice } from './status';
+import type { ThroughputAnswer } from './throughput';
 import type { TimelineAnswer, TimelineSlice } from './timeline';
 import type { SpaceInfo, SteeringSlice, TasksSlice, TuningSlice } from './tuning';
 import type { HistorySlice } from './variants';
@@ -21,6 +22,7 @@ export type * from './nest';
 export type * from './palette';
 export type * from './precision';
 export type * from './status';
+export type * from './throughput';
 export type * from './timeline';
 export type * from './tuning';
 export type * from './variants';
@@ -63,6 +65,7 @@ export interface Questions {
   readonly space: SpaceInfo;
   readonly export: ExportAnswer;
   readonly timeline: TimelineAnswer;
+  readonly throughput: ThroughputAnswer;
 }
 
 export type Theme = 'light' | 'dark';

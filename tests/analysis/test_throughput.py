@@ -1,0 +1,110 @@
+"""The innermost loop on ports: loops that are found in assembly, sums that were made by hand, what cannot be asked."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+
+import pytest
+
+import workbench as wb
+from workbench import analysis
+from workbench.analysis.loop_nest.code_listing import Line
+from workbench.analysis.throughput import report
+from workbench.analysis.throughput.machine_loops import innermost
+from workbench.errors import InputError, UsageError
+
+ISA = "+avx,+avx2,+fma,+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl,+avx512vnni,+avx512bf16,+avx512fp16"
+TARGET = wb.Target(f"llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=sapphirerapids -mattr={ISA} -threads=1")
+HERE = {"osaca": importlib.util.find_spec("osaca") is not None, "llvm-mca": shutil.which("llvm-mca") is not None}
+ASKED = [
+    pytest.param(name, marks=pytest.mark.skipif(not there, reason=f"{name} is not installed"))
+    for name, there in HERE.items()
+]
+
+
+def scalar(n=64):
+    return wb.Schedule(wb.workloads.matmul(n, n, n), TARGET)
+
+
+def tile():
+    s = wb.Schedule(wb.workloads.matmul(6, 64, 80), TARGET)
+    i, i1 = s.split("i", [None, 6])
+    s.reorder(i, "k", i1, "j")
+    s.unroll(i1)
+    s.vectorize("j")
+    return s
+
+
+def test_loops_are_from_a_label_to_the_jump_back():
+    code = """kernel:
+\txorl\t%eax, %eax
+.A:
+\txorl\t%ebx, %ebx
+.B:
+\taddq\t$4, %rbx
+\tcmpq\t$64, %rbx
+\tjb\t.B
+\tincq\t%rax
+\tjne\t.A
+.C:
+\tdecq\t%rcx
+\tjne\t.C
+\tjmp\t.D
+.D:
+\tretq"""
+    found = innermost([Line(text, f"r{k}") for k, text in enumerate(code.split("\n"))])
+    assert [(one.first, len(one.lines), one.row, one.trips) for one in found] == [
+        (4, 4, "r7", 16),
+        (10, 3, "r12", None),
+    ]
+    assert found[0].instructions == (1, 2, 3)
+
+
+@pytest.mark.parametrize("analyser", ASKED)
+def test_a_sum_in_one_register_waits_for_itself(analyser):
+    found = analysis.throughput(scalar(), analyser=analyser)
+    adds = sum(one.text.split()[0].startswith("vfmadd") for one in found.instructions)
+    assert found.row == "k"
+    assert found.trips == 64 // adds
+    assert found.cycles == pytest.approx(4 * adds, rel=0.02)  # each waits 4 cycles for the one before
+    assert found.bound == "latency"
+    assert found.unknown == ()
+    assert "from one iteration to the next" in found.text
+    assert json.loads(json.dumps(found.to_json()))["cycles"] == round(found.cycles, 3)
+
+
+@pytest.mark.skipif(not HERE["osaca"], reason="osaca is not installed")
+def test_a_tile_fills_both_ports_of_multiply_adds():
+    found = analysis.throughput(tile(), analyser="osaca")
+    adds = sum(one.text.split()[0].startswith("vfmadd") for one in found.instructions)
+    assert found.bound == "throughput"
+    assert found.cycles == pytest.approx(adds / 2, rel=0.02)  # two a cycle
+    assert "0" in found.busiest
+    assert all(one.row for one in found.instructions)
+    assert "an iteration" in repr(found)
+    assert "Latency" in found._repr_html_()
+
+
+@pytest.mark.skipif(not HERE["osaca"], reason="osaca is not installed")
+def test_the_chain_is_marked():
+    found = analysis.throughput(scalar(), analyser="osaca")
+    chain = [one for one in found.instructions if one.found.chain]
+    assert all(one.text.split()[0].startswith("vfmadd") for one in chain)
+    assert found.chain_cycles == 4 * len(chain) == found.cycles
+
+
+def test_what_cannot_be_asked(monkeypatch):
+    with pytest.raises(InputError) as told:
+        analysis.throughput(scalar(), analyser="crystal ball")
+    assert told.value.code == "throughput.analyser"
+    monkeypatch.setattr(report, "ANALYSERS", {"osaca": (lambda target: "it is away", None)})
+    with pytest.raises(UsageError) as told:
+        analysis.throughput(scalar())
+    assert "it is away" in str(told.value)
+    monkeypatch.setattr(report, "ANALYSERS", {"any": (lambda target: "", None)})
+    with pytest.raises(UsageError) as told:
+        analysis.throughput(scalar(), row="elsewhere")
+    assert told.value.code == "throughput.loop"
+    assert "k" in told.value.hint

@@ -1,0 +1,108 @@
+"""What `analysis.throughput` says of innermost loops, against what they take with their data in the first cache.
+
+Run it by hand (one processor with a model; `pip install osaca`, or llvm-mca on the path)::
+
+    python tests/benchmarks/bench_throughput.py [--rounds 40] [--analyser llvm-mca]
+
+Cycles are measured as time over that of a loop whose cycles are known, in turns with the kernel: a chain of fused
+multiply-adds of four numbers (each link takes 4 cycles on the processors that are declared here); for code with vectors
+of 512 bits, for which many processors lower the clock or let fewer instructions through, 24 chains of them (two
+multiply-adds a cycle).
+The fastest of all rounds counts on both sides. Iterations follow from the operations of an iteration's
+instructions. What stands around the loop (tiles that are stored, the outer loops) is part of what is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+
+import numpy as np
+from bench_peak import Timed, kernel
+
+import workbench as wb
+from workbench.analysis.throughput.report import Throughput, throughput
+from workbench.runtime.buffers import pointer_table
+from workbench.runtime.machine.arithmetic_peak import peak_kernel
+from workbench.runtime.native.jit import load
+
+#: Cycles from a multiply-add to the one that needs its result.
+CHAIN = 4
+WIDTHS = {"zmm": 16, "ymm": 8, "xmm": 4}
+
+
+def tile(target: wb.Target, rows: int, width: int, k: int) -> wb.Schedule:
+    """A tile of accumulators in registers, over rows of B that stay in the first cache."""
+    s = wb.Schedule(wb.workloads.matmul(rows * max(1, 128 // k), width, k), target)
+    i, i1 = s.split("i", [None, rows])
+    if width > 1:
+        s.reorder(i, "k", i1, "j")
+        s.unroll(i1)
+        s.vectorize("j")
+    return s
+
+
+#: Rows, columns and length of the sum. Where a chain bounds a loop, the sum is long: else the next one overlaps it.
+CASES = {
+    "scalar chain": (1, 1, 4096),
+    "1 vector of 4": (1, 4, 2048),
+    "2 vectors of 4": (2, 4, 1536),
+    "4 vectors of 8": (4, 8, 768),
+    "tile 4x32": (4, 32, 160),
+    "tile 6x32": (6, 32, 128),
+    "tile 4x64": (4, 64, 96),
+    "tile 6x64": (6, 64, 80),
+}
+
+
+def operations(found: Throughput) -> float:
+    """Operations of one iteration, by its instructions."""
+    total = 0.0
+    for one in found.instructions:
+        name, *operands = one.text.split()
+        wide = re.findall(r"%([zyx]mm)", " ".join(operands))
+        if name.startswith("vfmadd") and wide:
+            total += 2.0 * (1 if name.endswith("ss") else WIDTHS[wide[-1]])
+    return total
+
+
+def cycle_ns(lanes: int, chains: int, rounds: int = 40_000) -> Callable[[], float]:
+    """Nanoseconds of a cycle, measured at each call by chains of multiply-adds."""
+    library = load(peak_kernel(lanes, chains, True), target=wb.Target.host())
+    count = np.array([rounds], np.int64)
+    data = np.concatenate([np.full(2 * lanes, 0.5), np.ones(chains * lanes)]).astype(np.float32)
+    table = pointer_table([int(count.ctypes.data), int(data.ctypes.data)])
+    timed = Timed(library["wb_peak"], int(table.ctypes.data), 0, 1.0, (library, count, data, table))
+    cycles = max(CHAIN, chains / 2) * rounds
+    return lambda: 1.0 / timed.rate(1) / cycles
+
+
+def main() -> None:
+    """Entry point."""
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--rounds", type=int, default=60)
+    p.add_argument("--analyser")
+    args = p.parse_args()
+    target = wb.Target.host(threads=1)
+    narrow, wide = cycle_ns(4, 1), cycle_ns(16, 24) if target.lanes("float32") == 16 else None
+    for name, shape in CASES.items():
+        s = tile(target, *shape)
+        found = throughput(s, target, analyser=args.analyser)
+        flops = 2.0 * shape[0] * max(1, 128 // shape[2]) * shape[1] * shape[2]
+        timed = kernel(s, target, flops)
+        clock = wide if wide and any("%zmm" in one.text for one in found.instructions) else narrow
+        pairs = []
+        for _ in range(args.rounds):
+            timed.rate(4)
+            pairs.append((flops / timed.rate(20), clock()))
+        ns, cycle = np.min(np.array(pairs), axis=0)
+        cycles = ns / cycle / (flops / operations(found))
+        print(
+            f"{name:14} measured {cycles:6.2f} cycles, said {found.cycles:6.2f} ({found.bound}), "
+            f"off {found.cycles / cycles - 1:+.1%}; {found.analyser}, {found.model}"
+        )
+
+
+if __name__ == "__main__":
+    main()
