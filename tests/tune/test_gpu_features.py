@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from workbench import te, workloads
+from workbench.codegen.gpu.module import GpuModule
+from workbench.codegen.gpu.words import CUDA
 from workbench.ir import Func
 from workbench.machine_model import nest_summary
 from workbench.machine_model.batched_values import Values
@@ -65,6 +67,27 @@ def tiled_transpose(pad: int) -> Schedule:
 @pytest.mark.parametrize(("pad", "turns"), [(0, 32), (1, 1), (2, 2), (4, 4), (16, 16)])
 def test_conflicts_of_banks(pad, turns):
     assert of(tiled_transpose(pad))["gpu.turns"] == turns
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: workloads.matmul(128, 128, 64, bias=True, relu=True),
+        lambda: workloads.softmax(64, 512),
+        lambda: workloads.transpose(256, 256),
+    ],
+)
+def test_columns_say_what_the_printed_kernel_does(make):
+    """Counted thread by thread from the printed loops, by code that knows no columns."""
+    for variant in make_space(make(), SIMT).variants:
+        picks = variant.sampler.draw(6, np.random.default_rng(7))
+        for pick, row in zip(picks, variant.features(picks), strict=True):
+            module = GpuModule(variant.schedule.fill(variant.sampler.row(pick)).func, "kernel", CUDA, SIMT)
+            module.lines()
+            found = [a for accesses in module.warp_accesses().values() for a in accesses]
+            for memory, column in (("global", "gpu.sectors"), ("shared", "gpu.turns")):
+                want = max([1.0, *(a.transactions / a.least for a in found if a.memory == memory)])
+                assert row[INDEX[column]] == pytest.approx(want), (memory, variant.sampler.row(pick))
 
 
 def test_known_facts_rank():

@@ -131,14 +131,16 @@ def _repeats(kind: str, moves: bool) -> bool:
 
 
 def _width(b: BlockPlan, a: AccessPlan, extents: list[Array]) -> Array:
-    """Elements that a thread loads at once: those of a vectorised loop that lie side by side."""
+    """Elements that a thread loads at once: those of the vectorised loop of a copy, where they lie side by side."""
     lane = next((k for k, lp in enumerate(b.loops) if lp.kind == "vectorize"), None)
-    if lane is None or not a.dims or any(t.loop == lane for row in a.dims[:-1] for t in row):
+    copies = not b.is_reduction and b.ops == 0 and not b.guards
+    if lane is None or not copies or not a.dims or any(t.loop == lane for row in a.dims[:-1] for t in row):
         return np.ones(1, np.float32)
     near = [t for t in a.dims[-1] if t.loop == lane]
     if len(near) != 1 or near[0].coef != 1 or not near[0].unit:
         return np.ones(1, np.float32)
-    return np.minimum(extents[lane], np.float32(max(1, WIDEST // a.itemsize)))
+    most = max(1, WIDEST // a.itemsize)
+    return column(np.gcd(extents[lane].astype(np.int64), most))
 
 
 def _addresses(
