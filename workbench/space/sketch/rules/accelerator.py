@@ -20,7 +20,7 @@ from workbench.space.sketch.rule_table import Draft, Skip, rule, untouched
 THREADS = 2
 
 
-@rule("accelerator", after=None, about=untouched, on="accelerator")
+@rule("accelerator", after="gpu_bind", about=untouched, on="accelerator")
 def accelerator(draft: Draft, machine: Machine, block: Block) -> Iterator[Draft]:
     """Compute a product of bytes in tiles that fit an accelerator's memories.
 
