@@ -8,6 +8,7 @@ from graph.test_padding import INT, model_of, node
 from graph.test_uses import by_onnxruntime
 
 import workbench as wb
+from workbench.cli.model import parse_dynamic
 from workbench.codegen import backend
 from workbench.errors import ModelError, ModelWarning, ShapeError, UsageError
 from workbench.network.ranged_executable import RangedExecutable
@@ -200,3 +201,11 @@ def test_shapes_may_be_anything():
         got = executable.run(feeds)["y"]
         np.testing.assert_array_equal(got, by_onnxruntime(model, feeds)[0])
     assert executable.reference_steps == ()
+
+
+def test_lengths_on_the_command_line():
+    assert parse_dynamic(["n=1..512", "x.3=32..96..32"]) == {"n": range(1, 513), "x.3": range(32, 97, 32)}
+    for wrong in (["n=5"], ["=1..2"], ["n=1..2..0"], ["n=1..2", "n=1..3"]):
+        with pytest.raises(UsageError) as refused:
+            parse_dynamic(wrong)
+        assert refused.value.code == "usage.dynamic"

@@ -65,7 +65,7 @@ class Use:
 
     def refuse(self, why: str) -> ModelError:
         """Error for what has no rule."""
-        hint = "give it fixed lengths, or compile for each shape: DynamicExecutable(read_program(path), log)"
+        hint = "give it fixed lengths, or compile for what comes: load_onnx(path, dynamic=True)"
         return self.large.error("padding", f"{why}, so its results depend on how long the padding is", hint)
 
     def plain(self, fine: Callable[[int, int], bool], why: str) -> Fills:
