@@ -6,18 +6,20 @@ A *proposal* is steps that nobody has judged yet; a trial takes them on a copy, 
 - `refusal_alternatives`, `drop_targets`: legal steps for a refused one; places to drop a row of the nest on.
 - `lookahead`: several steps, where no single proposal gains; `whole_plan`: all of them, to the fastest schedule that
   the estimate finds.
+- `leave_one_out`: what each step of a schedule is worth, measured.
 - `reason_proposers`, `refusal_proposers`: what is proposed; `register_tiles`, `row_reductions` and `stage_placement`
   propose many steps together.
 
-Imports `analysis`, the machine model and `schedule`; nothing below `session` imports it. Start at
-`proposal_evaluation`.
+Imports `analysis`, the machine model and `schedule`, and `leave_one_out` the runtime, to measure; nothing below
+`session` imports it. Start at `proposal_evaluation`.
 """
 
 from __future__ import annotations
 
 import workbench.analysis  # noqa: F401 (the room before its modules, see `workbench.__getattr__`)
 from workbench.advice.bottlenecks import Reason, Why, why
+from workbench.advice.leave_one_out import LeaveOneOut, leave_one_out
 from workbench.advice.offer import Offer
 from workbench.advice.whole_plan import Plan, plan
 
-__all__ = ["Offer", "Plan", "Reason", "Why", "plan", "why"]
+__all__ = ["LeaveOneOut", "Offer", "Plan", "Reason", "Why", "leave_one_out", "plan", "why"]

@@ -1,0 +1,122 @@
+"""What each step of a schedule is worth: the schedule without it, timed in turns with the whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from workbench.arguments import is_a
+from workbench.errors import UsageError, WorkbenchError
+from workbench.runtime import schedule_methods
+from workbench.runtime.results.comparison_words import outcome
+from workbench.runtime.results.contest import Contest
+from workbench.safe_text import shown_legibly
+from workbench.schedule import Schedule
+from workbench.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """A schedule without one of its steps.
+
+    Attributes
+    ----------
+    number : int
+        Number of the step in the trace, from 0.
+    step : str
+        The step.
+    ratio : float or None
+        Time without it over the time with it: above 1 the step helps. None where it was not timed.
+    confidence : float or None
+        How sure it is that the schedule is slower without it.
+    why_not : str
+        Why it was not timed: a later step needs it, or the rest does not run.
+    text : str
+        The outcome in words.
+    """
+
+    number: int
+    step: str
+    ratio: float | None
+    confidence: float | None
+    why_not: str
+    text: str
+
+
+class LeaveOneOut(tuple[Without, ...]):
+    """One `Without` for each step, in the order of the trace; printing shows a line for each."""
+
+    __slots__ = ()
+
+    @shown_legibly
+    def __repr__(self) -> str:
+        return "\n".join(
+            f"{one.number:>3}  {one.step:<50}  "
+            + (
+                f"not timed: {one.why_not}"
+                if one.ratio is None
+                else f"without it {one.ratio:.3f}× the time ({one.text})"
+            )
+            for one in self
+        )
+
+
+def leave_one_out(schedule: Schedule, target: Target | str | None = None, **options: Any) -> LeaveOneOut:
+    """Time a schedule against itself without each of its steps, all in turns.
+
+    A step that a later one needs cannot be left out; it is told which one. What a step is worth depends on the others:
+    of two that only gain together, each seems to be worth all of it.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        Without open numbers.
+    target : Target or str, optional
+        The schedule's own by default, or this machine.
+    **options
+        As for `Schedule.contest`: ``budget_ms``, ``resolution``, ...
+
+    Raises
+    ------
+    UsageError
+        "advice.no_steps" for a schedule without steps; as `Schedule.measure`.
+    """
+    is_a("schedule", schedule, Schedule, "pass a schedule")
+    if not schedule.trace:
+        raise UsageError("advice.no_steps", "The schedule has no steps to leave out", (), "take a step first")
+    rests = [_rest(schedule, k) for k in range(len(schedule.trace))]
+    there = [k for k, (rest, _) in enumerate(rests) if rest is not None]
+    funcs = [schedule.func, *(rest.func for rest, _ in rests if rest is not None)]
+    machine = target or schedule.target
+    contest = schedule_methods.contest(funcs, schedule.base, machine, **options) if there else None
+    if contest is not None:
+        contest = replace(contest, names=("the whole", *(f"it without step {k}" for k in there)))
+    place = {k: 1 + n for n, k in enumerate(there)}
+    steps = [str(step) for step in schedule.trace]
+    return LeaveOneOut(
+        _told(k, step, why, contest, place.get(k)) for k, (step, (_, why)) in enumerate(zip(steps, rests, strict=True))
+    )
+
+
+def _rest(schedule: Schedule, left_out: int) -> tuple[Schedule | None, str]:
+    """The schedule without a step; or None, and which later step cannot be taken without it, and why."""
+    rest = Schedule(schedule.base, schedule.target)
+    for k, step in enumerate(schedule.trace):
+        if k == left_out:
+            continue
+        try:
+            rest.apply(step)
+        except WorkbenchError as refused:
+            return None, f"step {k}, {step}, needs it: {refused.message}"
+    return rest, ""
+
+
+def _told(k: int, step: str, why_not: str, contest: Contest | None, place: int | None) -> Without:
+    if contest is None or place is None:
+        return Without(k, step, None, None, why_not, "")
+    found = contest.measurements[place]
+    if not found.ok or not contest.measurements[0].ok:
+        failed = found if not found.ok else contest.measurements[0]
+        return Without(k, step, None, None, f"{failed.status}: {failed.error}", "")
+    sure = contest.confidence(0, place)
+    return Without(k, step, contest.ratio(place), sure, "", outcome(contest, place, 0))
