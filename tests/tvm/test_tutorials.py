@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 import workbench as wb
@@ -13,6 +14,7 @@ CHANGES = {
     "import tvm": "import workbench.tvm as tvm",
     "import tvm.testing": "import workbench.tvm.testing",
     "import tvm.relay.testing": "import workbench.tvm.relay.testing",
+    "import tvm.contrib.graph_executor as runtime": "import workbench.tvm.contrib.graph_executor as runtime",
 }
 MOST = 5
 
@@ -169,10 +171,122 @@ tvm.testing.assert_allclose(c.numpy(), np.dot(a.numpy(), b.numpy()), rtol=1e-5)
 """
 
 
-def pasted(text: str, **given: object) -> dict[str, object]:
+#: AutoTVM on a network, with the choice of layouts after it.
+NETWORK_BY_AUTOTVM = """
+import numpy as np
+import tvm
+from tvm import relay, autotvm
+from tvm.relay import testing
+from tvm.autotvm.tuner import XGBTuner, GATuner, RandomTuner, GridSearchTuner
+from tvm.autotvm.graph_tuner import DPTuner, PBQPTuner
+import tvm.contrib.graph_executor as runtime
+
+target = "llvm"
+log_file, graph_opt_sch_file = "mlp.log", "mlp_graph_opt.log"
+mod, params = relay.testing.mlp.get_workload(batch_size=1, dtype="float32")
+option = autotvm.measure_option(
+    builder=autotvm.LocalBuilder(),
+    runner=autotvm.LocalRunner(number=1, repeat=2, min_repeat_ms=0, enable_cpu_cache_flush=True),
+)
+target_op = [relay.op.get("nn.dense")]
+tasks = autotvm.task.extract_from_program(mod["main"], target=target, params=params, ops=target_op)
+for i, task in enumerate(tasks[:1]):
+    prefix = "[Task %2d/%2d] " % (i + 1, len(tasks))
+    tuner_obj = XGBTuner(task, loss_type="rank")
+    n_trial = min(2, len(task.config_space))
+    tuner_obj.tune(
+        n_trial=n_trial,
+        early_stopping=None,
+        measure_option=option,
+        callbacks=[
+            autotvm.callback.progress_bar(n_trial, prefix=prefix),
+            autotvm.callback.log_to_file(log_file),
+        ],
+    )
+executor = DPTuner(mod["main"], {"data": (1, 1, 28, 28)}, log_file, target_op, target)
+executor.benchmark_layout_transform(min_exec_num=2000)
+executor.run()
+executor.write_opt_sch2record_file(graph_opt_sch_file)
+with autotvm.apply_graph_best(graph_opt_sch_file):
+    with tvm.transform.PassContext(opt_level=3):
+        lib = relay.build(mod, target=target, params=params)
+dev = tvm.cpu()
+module = runtime.GraphModule(lib["default"](dev))
+data = np.random.uniform(size=(1, 1, 28, 28)).astype("float32")
+module.set_input("data", tvm.nd.array(data))
+module.run()
+result = module.get_output(0).numpy()
+"""
+
+#: A convolution by hand: what lies outside of the image, a packed shape by division, two conditions at once.
+CONVOLUTION = """
+import numpy as np
+import tvm
+from tvm import te
+import tvm.testing
+
+H, CO, CI = 14, 16, 8
+data = te.placeholder((1, CI, H, H), name="data")
+kernel = te.placeholder((CO, CI, 3, 3), name="kernel")
+pad = te.compute(
+    (1, CI, H + 2, H + 2),
+    lambda n, c, h, w: tvm.tir.if_then_else(
+        tvm.tir.all(h >= 1, h < H + 1, w >= 1, w < H + 1), data[n, c, h - 1, w - 1], tvm.tir.const(0, "float32")
+    ),
+    name="pad",
+)
+packed = te.compute((CO / 8, CI, 3, 3, 8), lambda o, *i: kernel(o * 8 + i[3], *i[:3]), name="packed")
+rc = te.reduce_axis((0, CI), name="rc")
+ry, rx = te.reduce_axis((0, 3), name="ry"), te.reduce_axis((0, 3), name="rx")
+conv = te.compute(
+    (1, CO, H, H),
+    lambda n, f, y, x: te.sum(
+        pad[n, rc, y + ry, x + rx] * packed[f // 8, rc, ry, rx, tvm.tir.indexmod(f, 8)], axis=[rc, ry, rx]
+    ),
+    name="conv",
+)
+s = te.create_schedule(conv.op)
+n, f, y, x = s[conv].op.axis
+rc, ry, rx = s[conv].op.reduce_axis
+fo, fi = s[conv].split(f, 8)
+s[conv].reorder(n, fo, y, rc, ry, rx, x, fi)
+s[conv].unroll(rx)
+s[conv].vectorize(fi)
+s[pad].compute_at(s[conv], y)
+s[conv].parallel(s[conv].fuse(n, fo))
+target = tvm.target.Target(target="llvm", host="llvm")
+func = tvm.build(s, [data, kernel, conv], target)
+a, b, c = (tvm.nd.array(np.random.rand(*t.shape).astype(t.dtype)) for t in (data, kernel, conv))
+func(a, b, c)
+"""
+
+#: A reduction in two steps.
+REDUCTION = """
+import numpy as np
+import tvm
+from tvm import te
+import tvm.testing
+
+A = te.placeholder((64, 32), name="A")
+k = te.reduce_axis((0, 32), "k")
+B = te.compute((64,), lambda i: te.sum(A[i, k], axis=k), name="B")
+s = te.create_schedule(B.op)
+ko, ki = s[B].split(B.op.reduce_axis[0], factor=16)
+BF = s.rfactor(B, ki)
+xo, xi = s[B].split(s[B].op.axis[0], factor=32)
+s[BF].compute_at(s[B], xo)
+func = tvm.build(s, [A, B], "llvm")
+a = tvm.nd.array(np.random.rand(64, 32).astype("float32"))
+b = tvm.nd.array(np.zeros(64, "float32"))
+func(a, b)
+tvm.testing.assert_allclose(b.numpy(), a.numpy().sum(1), rtol=1e-5)
+"""
+
+
+def pasted(text: str, most: int = MOST, **given: object) -> dict[str, object]:
     """Names of a program after it was run with other imports."""
     lines = [CHANGES.get(line, re.sub(r"^from tvm\b", "from workbench.tvm", line)) for line in text.splitlines()]
-    assert sum(a != b for a, b in zip(lines, text.splitlines(), strict=True)) <= MOST
+    assert sum(a != b for a, b in zip(lines, text.splitlines(), strict=True)) <= most
     names = {"__name__": "program", **given}
     exec(compile("\n".join(lines), "program", "exec"), names)
     return names
@@ -226,3 +340,64 @@ def test_a_schedule_by_hand():
 
 def test_a_packed_operand():
     assert pasted(PACKED)["s"].blocks[0].name == "packed"
+
+
+def test_a_network_with_autotvm(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = pasted(NETWORK_BY_AUTOTVM, most=7)
+    assert names["tasks"]
+    assert {t.own.name.partition("_")[0].partition(" ")[0] for t in names["tasks"]} == {"dense"}
+    assert len(wb.read_log(tmp_path / "mlp_graph_opt.log")) == 2
+    expected = wb.compile(names["mod"].graph).run({"data": names["data"]})
+    assert names["result"] == pytest.approx(expected["output"], abs=1e-5)
+
+
+def test_a_convolution_by_hand():
+    names = pasted(CONVOLUTION)
+    a, b, c = (names[n].numpy() for n in "abc")
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(a, ((0, 0), (0, 0), (1, 1), (1, 1))), (3, 3), (2, 3))
+    assert c == pytest.approx(np.einsum("ncyxij,fcij->nfyx", windows, b), rel=1e-4)
+
+
+def test_a_reduction_in_two_steps():
+    assert "rf" in pasted(REDUCTION)["BF"].name
+
+
+def test_what_is_not_here_says_what_to_write():
+    with pytest.raises(wb.errors.UsageError) as e:
+        pasted("from tvm import topi")
+    assert (e.value.code, "wb.workloads" in e.value.hint) == ("tvm.name", True)
+    with pytest.raises(AttributeError):
+        pasted("import tvm\ntvm.topics")
+
+
+def test_a_policy_goes_on_with_a_log(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = pasted(POLICY)
+    assert len(wb.read_log(tmp_path / "sum.json")) > 2
+    assert "Schedule" in names["script"]
+
+
+POLICY = """
+import tvm
+from tvm import te, auto_scheduler
+
+@auto_scheduler.register_workload
+def total(n, m):
+    A = te.placeholder((n, m), name="A")
+    k = te.reduce_axis((0, m), name="k")
+    return [A, te.compute((n,), lambda i: te.sum(A(i, k), axis=k), name="B")]
+
+task = auto_scheduler.SearchTask(func=total, args=(64, 32), target="llvm")
+measure_ctx = auto_scheduler.LocalRPCMeasureContext(min_repeat_ms=1)
+for trials, callbacks in ((2, []), (4, [auto_scheduler.PreloadMeasuredStates("sum.json")])):
+    policy = auto_scheduler.SketchPolicy(task, auto_scheduler.XGBModel(), init_search_callbacks=callbacks)
+    tune_option = auto_scheduler.TuningOptions(
+        num_measure_trials=trials,
+        runner=measure_ctx.runner,
+        measure_callbacks=[auto_scheduler.RecordToFile("sum.json")],
+    )
+    task.tune(tune_option, search_policy=policy)
+sch, args = task.apply_best("sum.json")
+script = task.print_best("sum.json")
+"""

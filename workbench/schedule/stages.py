@@ -61,6 +61,12 @@ class StagedSchedule(Schedule):
             raise ArgumentTypeError("usage.type", text, ("readers",), "call cache_read once for each reader")
         return Stage(self, _PLAIN.cache_read(self, self[found[0]].name, block.name))
 
+    def rfactor(self, loop: Any, axis: Any = 0, dim: int = 0) -> Any:
+        """Reduce in two steps; of a tensor and its axis, the stage that reduces first comes back."""
+        if not isinstance(loop, Tensor | Stage):
+            return _PLAIN.rfactor(self, loop, axis or dim)
+        return Stage(self, _PLAIN.rfactor(self, self[loop]._at(axis), dim))
+
 
 class Stage:
     """One stage of a schedule.

@@ -58,7 +58,7 @@ from workbench.te.math import (
     sqrt,
     tanh,
 )
-from workbench.te.tvm_words import comm_reducer, create_schedule, size_var, thread_axis, var
+from workbench.te.tvm_words import comm_reducer, create_schedule, if_then_else, size_var, thread_axis, var
 from workbench.te.value import Reduction, Tensor, Value
 
 __all__ = [
@@ -84,6 +84,7 @@ __all__ = [
     "gelu",
     "hard_sigmoid",
     "hard_swish",
+    "if_then_else",
     "leaky_relu",
     "log",
     "logical_and",

@@ -300,9 +300,16 @@ def _axis_names(fn: object, rank: int) -> list[str]:
     return [p.name for p in params[:rank]]
 
 
+def _length(given: object) -> int:
+    """A length; 64 / 16 is one, too."""
+    if isinstance(given, float) and given.is_integer():
+        return int(given)
+    return operator.index(cast_to(int, given))
+
+
 def _shape(shape: Shape) -> tuple[int, ...]:
     try:
-        dims = tuple(operator.index(d) for d in shape)
+        dims = tuple(map(_length, shape))
     except TypeError:
         text = f"A shape is a sequence of whole numbers, not {shown(shape)}."
         raise ExpressionError("te.shape", text, (), "for example (64, 64)") from None

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from workbench.arguments import is_a
 from workbench.errors import ExpressionError
 from workbench.ir import Affine, Binary, Load
-from workbench.te.expression import Axes, reduction
+from workbench.te.expression import Axes, reduction, select
 from workbench.te.value import Reduction, Scalar, Tensor, Value
 
 #: What schedules stage by stage; it lies above this room.
@@ -36,6 +36,7 @@ def var(name: str = "n", dtype: str = "int32") -> NoReturn:
 
 
 size_var = var
+if_then_else = select
 
 
 def thread_axis(dom: Any = None, tag: str = "") -> str:

@@ -113,6 +113,10 @@ class Tensor:
         """Names of the axes that it reduces over."""
         return tuple(n for s in self.stages[-1:] for n, _ in s.reduce)
 
+    def __call__(self, *index: Axis | Value | int) -> Value:
+        """An element, as ``A[i, j]``."""
+        return self[index]
+
     def __getitem__(self, index: Axis | Value | int | tuple[Axis | Value | int, ...]) -> Value:
         idx = index if isinstance(index, tuple) else (index,)
         if len(idx) != self.ndim:

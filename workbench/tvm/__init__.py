@@ -10,12 +10,37 @@ Arrays are NumPy's. Behind every name stands what the rest of the workbench has:
 from __future__ import annotations
 
 import sys
+from typing import NoReturn
 
 from workbench import te
-from workbench.tvm import nd, target, testing, transform
+from workbench.errors import UsageError
+from workbench.tvm import nd, target, testing, tir, transform
 from workbench.tvm.functions import Function, build, lower
 from workbench.tvm.target import Device, cpu, device
 
-__all__ = ["Device", "Function", "build", "cpu", "device", "lower", "nd", "target", "te", "testing", "transform"]
+__all__ = ["Device", "Function", "build", "cpu", "device", "lower", "nd", "target", "te", "testing", "tir", "transform"]
 
 sys.modules[f"{__name__}.te"] = te
+
+
+def __getattr__(name: str) -> NoReturn:
+    """Say what stands in the place of what is not here.
+
+    Raises
+    ------
+    UsageError
+        "tvm.name".
+    """
+    if name.startswith("__") or name not in _ELSEWHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise UsageError("tvm.name", f"tvm.{name} is not here", (name,), _ELSEWHERE[name])
+
+
+#: What TVM has and this module has not -> what to write.
+_ELSEWHERE = {
+    "topi": "write te.compute(...), or take a ready-made computation: wb.workloads.conv2d_nhwc(...), softmax, ...",
+    "meta_schedule": "wb.tune(func, trials=..., log=...)",
+    "rpc": "wb.LocalRunner(board), wb.DaskRunner(...)",
+    "micro": "wb.compile(graph).export(path) writes a shared library with a C header",
+    "driver": "workbench tune, run and tasks on the command line",
+}

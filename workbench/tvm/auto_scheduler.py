@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import Token
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -51,6 +51,53 @@ class RecordToFile:
     """Where trials are written."""
 
     filename: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreloadMeasuredStates:
+    """A log to go on with."""
+
+    filename: str
+
+
+class LocalRPCMeasureContext:
+    """How candidates are measured, in a process of their own: its `runner` is a `LocalRunner`."""
+
+    def __init__(self, **options: Any) -> None:
+        known = {f.name for f in fields(LocalRunner)}
+        self.runner = LocalRunner(**{n: v for n, v in options.items() if n in known})
+
+
+@dataclass(frozen=True, slots=True)
+class XGBModel:
+    """The cost model; trained while a run lasts."""
+
+    num_warmup_sample: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RandomModel:
+    """No cost model."""
+
+
+@dataclass(frozen=True, slots=True)
+class SketchPolicy:
+    """How a task is searched: with a model or at random, going on with a log."""
+
+    task: SearchTask
+    program_cost_model: Any = field(default_factory=XGBModel)
+    params: Any = None
+    seed: int | None = None
+    verbose: int = 1
+    init_search_callbacks: Sequence[Any] = ()
+
+    def arguments(self) -> dict[str, Any]:
+        """What `workbench.tune` is given."""
+        found: dict[str, Any] = {"search": "random"} if isinstance(self.program_cost_model, RandomModel) else {}
+        if self.seed is not None:
+            found["seed"] = self.seed
+        logs = [c.filename for c in self.init_search_callbacks or () if isinstance(c, PreloadMeasuredStates)]
+        return {**found, "seeds": logs} if logs else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +194,10 @@ class SearchTask:
         """Key and shapes."""
         return self.own.workload_key
 
-    def tune(self, tuning_options: TuningOptions, search_policy: Any = None) -> None:
+    def tune(self, tuning_options: TuningOptions, search_policy: SketchPolicy | None = None) -> None:
         """Tune, and wait until the trials are used up."""
-        tune(self.own, target=self.target, **tuning_options.arguments()).wait()
+        searched = {} if search_policy is None else search_policy.arguments()
+        tune(self.own, target=self.target, **tuning_options.arguments(), **searched).wait()
 
     def apply_best(self, log_file: str) -> tuple[Any, list[Tensor]]:
         """Return the best schedule of a log, and the arguments."""

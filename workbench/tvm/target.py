@@ -25,8 +25,8 @@ class Kind:
 class Target(AbstractContextManager["Target"]):
     """What to compile for, as text; in a ``with`` statement, what is built inside is for it."""
 
-    def __init__(self, text: Any, host: Any = None) -> None:
-        self.own = text if isinstance(text, own.Target) else plain(text)
+    def __init__(self, target: Any, host: Any = None) -> None:
+        self.own = target if isinstance(target, own.Target) else plain(target)
         self._tokens: list[Token[Target | None]] = []
 
     @property

@@ -10,12 +10,12 @@ from workbench.errors import UsageError
 from workbench.graph.graph import Array
 from workbench.network.compile import compile
 from workbench.runtime.execution.executable import Executable
-from workbench.tvm.relay import data_dep_optimization, frontend, testing
+from workbench.tvm.relay import data_dep_optimization, frontend, op, testing
 from workbench.tvm.relay.module import Module
 from workbench.tvm.target import plain
 from workbench.tvm.transform import left_out
 
-__all__ = ["Library", "Module", "build", "data_dep_optimization", "frontend", "testing"]
+__all__ = ["Library", "Module", "build", "data_dep_optimization", "frontend", "op", "testing"]
 
 #: The log of the innermost ``with ApplyHistoryBest(log)``.
 HISTORY: ContextVar[Any] = ContextVar("history", default=None)

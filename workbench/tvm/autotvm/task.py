@@ -1,37 +1,30 @@
-"""AutoTVM's words: templates that make their own computation, tasks, tuners, the best of a log."""
+"""Templates that make their own computation, and tasks."""
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-from workbench.errors import TemplateError, UsageError
+from workbench.errors import TemplateError
 from workbench.graph.graph import Array
 from workbench.graph.tasks import Task as OwnTask
 from workbench.graph.tasks import extract_tasks
-from workbench.log.reader import load_log
 from workbench.machine_model.machine_parameters import Machine
 from workbench.registry import Registry
 from workbench.schedule import Schedule
 from workbench.schedule.stages import LoopName
-from workbench.space.space import make_space
+from workbench.space.space import Space, make_space
 from workbench.space.template import TEMPLATES, Template
 from workbench.space.template.config import Config
 from workbench.space.template.symbolic_knobs import Closed
 from workbench.te import Tensor
-from workbench.tune.options import TuneOptions
-from workbench.tune.run.start import tune
-from workbench.tvm.auto_scheduler import ApplyHistoryBest, best_schedule
+from workbench.tvm.auto_scheduler import best_schedule
 from workbench.tvm.relay import HISTORY, Module
 from workbench.tvm.target import plain
-
-apply_history_best = ApplyHistoryBest
 
 Made = tuple[Schedule, Sequence[Tensor]]
 _FUNCTIONS: Registry[Callable[..., Made]] = Registry("template", "templates", "template.unknown", TemplateError)
@@ -128,6 +121,22 @@ def template(name: str, func: Callable[..., Made] | None = None) -> Any:
     return declare if func is None else declare(func)
 
 
+class Candidates:
+    """A space, whose length is the number of its rows: ``min(n_trial, len(task.config_space))``."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+
+    def __len__(self) -> int:
+        return min(self.space.size, sys.maxsize)
+
+    def __repr__(self) -> str:
+        return repr(self.space)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.space, name)
+
+
 class Task:
     """A task of AutoTVM.
 
@@ -143,9 +152,9 @@ class Task:
         self.name, self.own, self.template = name, own, template
 
     @property
-    def config_space(self) -> Any:
+    def config_space(self) -> Candidates:
         """The candidates."""
-        return make_space(self.own, template=self.template)
+        return Candidates(make_space(self.own, template=self.template))
 
     @property
     def flop(self) -> int:
@@ -156,7 +165,7 @@ class Task:
         return f"Task({self.name}: {self.own.description})"
 
 
-def _create(task_name: str, args: Sequence[Any], target: Any = None, target_host: Any = None) -> Task:
+def create(task_name: str, args: Sequence[Any], target: Any = None, target_host: Any = None) -> Task:
     """Return the task of a template for these arguments."""
     function = _FUNCTIONS[task_name]
 
@@ -173,103 +182,10 @@ def _create(task_name: str, args: Sequence[Any], target: Any = None, target_host
     return Task(task_name, OwnTask.of_func(made.base, plain(target), known), known)
 
 
-def _of_program(
-    mod: Module, target: Any = None, params: Mapping[str, Array] | None = None, **options: Any
+def extract_from_program(
+    mod: Module, target: Any = None, params: Mapping[str, Array] | None = None, ops: Any = None, **options: Any
 ) -> list[Task]:
-    """Return the tasks of a network."""
-    return [Task(t.name, t) for t in extract_tasks(mod.bound(params), plain(target))]
-
-
-task = SimpleNamespace(create=_create, extract_from_program=_of_program, get_config=get_config, Task=Task)
-
-
-@dataclass(frozen=True, slots=True)
-class LocalBuilder:
-    """Where candidates are compiled."""
-
-    timeout: float = 10.0
-    n_parallel: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LocalRunner:
-    """How candidates are measured; `number` is chosen, so that a repetition lasts `min_repeat_ms`."""
-
-    timeout: float = 10.0
-    number: int = 4
-    repeat: int | None = None
-    min_repeat_ms: float | None = None
-    cooldown_interval: float = 0.0
-    enable_cpu_cache_flush: bool = False
-
-
-def measure_option(builder: Any = "local", runner: Any = "local") -> TuneOptions:
-    """How to measure."""
-    b = builder if isinstance(builder, LocalBuilder) else LocalBuilder()
-    r = runner if isinstance(runner, LocalRunner) else LocalRunner()
-    return TuneOptions(
-        builders=b.n_parallel, repeat=r.repeat, min_repeat_ms=r.min_repeat_ms, flush_cache=r.enable_cpu_cache_flush,
-        timeout_s=r.timeout,
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class LogFile:
-    """Where trials are written."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """That progress is shown."""
-
-
-callback = SimpleNamespace(log_to_file=LogFile, progress_bar=lambda total, prefix="", si_prefix="G": Bar())
-
-
-class Tuner:
-    """Searches the candidates of a task."""
-
-    search = "evolutionary"
-
-    def __init__(self, task: Task, *args: Any, **options: Any) -> None:
-        self.task = task
-
-    def tune(
-        self, n_trial: int, measure_option: TuneOptions, early_stopping: int | None = None,
-        callbacks: Sequence[Any] = (), si_prefix: str = "G",
-    ) -> None:  # fmt: skip
-        """Tune, and wait until the trials are used up."""
-        files = [c.name for c in callbacks if isinstance(c, LogFile)]
-        if others := [c for c in callbacks if not isinstance(c, LogFile | Bar)]:
-            text = f"A callback of the kind {type(others[0]).__name__} is not called"
-            raise UsageError("usage.callbacks", text, ("callbacks",), "wb.tune(...).events.subscribe(callback)")
-        progress = True if any(isinstance(c, Bar) for c in callbacks) else None
-        options = replace(measure_option, search=self.search, template=self.task.template, baseline=False)
-        log = files[0] if files else None
-        resume = log is not None and Path(log).exists()
-        own = self.task.own
-        known = sum(r.task_key == own.key for r in load_log(log).records) if resume and log is not None else 0
-        tune(own, trials=known + n_trial, options=options, log=log, resume=resume, progress=progress).wait()
-
-
-class XGBTuner(Tuner):
-    """Searches by mutation and crossover, guided by a model."""
-
-
-class GATuner(Tuner):
-    """Searches by mutation and crossover, guided by a model."""
-
-
-class RandomTuner(Tuner):
-    """Takes candidates at random, none twice."""
-
-    search = "random"
-
-
-class GridSearchTuner(RandomTuner):
-    """Takes candidates at random, none twice: with as many trials as there are candidates, all of them."""
-
-
-tuner = SimpleNamespace(XGBTuner=XGBTuner, GATuner=GATuner, RandomTuner=RandomTuner, GridSearchTuner=GridSearchTuner)
+    """Return the tasks of a network; with `ops` only those that compute one of these operators."""
+    tasks = extract_tasks(mod.bound(params), plain(target))
+    kinds = None if ops is None else {str(op).removeprefix("nn.").partition("_")[0] for op in ops}
+    return [Task(t.name, t) for t in tasks if kinds is None or any(t.name.startswith(k) for k in kinds)]
