@@ -96,3 +96,20 @@ def test_the_tuner_finds_the_best_of_layers(tmp_path: Path, layer: tuple[int, in
     session = wb.tune(func, target="vta", trials=64, log=str(tmp_path / "log.jsonl"), seed=0)
     session.wait()
     assert best(func) / pipeline(session.best()).cycles >= 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("layer", "least"),
+    [
+        ((56, 64, 64, 3, 1), 0.9), ((56, 64, 128, 3, 2), 0.7), ((56, 64, 128, 1, 2), 0.2), ((28, 128, 128, 3, 1), 0.9),
+        ((28, 128, 256, 3, 2), 0.7), ((28, 128, 256, 1, 2), 0.3), ((14, 256, 256, 3, 1), 0.9),
+        ((14, 256, 512, 3, 2), 0.8), ((14, 256, 512, 1, 2), 0.5), ((7, 512, 512, 3, 1), 0.9),
+    ],
+)  # fmt: skip
+def test_default_schedules_run_the_layers_of_resnet(layer: tuple[int, int, int, int, int], least: float) -> None:
+    size, ci, co, kernel, stride = layer
+    func = workloads.conv2d_int8_nhwc(size, size, ci, co, kernel, stride, kernel // 2, shift=6)
+    s = default_schedule(func, VTA)
+    assert pipeline(s).utilisation >= least
+    assert s.measure().ok
