@@ -10,7 +10,7 @@ from typing import Any
 from workbench import markup as m
 from workbench.analysis import DiffRow, Listing, listing
 from workbench.analysis.loop_nest.code_diff import changes, rows_inside
-from workbench.analysis.loop_nest.code_listing import CodeKind, code_kind, code_kinds
+from workbench.analysis.loop_nest.code_listing import CodeKind, code_kind
 from workbench.analysis.loop_nest.schedule_estimate import estimated
 from workbench.arguments import is_a, whole
 from workbench.ir.func import Same
@@ -30,6 +30,8 @@ MOST_ROWS = 2_000
 
 RECORDED_LINES = 6_000
 """Lines of a listing that are recorded at most."""
+RECORDED_KINDS = ("nest", "c", "llvm", "cuda", "opencl", "asm")
+"""Listings that the panel has tabs for."""
 
 
 @lru_cache(maxsize=4)
@@ -121,7 +123,7 @@ def _code_html(code: Mapping[str, Any], limit: int) -> m.Html:
 def _recorded(slices: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     history = slices.get("history") or {"rows": []}
     rows = [row for row in history["rows"] if row["id"] == history["at"]]
-    for row, kind in itertools.product(rows, code_kinds()):
+    for row, kind in itertools.product(rows, RECORDED_KINDS):
         listing = {"kind": kind, "node": row["id"]}
         yield "code", listing
         yield from (("code", {**listing, "from": first}) for first in range(PAGE, RECORDED_LINES, PAGE))

@@ -11,6 +11,8 @@ const KINDS: readonly (readonly [CodeKind, string])[] = [
   ['nest', 'Program'],
   ['c', 'C'],
   ['llvm', 'LLVM'],
+  ['cuda', 'CUDA'],
+  ['opencl', 'OpenCL'],
   ['asm', 'Assembly']
 ];
 

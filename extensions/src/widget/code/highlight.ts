@@ -9,9 +9,12 @@ const FIRST = '(?<=^\\s*|= )(?:tail )?[a-z][\\w.]*(?=\\s|$)';
 const NUMBER = '(?<![\\w.%@$])-?(?:0x[\\da-fA-F]+|\\d+(?:\\.\\d+)?(?:e[+-]?\\d+)?f?)\\b';
 
 const of = (comment: string, word: string): RegExp => new RegExp(`(${comment})|(${word})|(${NUMBER})`, 'g');
+const C = of('/\\*.*?(?:\\*/|$)|^ \\*.*|//.*|^#.*', `\\b(?:${WORDS})\\b`);
 const RULES: Readonly<Record<CodeKind, RegExp>> = {
   nest: of('@[\\w.]+', `\\b(?:${WORDS})\\b`),
-  c: of('/\\*.*?(?:\\*/|$)|^ \\*.*|//.*|^#.*', `\\b(?:${WORDS})\\b`),
+  c: C,
+  cuda: C,
+  opencl: C,
   llvm: of(';.*|^[!@].*', FIRST),
   asm: of('\\s# .*|//.*', FIRST)
 };
