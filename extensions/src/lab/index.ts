@@ -37,14 +37,15 @@ const open: JupyterFrontEndPlugin<void> = {
   description: 'Opens ONNX models: double click, context menu, launcher tile',
   autoStart: true,
   requires: [IDocumentManager],
-  optional: [ILauncher, ICommandPalette, IDefaultFileBrowser],
+  optional: [ILauncher, ICommandPalette, IDefaultFileBrowser, ITranslator],
   activate: (
     app: JupyterFrontEnd,
     documents: IDocumentManager,
     launcher: ILauncher | null,
     palette: ICommandPalette | null,
-    browser: IDefaultFileBrowser | null
-  ) => addOpen(app, documents, launcher, palette, browser)
+    browser: IDefaultFileBrowser | null,
+    translator: ITranslator | null
+  ) => addOpen(app, documents, words(translator), launcher, palette, browser)
 };
 
 const log: JupyterFrontEndPlugin<void> = {

@@ -1,9 +1,13 @@
-/** Somebody's own model: a view of `.onnx` files, a tile in the launcher, an entry in the file browser's menu. */
+/**
+ * Somebody's own model or log: a view of `.onnx` files, a tile in the launcher, an entry in the menu of new documents
+ * (`schema/open.json`) and in the file browser's.
+ */
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { MainAreaWidget, type ICommandPalette } from '@jupyterlab/apputils';
 import type { IDocumentManager } from '@jupyterlab/docmanager';
 import type { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
 import type { ILauncher } from '@jupyterlab/launcher';
+import type { TranslationBundle } from '@jupyterlab/translation';
 import { workbenchIcon, workbenchIconUrl } from '../icon';
 import { ShownFactory, ShownModelFactory } from '../shown';
 import { OpenPanel } from './panel';
@@ -16,13 +20,14 @@ const MODEL = 'schedule-workbench:model';
 export function addOpen(
   app: JupyterFrontEnd,
   documents: IDocumentManager,
+  trans: TranslationBundle,
   launcher: ILauncher | null,
   palette: ICommandPalette | null,
   browser: IDefaultFileBrowser | null
 ): void {
   app.docRegistry.addFileType({
     name: 'onnx',
-    displayName: 'ONNX model',
+    displayName: trans.__('ONNX model'),
     extensions: ['.onnx'],
     mimeTypes: ['application/onnx'],
     fileFormat: 'base64',
@@ -41,8 +46,9 @@ export function addOpen(
   app.docRegistry.addWidgetFactory(factory);
 
   app.commands.addCommand(COMMAND, {
-    label: args => (args.isPalette ? 'Open a Model in the Schedule Workbench' : 'Schedule Workbench'),
-    caption: 'Choose an ONNX model and its shapes, and schedule and tune its kernels',
+    label: args =>
+      args.isPalette ? trans.__('Open a Model in the Schedule Workbench') : trans.__('Schedule Workbench'),
+    caption: trans.__('Choose an ONNX model and its shapes, and schedule and tune its kernels; or a tuning log'),
     icon: args => (args.isPalette ? undefined : workbenchIcon),
     execute: args => {
       if (typeof args.path === 'string')
@@ -55,7 +61,7 @@ export function addOpen(
       );
       const widget = new MainAreaWidget({ content: panel });
       widget.toolbar.hide(); // nothing is in it
-      widget.title.label = 'Open a model';
+      widget.title.label = trans.__('Open a model');
       widget.title.icon = workbenchIcon;
       widget.title.closable = true;
       app.shell.add(widget, 'main');
@@ -66,14 +72,14 @@ export function addOpen(
       args: {
         type: 'object',
         properties: {
-          path: { type: 'string', description: 'The model' },
-          cwd: { type: 'string', description: 'Folder to look in' }
+          path: { type: 'string', description: trans.__('The model') },
+          cwd: { type: 'string', description: trans.__('Folder to look in') }
         }
       }
     }
   });
   app.commands.addCommand(SELECTED, {
-    label: 'Open in Schedule Workbench',
+    label: trans.__('Open in Schedule Workbench'),
     icon: workbenchIcon,
     execute: () =>
       Promise.all(
@@ -84,6 +90,6 @@ export function addOpen(
     describedBy: { args: { type: 'object', properties: {} } }
   });
   launcher?.add({ command: COMMAND, category: 'Notebook', rank: 19, kernelIconUrl: workbenchIconUrl });
-  palette?.addItem({ command: COMMAND, category: 'Schedule Workbench', args: { isPalette: true } });
+  palette?.addItem({ command: COMMAND, category: trans.__('Schedule Workbench'), args: { isPalette: true } });
   app.contextMenu.addItem({ command: SELECTED, selector: '.jp-DirListing-item[data-file-type="onnx"]', rank: 1.5 });
 }

@@ -100,12 +100,15 @@ export class OpenPanel extends Widget {
   private async choose(): Promise<void> {
     const found = await FileDialog.getOpenFiles({
       manager: this.documents,
-      title: 'Choose an ONNX model',
+      title: 'Choose an ONNX model or a tuning log',
       defaultPath: this.state.path ? PathExt.dirname(this.state.path) : this.folder,
-      filter: file => (file.type === 'directory' || file.path.endsWith('.onnx') ? {} : null)
+      filter: file => (file.type === 'directory' || /\.onnx$|\.tunelog\.jsonl$/.test(file.path) ? {} : null)
     });
     const file = found.value?.find(one => one.type !== 'directory');
-    if (found.button.accept && file) await this.open(file.path);
+    if (!found.button.accept || !file) return;
+    if (file.path.endsWith('.onnx')) return this.open(file.path);
+    await this.app.commands.execute('docmanager:open', { path: file.path });
+    this.done();
   }
 
   /** Make a notebook with what stands in the form, show it where the panel is, and run it. */

@@ -164,7 +164,7 @@ export function OpenView({ state, onChoose, ...rest }: Props) {
     <div class="swbl swbl-open">
       <h1>Open a model in the Schedule Workbench</h1>
       <Line name="File">
-        {path ? <b>{path}</b> : 'an ONNX model'}{' '}
+        {path ? <b>{path}</b> : 'an ONNX model, or a tuning log'}{' '}
         <button type="button" class="jp-mod-styled jp-mod-reject" disabled={busy !== ''} onClick={onChoose}>
           {path ? 'Another one…' : 'Choose…'}
         </button>
