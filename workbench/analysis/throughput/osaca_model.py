@@ -29,8 +29,8 @@ def why_not(target: Target) -> str:
 
 @lru_cache(maxsize=4)
 def _machine(arch: str) -> tuple[Any, Any, Any]:
-    from osaca.parser import ParserX86ATT  # type: ignore[import-untyped]
-    from osaca.semantics import ArchSemantics, MachineModel  # type: ignore[import-untyped]
+    from osaca.parser import ParserX86ATT
+    from osaca.semantics import ArchSemantics, MachineModel
 
     parser, machine = ParserX86ATT(), MachineModel(arch=arch)
     return parser, machine, ArchSemantics(parser, machine)
