@@ -68,7 +68,7 @@ def scheduled(func: Func, target: Target) -> Schedule:
         loops = [lp for lp, _ in ((s.func.loop(lp.name)) for lp in s.func.block(b.name)[1])]
         last = loops[-1]
         attempt("parallel", loops[0].name)
-        spatial = [lp for lp in loops[1:] if lp.name.split("_")[-1] not in ("k", "kh", "kw", "c")]
+        spatial = [lp for lp in loops[1:] if lp.name.split("_")[-1] not in ("k", "kh", "kw", "c", "e")]
         rows |= bool(spatial)
         if spatial and spatial[-1] is not last and attempt("reorder", last.name, spatial[-1].name):
             last = spatial[-1]

@@ -257,7 +257,7 @@ MUTATIONS = (
     ),
     bug(
         "compile",
-        "=workbench.network.compile:_variant",
+        "=workbench.network.kernels:variant_of",
         "kernels do not know that rows lie apart",
         "spot.widened(logical_shape(buffer))",
         "None",

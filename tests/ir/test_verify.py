@@ -148,7 +148,7 @@ WRONG = [
     ("symbolic order of factors", SYMBOLIC, [("i.1 * ?c + i.2", "i.1 * ?b + i.2")], "axis_range"),
     ("symbolic cover", SYMBOLIC, [("i.0 * ?b*?c + i.1 * ?c + i.2", "i.1 * ?c + i.2")], "coverage"),
     ("reduction with no initial value", MATMUL, [("          init C[i, j] = 0.0\n", "")], "reduction"),
-    ("a device's thread reduces", MATMUL, [("for k", "threadIdx.x k")], "kind"),
+    ("blocks of a grid reduce", MATMUL, [("for k", "blockIdx.x k")], "kind"),
     ("virtual threads reduce", MATMUL, [("for k", "vthread k")], "kind"),
     ("one thread twice", MATMUL, [("for i", "threadIdx.x i"), ("for j", "threadIdx.x j")], "kind"),
     ("threads share what is local", THREADS, [("shared", "local"), ("= P[i, j]", "= P[i, 7 - j]")], "scope"),

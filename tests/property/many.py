@@ -14,9 +14,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from property import checks, products, programs, randoms, spaces
+from property import checks, products, programs, randoms, spaces, tensors
 from property.tally import Tally
-from workbench.intrinsics import registry as intrinsics
 from workbench.schedule import registry as primitives
 
 #: Schedules of 5,000 that are asked to contain a primitive, or to call an intrinsic.
@@ -51,7 +50,7 @@ def draws(count: int) -> Iterator[tuple[str, Draw]]:
     todo: list[tuple[str, Draw]] = []
     for name in primitives.names:
         todo += [(name, lambda rng, t, n=name: _steps(rng, t, n))] * (count * PER_PRIMITIVE // 5000)
-    for name in intrinsics.names:
+    for name in tensors.TILES:
         todo += [(name, lambda rng, t, n=name: _tiles(rng, t, n))] * (count * PER_INTRINSIC // 5000)
     todo += [("product", _product)] * (count // 10)
     kinds = list(programs.KINDS)

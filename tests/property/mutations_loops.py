@@ -198,8 +198,8 @@ LOOPS: tuple[Mutation, ...] = (
         "bind",
         _S + "legality.invariants",
         "any loop may be bound",
-        'legality.check_independent(func, loop, "bind", f"binding it to {lp.kind}")',
-        "pass",
+        "if combined(lp) is None:",
+        "if False:",
     ),
     _m(
         "bind",

@@ -114,6 +114,8 @@ SUITED = {
     ],
 }
 SUITED["set_scope"] = SUITED["storage_align"] = SUITED["compute_at"]
+#: Steps that chance alone hardly takes, before a primitive that asks for them.
+PREPARED = {"pipeline": primitives.pipeline.ROW}
 #: What is taken where nothing else is said: the nests of intrinsics are large.
 COMMON = [name for name in NESTS if name not in tensors.NESTS]
 STRUCTURAL = {
@@ -233,6 +235,8 @@ def random_schedule(
         name = rng.choice(SUITED.get(wanted or "", COMMON))
         if wanted == "tensorize":
             made = _tensorized(rng, holes, intrin)
+        elif wanted in PREPARED:
+            made = _attempt(rng, "matmul", wanted, holes, True, scenario("matmul", PREPARED[wanted]), rng.randint(1, 3))
         else:
             if programs and rng.random() < programs:
                 name = program(rng, rng.choice(SMALL), POINTS)

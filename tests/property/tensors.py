@@ -25,6 +25,8 @@ class Tile:
     k: tuple[int, ...]
 
 
+#: Of accelerators, whose products are no part of a processor's nests: tests/codegen/test_vta.py draws them.
+ELSEWHERE = tuple(name for name in registry.names if name.startswith("vta."))
 TILES = {
     "x86.amx.bf16": Tile("tiles_bf16", (16,), (16,), (16, 2)),
     "x86.amx.u8s8": Tile("tiles_u8s8", (16,), (16,), (16, 4)),

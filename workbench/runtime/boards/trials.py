@@ -134,12 +134,6 @@ class BoardCandidate(Candidate):
             self._board.read(slot, self._task.outputs[name].raw)
         self._board.read(self._workspace, self._space, self._room)
 
-    def _fault(self) -> None:
-        """Nothing: kernels of a processor with threads of its own look for no faults."""
-
-    def close(self) -> None:
-        """Nothing: the next kernel takes its place."""
-
 
 class BoardTimer(Timer):
     """Repetitions of one kernel on a board.

@@ -16,6 +16,8 @@ from workbench.runtime.thread_pool.launch_context import LaunchContext
 class Candidate:
     """A loaded kernel with its operands, to be checked first and timed then."""
 
+    _loaded: LoadedCode | None = None  # None: another machine has it
+
     def __init__(
         self, job: TrialJob, task: Operands, packed: Packed, around: LaunchContext, stream: Stream | None
     ) -> None:
@@ -33,8 +35,8 @@ class Candidate:
         """Make workspace and timer."""
         self._space = self._around.reserve(job.code.workspace_bytes(job.threads), GUARD)
         self._table = pointer_table([a.ctypes.data for a in self._arrays])
-        self._loaded = LoadedCode(job.code)
-        self.timer = Timer(self._loaded.address, self._table, self._around, job, self._arrays)
+        self._loaded = loaded = LoadedCode(job.code)
+        self.timer = Timer(loaded.address, self._table, self._around, job, self._arrays)
         if stream is not None and job.options.constants == "shared" and not job.options.flush_cache:
             self.timer.stream(stream.tables(job.params, self._arrays))
 
@@ -46,16 +48,17 @@ class Candidate:
 
     def _fault(self) -> WorkbenchError | None:
         """What the kernel itself found to be wrong since it was asked last."""
-        return self._loaded.fault()
+        return None if self._loaded is None else self._loaded.fault()
 
     @property
     def device_ms(self) -> float | None:
         """Milliseconds of the last call where a device counts its cycles; None where time is to be taken."""
-        return self._loaded.device_ms
+        return None if self._loaded is None else self._loaded.device_ms
 
     def close(self) -> None:
         """Unload the code."""
-        self._loaded.close()
+        if self._loaded is not None:
+            self._loaded.close()
 
     def check(self) -> tuple[float, float, str]:
         """Run once; return milliseconds, the largest error over its bound, and what is wrong ("" when all is right)."""
