@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -153,6 +154,57 @@ def test_a_bias_is_added_by_the_alu() -> None:
     s.set_scope("bias.local", "acc")
     x, y, z = drawn(s)
     np.testing.assert_array_equal(s.build()(x, y, z), np.maximum(x.astype(np.int32) @ y + z, -1000) + 3)
+
+
+def biased(expr: Callable[[te.Value, te.Value], te.Value], rows: bool = True) -> Schedule:
+    """A product of matrices and ``expr(sum, bias)``, all of it in the accelerator's memories."""
+    a, b = te.placeholder((32, 32), "int8", "A"), te.placeholder((32, 32), "int8", "B", constant=True)
+    bias, c = te.placeholder((32,), "int32", "bias", constant=True), summed(a, b)
+    func = te.func(te.compute((32, 32), lambda i, j: expr(c[i, j], bias[j]), name="D"), "biased")
+    s = matmul(func, (16 if rows else 1, 1, 2))
+    s.compute_at(s.cache_read("D", "bias"), "j.0")
+    s.set_scope("bias.local", "acc")
+    return s
+
+
+def by_name(s: Schedule) -> dict[str, np.ndarray]:
+    return dict(zip((b.name for b in s.base.inputs), drawn(s), strict=True))
+
+
+def product(given: dict[str, np.ndarray]) -> np.ndarray:
+    return given["A"].astype(np.int32) @ given["B"].astype(np.int32)
+
+
+def test_a_bias_that_stands_first_is_not_changed_in_its_place() -> None:
+    s = biased(lambda c, bias: te.maximum(bias + c, 5))
+    given = by_name(s)
+    np.testing.assert_array_equal(s.build()(**given), np.maximum(product(given) + given["bias"], 5))
+    with pytest.raises(BuildError, match=r"change one element of 'bias.local' several times"):
+        program(biased(lambda c, bias: te.maximum(bias, 0) + c))
+    with pytest.raises(BuildError, match=r"change one element of 'C' several times"):
+        program(biased(lambda c, bias: te.maximum(c, 0) + bias + c))
+
+
+def test_a_bias_that_is_loaded_for_each_row_may_be_changed() -> None:
+    s = biased(lambda c, bias: te.maximum(bias, -5) + c, rows=False)
+    given = by_name(s)
+    np.testing.assert_array_equal(s.build()(**given), product(given) + np.maximum(given["bias"], -5))
+
+
+def test_bytes_are_cut_off_at_the_end_alone() -> None:
+    a, b = te.placeholder((16, 32), "int8", "A"), te.placeholder((32, 16), "int8", "B", constant=True)
+    c = summed(a, b)
+
+    def made(expr: Callable[[te.Value], te.Value]) -> Schedule:
+        return matmul(te.func(te.compute((16, 16), lambda i, j: expr(c[i, j]), name="D"), "bytes"), (16, 1, 2))
+
+    for wrong in (lambda v: te.maximum(te.cast(v, "int8"), 0), lambda v: te.cast(te.cast(v, "int8"), "int32")):
+        with pytest.raises(BuildError, match="goes on with bytes") as error:
+            program(made(wrong))
+        assert error.value.code == "vta.expression"
+    s = made(lambda v: te.cast(te.maximum(v, 0), "int8"))
+    x, y = drawn(s)
+    np.testing.assert_array_equal(s.build()(x, y), np.maximum(x.astype(np.int32) @ y, 0).astype(np.int8))
 
 
 def test_measuring_counts_cycles_and_has_no_noise() -> None:

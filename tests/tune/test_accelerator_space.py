@@ -75,6 +75,22 @@ def test_small_memories_make_small_tiles() -> None:
     assert Machine.of(tight).accelerator is not None
 
 
+def test_sizes_that_no_tile_divides_are_said() -> None:
+    func = workloads.matmul_int8(16, 24, 24, signed=True, constant_b=True)
+    explained = make_space(func, VTA).explain()
+    assert "virtual threads along columns" in explained
+    with pytest.raises(BuildError) as error:
+        default_schedule(func, VTA).build()
+    assert error.value.code == "vta.nest"
+    assert "multiples of 16" in str(error.value.hint)
+
+
+def test_one_row_is_not_shared_out() -> None:
+    func = workloads.matmul_int8(1, 64, 32, signed=True, constant_b=True)
+    assert [v.label for v in make_space(func, VTA).variants] == ["threads along columns", "one thread"]
+    check(func, default_schedule(func, VTA))
+
+
 def test_what_it_does_not_compute_is_said() -> None:
     space = make_space(workloads.matmul(16, 16, 16), VTA)
     assert "vta.gemm" in space.explain()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbench.errors import BuildError
 from workbench.ir import Binary, Cast, Const, Expr, Load
@@ -29,22 +29,35 @@ class Steps:
     steps: tuple[Step, ...] = ()
     least: float = -math.inf
 
+    def swapped(self) -> Steps | None:
+        """Start from the other operand of the first step; None where that is a number."""
+        if not self.steps or self.steps[0].other is None:
+            return None
+        first = Step(self.steps[0].op, other=self.source)  # add, max, min and mul all commute
+        return replace(self, source=self.steps[0].other, steps=(first, *self.steps[1:]))
+
 
 def steps_of(e: Expr, what: str) -> Steps:
-    """Read an expression.
+    """Read an expression; bytes are cut off where it is stored, and nowhere before.
 
     Raises
     ------
     BuildError
         "vta.expression" for what the ALU cannot do.
     """
+    return _sums(e.a if isinstance(e, Cast) and e.dtype == "int8" else e, what)
+
+
+def _sums(e: Expr, what: str) -> Steps:
     if isinstance(e, Load) and not e.at:
         return Steps(e)
-    if isinstance(e, Cast) and e.dtype in ("int32", "int8"):
-        return steps_of(e.a, what)
+    if isinstance(e, Cast) and e.dtype == "int8":
+        raise _cannot(what, "it goes on with bytes, and the ALU has sums of 32 bits", "cast(..., 'int8') at the end")
+    if isinstance(e, Cast) and e.dtype == "int32":
+        return _sums(e.a, what)
     if isinstance(e, Binary):
         a, b = (e.b, e.a) if isinstance(e.a, Const) and e.op in _OPS else (e.a, e.b)
-        before = steps_of(a, what)
+        before = _sums(a, what)
         if isinstance(b, Const):
             return _with_number(before, e.op, int(b.value), what)
         if e.op in _OPS and isinstance(b, Load) and not b.at:
@@ -67,6 +80,7 @@ def _with_number(before: Steps, op: str, number: int, what: str) -> Steps:
     return Steps(before.source, (*before.steps, Step(_OPS[op], number)), after)
 
 
-def _cannot(what: str, why: str) -> BuildError:
-    return BuildError("vta.expression", f"The accelerator cannot compute {what!r}: {why}.", (what,),
-                      "maximum(x, 0) in front of a division; other stages belong to a CPU")  # fmt: skip
+def _cannot(
+    what: str, why: str, hint: str = "maximum(x, 0) in front of a division; other stages belong to a CPU"
+) -> BuildError:
+    return BuildError("vta.expression", f"The accelerator cannot compute {what!r}: {why}.", (what,), hint)

@@ -12,13 +12,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
+
+import numpy as np
 
 from workbench.codegen.lowering import lowered
 from workbench.codegen.vta.addresses import by_rows as rows_of
 from workbench.codegen.vta.addresses import cut, flat, inner_loops, row_of, value
 from workbench.codegen.vta.copies import Copy, transfers
 from workbench.codegen.vta.design import DTYPES, Design
-from workbench.codegen.vta.elementwise import Step, steps_of
+from workbench.codegen.vta.elementwise import Step, Steps, steps_of
 from workbench.codegen.vta.instructions import Alu, Gemm, Instruction, LoadMicroOps, Operation, Program
 from workbench.codegen.vta.products import Word, gemm, hardware_loops, words_of
 from workbench.codegen.vta.tokens import with_tokens
@@ -49,12 +52,17 @@ def program_of(func: Func, target: Target) -> Program:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """Where a temporary lies: its memory, first row, rows of one copy, and the virtual threads that have one each."""
+    """Where a temporary lies: its memory, first row, rows of one copy, and the loops that have one each."""
 
     memory: str
     first: int
     rows: int
-    threads: tuple[For, ...]
+    path: tuple[For, ...]
+
+    @property
+    def threads(self) -> tuple[For, ...]:
+        """Virtual threads, whose copies lie side by side."""
+        return tuple(lp for lp in self.path if lp.kind == "vthread")
 
     def at(self, at: Mapping[str, int]) -> int:
         """First row for the virtual threads of an iteration."""
@@ -72,6 +80,7 @@ class _Writer:
         self._out: list[Instruction] = []
         self._kernels: dict[tuple[Word, ...], int] = {}
         self._resident: dict[int, int] = {}
+        self._steps: dict[str, Steps] = {}
         self._free, self._full = 0, False
         self._begin: list[Instruction] = []
 
@@ -156,7 +165,9 @@ class _Writer:
     def _product(self, block: Block, loops: list[For], at: _At) -> None:
         place = next((k for k, lp in enumerate(loops) if lp.intrin == self._design.gemm), None)
         if place is None:
-            raise _cannot(block, "no instruction computes its sums", f"tensorize its tile with {self._design.gemm!r}")
+            raise _cannot(block, "no instruction computes its sums", f"tensorize its tile with {self._design.gemm!r}: "
+                          f"outputs in multiples of {self._design.outputs}, numbers summed up in multiples of "
+                          f"{self._design.inputs}")  # fmt: skip
         term = block.update()[1]
         a, b = loads_of(term)
         if self._placed_in(a.buffer) == "wgt":
@@ -188,7 +199,9 @@ class _Writer:
         self._copy("load", block, (buffer, block.index), source, inside, loops, at)
 
     def _store(self, block: Block, buffer: Buffer, loops: list[For], at: _At) -> None:
-        found = steps_of(block.value, block.name)
+        if block.name not in self._steps:
+            self._steps[block.name] = self._started(block, steps_of(block.value, block.name))
+        found = self._steps[block.name]
         if self._placed_in(found.source.buffer) != "acc":
             raise _cannot(block, f"{found.source.buffer!r} does not lie in 'acc'", "cache_write, then set_scope")
         self._alone(block, found.source.buffer, bool(found.steps))
@@ -202,6 +215,26 @@ class _Writer:
             self._alu(block, step, found.source, loops, at)
         own = Load(buffer.name, block.index)
         self._copy("store", block, (held, found.source.index), own, (), loops, at)
+
+    def _started(self, block: Block, found: Steps) -> Steps:
+        """Start from an operand of which every point of the stage has an element of its own."""
+        ways = [w for w in (found, found.swapped()) if w is not None]
+        once = [w for w in ways if not w.steps or self._own_elements(block, w)]
+        if not once:
+            raise _cannot(block, f"it would change one element of {found.source.buffer!r} several times",
+                          "start from a product's sums, with an element for each point")  # fmt: skip
+        return once[0]
+
+    def _own_elements(self, block: Block, found: Steps) -> bool:
+        source = found.source
+        if any(s.other is not None and s.other.buffer == source.buffer for s in found.steps):
+            return False
+        home = self._placed[source.buffer].path if source.buffer in self._placed else ()
+        inside = self._func.block(block.name)[1][len(home) :]
+        extents = [concrete(lp.extent) for lp in inside]
+        points: dict[str, Any] = dict(zip((lp.name for lp in inside), np.indices(extents), strict=True))
+        elements = value(flat(self._func.buffer(source.buffer), source.index), points)
+        return bool(np.unique(elements).size == math.prod(extents))
 
     def _alone(self, block: Block, name: str, changes: bool) -> None:
         """What an element-wise stage changes in its place nobody else may read."""
@@ -287,10 +320,9 @@ def _place(func: Func, design: Design) -> dict[str, _Placed]:
                              "set_scope: int8 data in 'inp', weights in 'wgt', int32 sums in 'acc'")  # fmt: skip
         if not any(name in touched(b) for b, _ in blocks(func.body)):
             continue
-        threads = tuple(lp for lp in scope.path if lp.kind == "vthread")
         rows = -(-math.prod(map(concrete, buffer.shape)) // design.rows[memory])
-        placed[name] = _Placed(memory, used[memory], rows, threads)
-        used[memory] += rows * math.prod(concrete(lp.extent) for lp in threads)
+        placed[name] = _Placed(memory, used[memory], rows, scope.path)
+        used[memory] += rows * math.prod(concrete(lp.extent) for lp in placed[name].threads)
     for memory, rows in used.items():
         if rows > design.depth[memory]:
             names = ", ".join(repr(n) for n, p in placed.items() if p.memory == memory)

@@ -36,11 +36,16 @@ def accelerator(draft: Draft, machine: Machine, block: Block) -> Iterator[Draft]
         raise Skip(e.sentence) from None
     if draft.func.buffer(operands["B"].buffer).role != "const":
         raise Skip("weights are packed ahead of time, and these are no constant")
-    for shared in ("columns", "rows", ""):
+    column, made = block.index[-1].single_var(), False
+    several = any(it.kind == "S" and it.name != column and it.extent != 1 for it in block.iters)
+    for shared in ("columns", "rows", "") if several else ("columns", ""):
         try:
             yield _Tiles(draft, design, block.name, operands, shared).made()
+            made = True
         except ScheduleError as e:
             draft = draft.skip("accelerator", f"virtual threads along {shared or 'nothing'}: {e.message}", block.name)
+    if not made:
+        yield draft
 
 
 class _Tiles:
