@@ -16,7 +16,7 @@ from workbench import Target
 from workbench.cli.commands.lab import _kernel_of_this_python
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
-NUMBERS = ("03", "04", "05", "06")
+NUMBERS = ("03", "04", "05", "06_search")
 KERNELS, SEARCH, FORENSICS, RACE = (
     next(p for p in NOTEBOOKS if p.name.startswith(number)) for number in NUMBERS
 )

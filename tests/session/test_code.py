@@ -59,7 +59,7 @@ def test_every_variant_can_be_listed(ask):
 
 @pytest.mark.parametrize(
     ("args", "code"),
-    [({}, "session.arguments"), ({"kind": "cuda"}, "code.kind"), ({"kind": "nest", "node": 9}, "session.variant")],
+    [({}, "session.arguments"), ({"kind": "fortran"}, "code.kind"), ({"kind": "nest", "node": 9}, "session.variant")],
 )
 def test_what_cannot_be_listed(ask, args, code):
     _, one = ask

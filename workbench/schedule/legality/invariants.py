@@ -22,10 +22,7 @@ from workbench.schedule.nest_properties import NestProperties
 from workbench.schedule.refusal import Refusal, refuse
 
 #: How a loop that adds up can be bound.
-COMBINE = (
-    "choose a loop over the output; or bind it to threadIdx.x, with nothing but loops of this sum inside: then the "
-    "threads combine what each has added up"
-)
+COMBINE = "choose a loop of the output, or threadIdx.x with only loops of this sum inside"
 
 
 def check_named(func: Func, step: str, names: Iterable[str]) -> None:

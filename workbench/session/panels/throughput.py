@@ -8,7 +8,7 @@ from typing import Any
 from workbench.session import registry as declare
 from workbench.session.registry import Host
 
-declare.panel("throughput", "Throughput", 10, slice="nest", needs="program", about_task=True)
+declare.panel("throughput", "Throughput", 10, needs="program", about_task=True)
 
 
 @declare.question("throughput", lane="code")
