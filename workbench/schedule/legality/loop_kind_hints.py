@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from workbench.ir import Block, For, Func, blocks, loops
-from workbench.ir.stmt import BOUND_KINDS
+from workbench.ir.compact_temporaries import scopes
+from workbench.ir.stmt import BOUND_KINDS, touched
 from workbench.schedule.legality.independence import writes_distinct
 from workbench.schedule.legality.readers_writers import chain, is_unit, private, reduction_loops, spatial_loops
 
@@ -43,6 +44,8 @@ def for_parallel(func: Func, path: Sequence[For], step: Collection[str]) -> str:
         perfect = k == 0 or len(path[k - 1].body) == 1
         if not perfect or lp.kind not in ("serial", "parallel") or not independent(func, lp.name):
             break
+        if not _has_scoped(func, lp.name):
+            break
         names += [lp.name] if lp.kind == "serial" or lp.name in step else []
     if names:
         call = f"parallel({', '.join(map(repr, names))})"
@@ -51,6 +54,17 @@ def for_parallel(func: Func, path: Sequence[For], step: Collection[str]) -> str:
     if path[0].kind == "parallel":
         return f"leave it at {path[0].name!r}, which runs in parallel already"
     return OUTWARDS if any(_moving(func, b, p) for b, p in _inside(func, path[-1].name)) else PARTIAL
+
+
+def _has_scoped(func: Func, loop: str) -> bool:
+    """Whether a loop has all uses of the temporaries inside that its scope gives to each of its iterations."""
+    for name in (b.name for b in func.buffers if b.scope in ("local", "shared")):
+        home = {lp.name for lp in scopes(func)[name].path}
+        if loop not in home and any(
+            name in touched(b) and loop in {lp.name for lp in path} for b, path in blocks(func.body)
+        ):
+            return False
+    return True
 
 
 def for_sum(func: Func, block: Block, path: Sequence[For]) -> str:
