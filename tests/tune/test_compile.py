@@ -11,14 +11,18 @@ from errors import models
 from errors.test_cli_errors import invoke
 
 import workbench as wb
-from workbench.errors import LogError
+from workbench import workloads
+from workbench.codegen.gpu import simt
+from workbench.errors import LogError, TargetError
 from workbench.graph import load_onnx, run_reference
+from workbench.graph.tasks import Task
 from workbench.ir import Func
 from workbench.log import load_log
 from workbench.log.reader import write_log
 from workbench.network.compile import compile, execute
 from workbench.network.kernel_builder import KernelBuilder, build_kernels
 from workbench.target import Target
+from workbench.target_kinds import target_kinds
 from workbench.tune.run.start import tune
 
 TARGET = Target.host(threads=1)
@@ -169,6 +173,33 @@ def test_execute_gives_the_outputs_that_are_asked_for(tmp_path):
     found = execute(graph, {"x": x}, ["m2"], TARGET)
     expected = run_reference(graph, {"x": x}, ["m2"])["m2"]
     assert np.abs(found["m2"] - expected).max() <= 2e-4 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("kind", sorted(k.name for k in target_kinds if not k.processor))
+def test_networks_are_for_processors(tmp_path, kind):
+    with pytest.raises(TargetError) as e:
+        compile(chain(tmp_path / "m.onnx", 2), target=kind)
+    assert (e.value.code, e.value.where) == ("target.network", (kind,))
+    assert f"wb.tune(task, target='{kind}')" in e.value.hint
+
+
+@pytest.mark.skipif(simt.problem() is not None, reason="there is no C++ compiler")
+def test_tasks_of_a_network_are_tuned_for_a_device(tmp_path):
+    log = tmp_path / "log.jsonl"
+    with tune(chain(tmp_path / "m.onnx", 2), target="cpu-simt", trials=2, log=log) as session:
+        session.wait()
+    assert {r.status for r in load_log(log).records} == {"ok"}
+    assert not [e for e in session.events if e["type"] == "network"]
+
+
+def test_an_accelerator_refuses_tasks_that_it_does_not_compute(tmp_path):
+    with pytest.raises(TargetError) as e:
+        tune(chain(tmp_path / "m.onnx", 2), target="vta", trials=2)
+    assert e.value.code == "target.tasks"
+    product = workloads.matmul_int8(32, 32, 32, signed=True, constant_b=True, shift=6)
+    with pytest.raises(TargetError):
+        tune([Task.of_func(f, Target("vta")) for f in (product, workloads.elementwise(8, 8))], target="vta")
+    tune(product, target="vta", start=False)
 
 
 @pytest.mark.parametrize("helpers", [0, 2])

@@ -91,7 +91,9 @@ def test_a_product_is_tiled_down_to_registers():
     assert all(lp.kind == "threadIdx.x" for n in ("A.copy", "B.copy") for lp in func.block(n)[1][-2:-1])
 
 
-@pytest.mark.parametrize("options", ["", " -max_num_threads=256 -max_shared_memory_per_block=8K"])
+@pytest.mark.parametrize(
+    "options", ["", " -max_num_threads=256 -max_shared_memory_per_block=8K", " -max_num_threads=64"]
+)
 def test_every_row_fits_the_device(options):
     """What the masks let through is built without a refusal; there are rows that use most of what there is."""
     target, threads, shared = Target("cpu-simt" + options), [], []
@@ -104,6 +106,15 @@ def test_every_row_fits_the_device(options):
     assert min(threads) >= 64
     limit = int(target.option("max_shared_memory_per_block"))
     assert limit / 2 < max(shared) <= limit
+
+
+@pytest.mark.parametrize("threads", [16, 64, 128])
+def test_default_schedules_fit_small_blocks(threads):
+    """Rules that share out whole loops keep to what a block may have."""
+    target = Target(f"cpu-simt -max_num_threads={threads}")
+    for func in (workloads.elementwise(64, 128), workloads.elementwise(48, 1000), workloads.matmul(64, 64, 64)):
+        launches = GpuModule(default_schedule(func, target).func, "kernel", CUDA, target).launches()
+        assert max(n.threads for n in launches) <= threads
 
 
 def test_rows_are_added_up_by_the_threads_of_a_block():

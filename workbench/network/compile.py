@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from workbench.arguments import is_a, whole
 from workbench.codegen.backend import require_runnable
-from workbench.errors import UsageError
+from workbench.errors import TargetError, UsageError
 from workbench.graph import Graph
 from workbench.graph.group import Group
 from workbench.graph.memory.plan import Reuses, plan_memory
@@ -38,10 +38,7 @@ from workbench.runtime.machine.above_roofline import tile_of
 from workbench.runtime.machine.blas_threads import quiet
 from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot, Use
 from workbench.target import Target
-
-if TYPE_CHECKING:
-    pass
-
+from workbench.target_kinds import target_kinds
 
 #: Elements of a result that each vector of an input goes into, from which on vectors across two lines of the cache cost
 #: more than a copy: products of 256 to 768 take 0.77 to 1.04 of the time with one, those of 128 and 192 0.91 to 1.17.
@@ -101,6 +98,8 @@ def compile(
         ``usage.pass``: an unknown pass is to be left out, or one of a graph that is optimised already;
         ``usage.precision``: an unknown one, or another one than that of an optimised graph; ``usage.dynamic``: lengths
         of a dimension that is not open.
+    TargetError
+        ``target.network``: for a device; its kernels run one at a time, outside of a network.
     BuildError
         ``build.*``.
     """
@@ -167,6 +166,10 @@ def _resolve(target: Target | str | None) -> Target:
         if isinstance(target, str)
         else is_a("target", target, Target)
     )
+    if not target_kinds[found.kind].processor:
+        message = f"A whole network runs on processors, not on {found.kind!r}."
+        hint = f"compile it without a target, for this CPU; wb.tune(task, target={found.kind!r}) tunes one of its tasks"
+        raise TargetError("target.network", message, (found.kind,), hint)
     require_runnable(found)
     return found
 

@@ -25,15 +25,16 @@ def share_out(s: Schedule, names: Sequence[str], gpu: Gpu) -> tuple[list[str], l
         Loops for the grid, loops for threads, and what was done in words.
     """
     grid, threads, many = list(names), list[str](), 1
+    usual = min(USUAL, gpu.threads)
     while grid and many < LEAST:
         size = extent_of(s.func, grid[-1])
-        if many * size <= USUAL:
+        if many * size <= usual:
             threads.insert(0, grid.pop())
             many *= size
             continue
         loop, room = grid.pop(), gpu.threads // many
         sizes = tuple(d for d in divisors(size) if many * d >= LEAST and d <= room)
-        near = min(1 << (size - 1).bit_length(), max(1, USUAL // many))
+        near = min(1 << (size - 1).bit_length(), max(1, usual // many))
         outer, inner = s.split(loop, [Hole(), Hole(choices=sizes)]) if sizes else s.split(loop, [None, near], "guard")
         return [*grid, outer], [inner, *threads], f"{loop} is shared out to threads{'' if sizes else ', with a rest'}"
     return grid, threads, f"{' and '.join(threads)} are threads"

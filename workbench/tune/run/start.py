@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from workbench import exercise_mode
 from workbench.arguments import elements, is_a, known_options, shown, whole
-from workbench.codegen.backend import require_runnable
+from workbench.codegen.backend import backend_for, require_runnable
 from workbench.cost_model import load
-from workbench.errors import UsageError
+from workbench.errors import TargetError, UsageError
 from workbench.files import is_json_file
 from workbench.graph import Graph
 from workbench.graph.passes import optimized
@@ -20,9 +20,12 @@ from workbench.host import usable_threads
 from workbench.ir import Func
 from workbench.log.similar_tasks import differences
 from workbench.schedule import Schedule
+from workbench.space.sketch import RULES
 from workbench.space.sketch.tile_structure import Structure
+from workbench.space.space import make_space
 from workbench.space.template import TEMPLATES
 from workbench.target import Target
+from workbench.target_kinds import target_kinds
 from workbench.tune.constants import Budgets
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.measurer import LocalMeasurer, constants_of
@@ -74,6 +77,8 @@ def tune(
     ------
     UsageError
         ``usage.*`` for arguments that make no sense; ``lab.mode`` where an open lab keeps the tuner off.
+    TargetError
+        ``target.tasks``: an accelerator does not compute what some of the tasks do.
     LogError
         ``log.unwritable``, ``log.locked``, ``log.exists``, ``log.other_model``, ``log.corrupt``; before anything is
         measured.
@@ -89,6 +94,8 @@ def tune(
     seed = whole("seed", planned.get("seed", 0), least=None)
     options = _options(options, given, tasks, resolved, drawn_up=bool(space_of))
     _check_names(options, tasks)
+    if options.space == "sketch":
+        _check_computable([task for task in tasks if task.key not in space_of], resolved)
     _check_runner(options.runner, resolved)
     if planned.get("trials") is None and planned.get("seconds") is None:
         planned["trials"] = Budgets.TRIALS_PER_TASK * len(tasks)
@@ -150,8 +157,8 @@ def _options(
 
 
 def _network(what: Any, target: Target, options: TuneOptions) -> NetworkTimer | None:
-    """Who measures the whole network: nobody where there is none, or where others measure."""
-    if not isinstance(what, Graph) or options.runner is not None:
+    """Who measures the whole network: nobody where there is none, where others measure, or where none can run."""
+    if not isinstance(what, Graph) or options.runner is not None or not target_kinds[target.kind].processor:
         return None
     from workbench.tune.plan.network_timer import NetworkTimer
 
@@ -178,6 +185,21 @@ def _check_names(options: TuneOptions, tasks: Sequence[Task]) -> None:
             hint = "templates_for(task) lists those that do; space='both' searches the sketch rules too"
             message = f"The template '{options.template}' fits none of the tasks"
             raise UsageError("usage.template", message, [task.name for task in tasks[:3]], hint)
+
+
+def _check_computable(tasks: Sequence[Task], target: Target) -> None:
+    """Raise for tasks that an accelerator cannot compute, whose candidates could only fail."""
+    if backend_for(target).any_nest:
+        return
+    its = {rule.name for rule in RULES if rule.on == "accelerator"}
+    fired = [any(r.fired and r.rule in its for r in make_space(task.func, target).rules()) for task in tasks]
+    if all(fired):
+        return
+    lacking = [task.name for task, does in zip(tasks, fired, strict=True) if not does]
+    names = ", ".join(lacking[:3]) + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else "")
+    message = f"{target.kind!r} does not compute {names}: it computes products of bytes with constant weights."
+    hint = f"wb.tune([t for t in tasks if …], target={target.kind!r}) with those that are; make_space(task).explain()"
+    raise TargetError("target.tasks", message, lacking[:3], hint)
 
 
 def _target(what: Any, target: Target | str | None) -> Target:
