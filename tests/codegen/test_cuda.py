@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -76,6 +77,7 @@ def test_occupancy_and_what_bounds_it():
         assert (found.blocks, found.limiter) == (blocks, limiter)
         assert found.share == blocks / 8
     assert occupancy("sm_90", 32, 16, 0).limiter == "blocks"
+    assert occupancy("sm_90", 96, 40, 0).blocks == 16  # 12 warps in each quarter
     assert tuple(MULTIPROCESSORS) == ARCHES
 
 
@@ -182,7 +184,11 @@ from workbench.codegen.backend import build_func
 from workbench.runtime.measuring.jobs import SetupJob, TrialJob
 from workbench.runtime.results.measure_options import MeasureOptions
 from workbench.schedule import Schedule
+from workbench.runtime.device_code.device_kernel import DeviceKernel
 import workbench as wb
+
+def interrupted(*_):
+    raise KeyboardInterrupt
 
 cuda_driver.LIBRARY = sys.argv[1]
 x = te.placeholder((4096,), name="x")
@@ -205,6 +211,12 @@ try:
     Schedule(s.func, "cuda -arch=sm_90").measure()
 except wb.WorkbenchError as e:
     assert (e.code, e.hint) == ("target.device", "cuda -arch=sm_86"), e
+launch, DeviceKernel.run = DeviceKernel.run, interrupted
+try:
+    kernel(a)
+except KeyboardInterrupt:
+    DeviceKernel.run = launch
+assert (kernel(a) == a + 1).all() and DeviceKernel.run is launch
 a[0] = 13  # the driver fails from here on
 try:
     kernel(a)
@@ -223,6 +235,16 @@ def test_calls_of_a_driver(tmp_path):
     subprocess.run([*find_compiler(), "-shared", "-fPIC", "-w", "-o", library, str(source)], check=True)
     done = subprocess.run([sys.executable, "-c", _CALLS, library], capture_output=True, text=True, check=False)
     assert "all is well" in done.stdout, done.stderr
+
+
+def test_a_hint_names_what_a_target_can_have(monkeypatch):
+    for arch, known in (("sm_90", "sm_90"), ("sm_103", "sm_100"), ("sm_121", "sm_120"), ("sm_72", "sm_70")):
+        assert cuda_driver.nearest(arch) == known
+        Target(f"cuda -arch={known}")
+    assert cuda_driver.nearest("sm_61") is None
+    monkeypatch.setattr(cuda_driver, "driver", lambda: SimpleNamespace(title="GPU", arch="sm_103"))
+    assert cuda_driver.problem(CUDA).hint == "cuda -arch=sm_100"
+    assert cuda_driver.problem(Target("cuda -arch=sm_100")) is None
 
 
 def test_build_and_statistics_agree_on_launches():

@@ -216,6 +216,32 @@ def test_measuring_counts_cycles_and_has_no_noise() -> None:
     assert "cycles counted" in str(first)
 
 
+def test_an_interrupted_call_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    s = matmul(truncated_matmul(16, 32, 32), (16, 1, 2))
+    kernel, (a, b) = s.build(), drawn(s)
+
+    def call(error: BaseException) -> np.ndarray:
+        def fails(*_: object) -> None:
+            raise error
+
+        with monkeypatch.context() as m:
+            m.setattr("workbench.runtime.device_code.vta.simulate", fails)
+            return kernel(a, b)
+
+    with pytest.raises(KeyboardInterrupt):
+        call(KeyboardInterrupt())
+    with pytest.raises(WorkbenchError, match="ValueError: odd") as error:
+        call(ValueError("odd"))
+    assert error.value.code == "run.device"
+    np.testing.assert_array_equal(kernel(a, b), (a.astype(np.int32) @ b).astype(np.int8))
+
+
+def test_a_memory_for_micro_ops_holds_one() -> None:
+    with pytest.raises(WorkbenchError, match="from 4 on") as error:
+        Target("vta -uop=1")
+    assert error.value.code == "target.option"
+
+
 def test_cycles_follow_from_the_design() -> None:
     func = truncated_matmul(128, 64, 128)
     wide = run(matmul(func, (32, 2, 4), 2))

@@ -16,7 +16,7 @@ target_kinds.add(
             Option("inp", "bytes of the memory for data", 32 << 10),
             Option("wgt", "bytes of the memory for weights", 256 << 10),
             Option("acc", "bytes of the memory for sums", 128 << 10),
-            Option("uop", "bytes of the memory for micro-ops", 32 << 10),
+            Option("uop", "bytes of the memory for micro-ops, 4 each", 32 << 10, least=4),
             Option("bus", "bytes that memory delivers in a cycle", 8),
             Option("latency", "cycles until memory answers", 32),
             Option("fill", "cycles until the first result of an instruction that computes", 6),

@@ -9,6 +9,7 @@ from typing import Any
 
 from workbench.errors import RunError, TargetError
 from workbench.target import Target
+from workbench.target_kinds.gpu import ARCHES
 
 LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 #: Numbers of attributes of a device.
@@ -99,8 +100,19 @@ def problem(target: Target) -> TargetError | None:
         found = driver()
     except TargetError as error:
         return error
-    here, wanted = (divmod(int(a.removeprefix("sm_")), 10) for a in (found.arch, str(target.option("arch"))))
-    if here[0] == wanted[0] and here[1] >= wanted[1]:
+    wanted = str(target.option("arch"))
+    if _runs(found.arch, wanted):
         return None
-    text = f"{found.title} is {found.arch}; it does not run code for {target.option('arch')}."
-    return TargetError("target.device", text, (), f"cuda -arch={found.arch}")
+    text = f"{found.title} is {found.arch}; it does not run code for {wanted}."
+    arch = nearest(found.arch)
+    return TargetError("target.device", text, (), f"cuda -arch={arch}" if arch else f"a GPU of {', '.join(ARCHES)}")
+
+
+def nearest(arch: str) -> str | None:
+    """Return the newest architecture that a target can have and whose code a device of `arch` runs; None if none is."""
+    return next((a for a in reversed(ARCHES) if _runs(arch, a)), None)
+
+
+def _runs(arch: str, code: str) -> bool:
+    here, wanted = (divmod(int(a.removeprefix("sm_")), 10) for a in (arch, code))
+    return here[0] == wanted[0] and here[1] >= wanted[1]

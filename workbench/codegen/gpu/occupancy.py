@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: Threads of a warp; registers are given out in such pieces to a warp, shared memory in such pieces to a block.
-WARP, _REGISTERS, _SHARED = 32, 256, 128
+#: Threads of a warp; registers are given out in such pieces to a warp, shared memory in such pieces to a block. A
+#: quarter of a multiprocessor has a quarter of the registers, and as many warps as the other ones.
+WARP, _REGISTERS, _SHARED, _QUARTERS = 32, 256, 128, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,8 @@ def occupancy(arch: str, threads: int, registers: int, shared: int) -> Occupancy
     warps = -(-threads // WARP)
     limits = {"warps": m.warps // warps, "blocks": m.blocks}
     if registers:
-        limits["registers"] = m.registers // (-(-registers * WARP // _REGISTERS) * _REGISTERS) // warps
+        held = -(-registers * WARP // _REGISTERS) * _REGISTERS
+        limits["registers"] = m.registers // held // _QUARTERS * _QUARTERS // warps
     taken = -(-(shared + m.reserved) // _SHARED) * _SHARED
     if taken:
         limits["shared memory"] = m.shared // taken

@@ -131,4 +131,7 @@ def devices() -> Iterator[Row]:
         yield Row("cuda", "An NVIDIA GPU, through CUDA C", "prints" if missing else "compiles", note, install)
         return
     parts = f"{found.title}, {found.units} multiprocessors, {found.shared >> 10} KB shared by a block"
-    yield Row(f"cuda -arch={found.arch}", parts, "prints" if missing else "runs", " ".join(notes), install)
+    if (arch := cuda_driver.nearest(found.arch)) is None:
+        yield Row("cuda", parts, "compiles", f"It is {found.arch}, which no target can have.", install)
+        return
+    yield Row(f"cuda -arch={arch}", parts, "prints" if missing else "runs", " ".join(notes), install)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from workbench.codegen.gpu.launch import Launch
+from workbench.errors import RunError, WorkbenchError
 from workbench.runtime.buffers import Array
 
 
@@ -42,3 +43,12 @@ class Device(Protocol):
         """Call `work`, which launches kernels, and wait; return nanoseconds from the first one's begin to the last
         one's end.
         """
+
+
+def as_fault(found: BaseException | None) -> WorkbenchError | None:
+    """What stopped a call of a device, as an error of the package; an interrupt is raised again."""
+    if found is None or isinstance(found, WorkbenchError):
+        return found
+    if not isinstance(found, Exception):
+        raise found
+    return RunError("run.device", f"{type(found).__name__}: {found}")

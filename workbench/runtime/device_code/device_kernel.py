@@ -11,7 +11,7 @@ import numpy as np
 from workbench.codegen.gpu.launch import unpacked
 from workbench.errors import WorkbenchError
 from workbench.runtime.buffers import KERNEL_TYPE, Array
-from workbench.runtime.device_code.device import Device
+from workbench.runtime.device_code.device import Device, as_fault
 
 if TYPE_CHECKING:
     from workbench.codegen.lowering import ObjectCode
@@ -46,7 +46,7 @@ class DeviceKernel:
         self._kernels = [kernel(n.kernel) for n in self._launches]
         self.operands: list[Any] = []
         self.workspace: list[tuple[int, int, Any]] = []
-        self._found: WorkbenchError | None = None
+        self._found: BaseException | None = None
         self._entry = KERNEL_TYPE(self._call)  # lives as long as its address is called
         self.address = ctypes.cast(self._entry, ctypes.c_void_p).value or 0
 
@@ -95,6 +95,7 @@ class DeviceKernel:
 
     def _call(self, bufs: int, workspace: int, rt: int) -> None:
         """Run on buffers of this process; what goes wrong is asked for by `fault`."""
+        self._found = None
         try:
             if not self.operands:
                 self.reserve()
@@ -107,7 +108,7 @@ class DeviceKernel:
             for k, array in enumerate(arrays):
                 if self._code.params[k].role == "output":
                     self.read(k, array)
-        except WorkbenchError as error:
+        except BaseException as error:  # nothing can pass through the caller, which is native code
             self._found = error
 
     def _arrays(self, bufs: int) -> Sequence[Array]:
@@ -116,9 +117,9 @@ class DeviceKernel:
         return [_bytes_at(at or 0, _nbytes(p.shape, p.dtype)) for at, p in zip(places, params, strict=True)]
 
     def fault(self) -> WorkbenchError | None:
-        """Say what went wrong in the last call."""
+        """Say what went wrong in the last call; what stopped it from outside, such as an interrupt, is raised."""
         found, self._found = self._found, None
-        return found
+        return as_fault(found)
 
     def close(self) -> None:
         """Let go of the memory."""
