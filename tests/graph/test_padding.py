@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
@@ -170,6 +170,32 @@ def test_what_depends_on_padding_is_refused_with_its_node(name):
     PaddedGraph(sizes, Bucket((LARGEST,), (LARGEST,)))  # there is no padding
 
 
+def test_a_mean_of_integers_is_refused():
+    cast = node("Cast", ["x"], ["i"], to=onnx.TensorProto.INT32)
+    model = model_of([cast, node("ReduceMean", ["i"], ["y"], axes=[0], name="culprit")], {"x": ROWS})
+    sizes = open_sizes(read_program(model), {"n": range(LEAST, LARGEST + 1)})
+    with pytest.raises(ModelError, match="averages integers") as refused:
+        PaddedGraph(sizes, Bucket((LEAST,), (LARGEST,)))
+    assert (refused.value.code, refused.value.where[0]) == ("model.padding", "culprit")
+
+
+@pytest.mark.parametrize(
+    ("mean", "shape"),
+    [(node("ReduceMean", ["h"], ["y"], axes=[0]), ROWS), (node("GlobalAveragePool", ["h"], ["y"]), IMAGE)],
+)
+def test_the_sum_of_a_mean_of_float16_does_not_overflow(mean, shape):
+    model = model_of([node("Cast", ["x"], ["h"], to=onnx.TensorProto.FLOAT16), mean], {"x": shape})
+    sizes = open_sizes(read_program(model), {"n": range(LEAST, LARGEST + 1)})
+    padded = PaddedGraph(sizes, Bucket((LEAST,), (LARGEST,)))
+    for n in (LEAST, LARGEST):
+        x = 30000 * drawn([n if d == "n" else d for d in shape], n)
+        (got,) = padded_run(padded, sizes.program, (n,), {"x": x})
+        axis = 0 if shape is ROWS else 2
+        want = x.astype(np.float16).astype(np.float64).mean(axis=axis, keepdims=True)
+        assert got.dtype == np.float16
+        np.testing.assert_allclose(got, want, rtol=2e-3)
+
+
 def test_buckets_cover_each_length_once_with_little_padding():
     model = model_of([node("Relu", ["x"], ["y"])], {"x": ["n", "m"]})
     for lengths in (range(1, 513), range(32, 641, 32), range(100, 110), [7], [1, 1000]):
@@ -186,9 +212,18 @@ def test_buckets_cover_each_length_once_with_little_padding():
 
 def test_lengths_that_make_no_sense_are_refused():
     model = model_of([node("Relu", ["x"], ["y"])], {"x": ["n", None]})
-    for dynamic in ({"m": range(4)}, {"n": []}, {"n": [0]}, {"n": [1.5]}, {"n": "long"}):
+    for dynamic in (
+        {"m": range(4)},
+        {"n": []},
+        {"n": [0]},
+        {"n": [1.5]},
+        {"n": "long"},
+        {"n": [float("inf")]},
+        {"n": count(1)},
+    ):
         with pytest.raises(UsageError) as refused:
             load_onnx(model, dynamic={"x.1": [4], **dynamic})
         assert refused.value.code == "usage.dynamic"
+    assert load_onnx(model, dynamic={"n": (n for n in (2, 3)), "x.1": 4}).dynamic == {"n": (2, 3), "x.1": (4,)}
     assert load_onnx(model, dynamic={"n": range(1, 5), "x.1": 4}).dynamic == {"n": (1, 2, 3, 4), "x.1": (4,)}
     assert load_onnx(model, {"x": (2, 3)}).dynamic == {}

@@ -12,6 +12,8 @@ from workbench.cli.model import parse_dynamic
 from workbench.codegen import backend
 from workbench.errors import ModelError, ModelWarning, ShapeError, UsageError
 from workbench.network.ranged_executable import RangedExecutable
+from workbench.runtime.execution.alternating_runs import _Turn
+from workbench.runtime.execution.recorded_run import record_in_turns
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -128,6 +130,34 @@ def test_results_go_into_arrays_of_the_caller(small):
     np.testing.assert_allclose(bound()["y"], by_onnxruntime(model, {"x": x})[0], rtol=1e-4, atol=1e-5)
 
 
+def test_what_is_recorded_is_of_the_kernels_that_run_the_inputs(small, monkeypatch):
+    _, executable = small
+    smaller = executable.compiled[0]
+    assert smaller.bucket.most < executable.compiled[-1].bucket.most
+    monkeypatch.setattr(executable, "_choices", {})
+    for one, ms in zip(executable.compiled, (1.0, 2.0, 2.0), strict=True):
+        one.ms = ms
+    x = drawn((15, 8), 0)
+    assert executable.record({"x": x}, runs=1, roofline=False).plan is smaller.executable.plan
+    assert record_in_turns([executable], {"x": x}, runs=1, roofline=False)[0].plan is smaller.executable.plan
+    assert record_in_turns([executable], runs=1, roofline=False)[0].plan is executable.plan
+    with executable.measuring({"x": x}) as context:
+        assert context.network is smaller.executable.network
+    turn = _Turn(executable, {"x": x})
+    turn.run()
+    assert len(turn.found)
+
+
+def test_graphs_of_open_lengths_are_changed_for_one_size_alone():
+    graph = wb.load_onnx(attention(), dynamic={"n": range(15, 19)})
+    for change in (lambda: wb.extern(graph, graph.nodes[0].name, np.add), lambda: wb.sparsify(graph),
+                   lambda: wb.partition(graph)):  # fmt: skip
+        with pytest.raises(ModelError, match="lengths of n are open") as refused:
+            change()
+        assert refused.value.code == "model.dynamic_shape"
+        assert refused.value.hint
+
+
 def test_sizes_outside_of_the_range_are_refused(small):
     _, executable = small
     for shape, code in (((19, 8), "shape.range"), ((14, 8), "shape.range"), ((17, 7), "shape.mismatch")):
@@ -201,6 +231,10 @@ def test_shapes_may_be_anything():
         got = executable.run(feeds)["y"]
         np.testing.assert_array_equal(got, by_onnxruntime(model, feeds)[0])
     assert executable.reference_steps == ()
+    for look in (executable.record, executable.profile, lambda: executable.measuring(None)):
+        with pytest.raises(ModelError) as refused:
+            look()
+        assert refused.value.code == "model.dynamic_shape"
 
 
 def test_lengths_on_the_command_line():

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from workbench.arguments import is_a
-from workbench.errors import UsageError, did_you_mean
+from workbench.errors import ModelError, UsageError, did_you_mean
 from workbench.graph.model import Declared, Program
 
 #: A length for each open dimension, by name.
@@ -18,6 +18,8 @@ Sizes: TypeAlias = Mapping[str, int]
 
 #: Sets of kernels that a network gets at most. Chosen: each takes about as long to compile as the network itself.
 MOST = 64
+#: Lengths that one dimension gets at most. Chosen: larger than any length in use; it stops ranges without an end.
+LENGTHS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,19 @@ def named(program: Program) -> Program:
     return replace(program, inputs=tuple(map(dims, program.inputs)))
 
 
+def require_fixed(name: str, dynamic: Mapping[str, Any], what: str) -> None:
+    """Refuse a network with lengths that are open, where something is done to the graph of one size alone.
+
+    Raises
+    ------
+    ModelError
+        "model.dynamic_shape".
+    """
+    if dynamic:
+        text = f"The network {name!r} cannot be {what}: the lengths of {', '.join(dynamic)} are open."
+        raise ModelError("model.dynamic_shape", text, (name,), "load it for one size: load_onnx(path, shapes)")
+
+
 def open_sizes(program: Program, dynamic: Mapping[str, Any]) -> OpenSizes:
     """Check what a caller says of the lengths of open dimensions.
 
@@ -128,13 +143,15 @@ def open_sizes(program: Program, dynamic: Mapping[str, Any]) -> OpenSizes:
         if name not in names:
             close = did_you_mean(str(name), names, "open dimensions")
             raise UsageError("usage.dynamic", f"The model has no open dimension {name!r}.", (str(name),), close)
-        given = [lengths] if isinstance(lengths, int) else lengths
         try:
+            given = (lengths,) if isinstance(lengths, int) else tuple(itertools.islice(lengths, LENGTHS + 1))
             found = sorted({int(n) for n in given if int(n) == n})
-        except (TypeError, ValueError):
-            found = []
-        if not found or found[0] < 1 or len(found) != len(set(given)):
-            text = f"The lengths of {name!r} are no whole numbers above 0: {lengths!r}."
+            whole = len(found) == len(set(given))
+        except (TypeError, ValueError, OverflowError):
+            found, whole = [], False
+        if not found or found[0] < 1 or not whole or len(given) > LENGTHS:
+            what = f"more than {LENGTHS}" if found and len(given) > LENGTHS else "no whole numbers above 0"
+            text = f"The lengths of {name!r} are {what}: {lengths!r}."
             raise UsageError("usage.dynamic", text, (str(name),), 'for instance {"n": range(1, 513)}')
         ranges[str(name)] = tuple(found)
     return OpenSizes(program, ranges)

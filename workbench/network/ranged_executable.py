@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from workbench.log import Database
+    from workbench.runtime.execution.recorded_run import RecordedRun
+    from workbench.runtime.execution.run_context import RunContext
     from workbench.target import Target
 
 #: Sizes for which everything is worked out ahead of the first run. Chosen: a size takes some milliseconds.
@@ -222,6 +224,18 @@ class RangedExecutable(Executable):
         """Record some runs, as `Executable.trace`, with the kernels that run these inputs."""
         executable, feeds = self._of(inputs)
         executable.trace(path, feeds, **how)
+
+    def record(self, inputs: Mapping[str, Any] | None = None, **how: Any) -> RecordedRun:
+        """Record some runs, as `Executable.record`, with the kernels that run these inputs."""
+        executable, feeds = self._of(inputs)
+        return executable.record(feeds, **how)
+
+    @contextmanager
+    def measuring(self, inputs: Mapping[str, Any] | None, warmup: int = 0) -> Iterator[RunContext]:
+        """As `Executable.measuring`, with the kernels that run these inputs."""
+        executable, feeds = self._of(inputs)
+        with executable.measuring(feeds, warmup) as context:
+            yield context
 
     def _of(self, inputs: Mapping[str, Any] | None) -> tuple[Executable, dict[str, Array]]:
         given = dict(zip(self._names, self._given(inputs), strict=True))

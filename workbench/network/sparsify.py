@@ -12,6 +12,7 @@ from workbench.arguments import is_a, real, whole
 from workbench.errors import ModelError, UsageError, did_you_mean
 from workbench.graph import Graph
 from workbench.graph.graph import Array, Node, TensorType
+from workbench.graph.open_sizes import require_fixed
 from workbench.graph.operator_facts import BLOCK
 from workbench.graph.ops.math.sparse import block_weights, turned_weights
 from workbench.graph.type_inference import make_call
@@ -84,9 +85,11 @@ def sparsify(
     UsageError
         "usage.sparsity", "usage.block", "usage.exclude".
     ModelError
-        "model.optimised", "model.nothing_to_sparsify" where no node multiplies by constant weights.
+        "model.optimised", "model.dynamic_shape" for lengths that are open, "model.nothing_to_sparsify" where no node
+        multiplies by constant weights.
     """
     is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
+    require_fixed(graph.name, graph.dynamic, "pruned")
     if graph.groups:
         text = "The graph is optimised already."
         raise ModelError("model.optimised", text, (graph.name,), "give the graph as load_onnx returns it")

@@ -81,7 +81,7 @@ class StagedExecutable(Executable):
 class AnyShapeExecutable(StagedExecutable):
     """A network that is compiled for the shapes and values that come, the most recent of which are kept.
 
-    Inputs and outputs may be sequences. `profile` and `trace` have nothing to show: no part is compiled ahead.
+    Inputs and outputs may be sequences. `profile`, `trace` and `record` are refused: no part is compiled ahead.
     """
 
     def __init__(self, plan: ExecutablePlan, rest: DynamicExecutable) -> None:
@@ -102,6 +102,18 @@ class AnyShapeExecutable(StagedExecutable):
     def _arrays(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         given = by_name(self._names, args, named)
         return [given[name] for name in self._names]
+
+    def measuring(self, inputs: Mapping[str, Any] | None, warmup: int = 0) -> NoReturn:
+        """Refused: there are no calls before a run brings shapes."""
+        text = f"The calls of the network {self.plan.name!r} are not known before a run brings shapes."
+        raise ModelError("model.dynamic_shape", text, (), "give it shapes: load_onnx(path, shapes)")
+
+    def record(self, inputs: Mapping[str, Any] | None = None, **how: Any) -> NoReturn:
+        """Refused, as `measuring`."""
+        self.measuring(inputs)
+
+    def _of(self, inputs: Mapping[str, Any] | None) -> NoReturn:
+        self.measuring(inputs)
 
 
 def _staged(plan: ExecutablePlan, tail: Program, log: Database, target: Target) -> Executable:

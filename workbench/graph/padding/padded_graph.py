@@ -18,9 +18,11 @@ from workbench.graph.model import Program, within_bounds
 from workbench.graph.opdef import opdef
 from workbench.graph.open_sizes import Bucket, OpenSizes
 from workbench.graph.operator_call import Call
+from workbench.graph.ops.arrays.movement import CODES
 from workbench.graph.ops.math.reduce import Reduce
 from workbench.graph.padding.rules import LENGTHS, Use, rule_of
 from workbench.graph.type_inference import follow
+from workbench.ir.dtypes import is_float, itemsize
 
 #: What keeps a network from having kernels for a range of sizes.
 PER_SHAPE = ("model.padding", "model.dynamic_value", "model.dynamic_shape")
@@ -218,15 +220,23 @@ class _Walk:
             return False
         if u.ragged[0].isdisjoint(axes):
             return False
-        x = inputs[0]
+        x, out, kind = inputs[0], node.outputs[0], u.outs[0].dtype
+        if not is_float(kind):
+            raise u.refuse("averages integers along an axis of open length")
         for axis in sorted(u.ragged[0].intersection(axes)):
             x = self._fill(node, x, node.inputs[0], axis, 0.0)
-        out, kind = node.outputs[0], u.outs[0].dtype
-        self._inputs[f"{out}:share"] = TensorType((1,), kind)
+        narrow = itemsize(kind) == 2  # the sum may be larger than its largest number
+        if narrow:
+            x = self._add("Cast", f"{out}:wide", (x,), {"to": CODES["float32"]})
+        self._inputs[f"{out}:share"] = TensorType((1,), "float32" if narrow else kind)
         self.counts[f"{out}:share"] = _Count(node.inputs[0], axes)
         at = self._constant(np.array(axes, np.int64))
         total = self._add("ReduceSum", f"{out}:sum", (x, at), {"keepdims": keep})
-        self._nodes.append(Node(node.name, "Mul", (total, f"{out}:share"), (out,)))
+        if narrow:
+            total = self._add("Mul", f"{out}:mean", (total, f"{out}:share"))
+            self._nodes.append(Node(node.name, "Cast", (total,), (out,), {"to": CODES[kind]}))
+        else:
+            self._nodes.append(Node(node.name, "Mul", (total, f"{out}:share"), (out,)))
         return True
 
     def _fill(self, node: Node, x: str, tensor: str, axis: int, fill: float) -> str:

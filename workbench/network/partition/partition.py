@@ -14,6 +14,7 @@ from workbench.arguments import is_a, real, whole
 from workbench.errors import ModelError, UsageError
 from workbench.graph import Graph
 from workbench.graph.graph import Array
+from workbench.graph.open_sizes import require_fixed
 from workbench.network.backends import BACKENDS
 from workbench.network.compile import compile
 from workbench.network.extern import difference
@@ -143,9 +144,10 @@ def partition(
         "usage.backend" for an unknown one, "usage.backend_missing" where its package is not installed,
         "usage.number".
     ModelError
-        "model.optimised", and "model.dynamic_shape" for a network whose shapes depend on values.
+        "model.optimised", and "model.dynamic_shape" for a network whose shapes are open or depend on values.
     """
     is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
+    require_fixed(graph.name, graph.dynamic, "cut")
     if graph.groups:
         text = "The graph is optimised already."
         raise ModelError("model.optimised", text, (graph.name,), "give the graph as load_onnx returns it")

@@ -104,7 +104,7 @@ class _Turn:
     """One plan among others."""
 
     def __init__(self, network: Executable, given: dict[str, Any]) -> None:
-        self._network, self._given = network, given
+        self._network, self._given = network._of(given)
         self._rounds: list[tuple[float, ...]] = []
         self._each = math.inf
         self.found = Repetitions(Interference([]))

@@ -210,6 +210,10 @@ class Executable(Network):
 
     # ---- measuring ----
 
+    def _of(self, inputs: Mapping[str, Any] | None) -> tuple[Executable, Mapping[str, Any] | None]:
+        """What runs these inputs, with the inputs that it takes."""
+        return self, inputs
+
     @contextmanager
     def measuring(self, inputs: Mapping[str, Any] | None, warmup: int = 0) -> Iterator[RunContext]:
         """A context after some runs; it keeps what it is bound to."""

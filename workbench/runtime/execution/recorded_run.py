@@ -15,6 +15,7 @@ from workbench.runtime.execution.timeline import Recording, joined, record
 
 if TYPE_CHECKING:
     from workbench.runtime.execution.executable import Executable
+    from workbench.runtime.networks.execution_plan import ExecutablePlan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,6 +25,8 @@ class RecordedRun:
 
     Attributes
     ----------
+    plan : ExecutablePlan
+        What ran; of a network for a range of sizes, that of the size.
     profile : Profile
         Of all runs, one row per call.
     recording : Recording
@@ -32,6 +35,7 @@ class RecordedRun:
         Number of the one that is shown.
     """
 
+    plan: ExecutablePlan
     profile: Profile
     recording: Recording
     run: int
@@ -130,22 +134,22 @@ def record_in_turns(
     whole("runs", runs, code="usage.repeat")
     whole("warmup", warmup, least=0, code="usage.repeat")
     given = {s.name: a for s, a in zip(networks[0].inputs, networks[0].draw_inputs(), strict=True)}
-    given = given if inputs is None else dict(inputs)
+    chosen = [network._of(given if inputs is None else dict(inputs)) for network in networks]
     plain: list[list[float]] = [[] for _ in networks]
     found: list[list[Recording]] = [[] for _ in networks]
     threads = [1] * len(networks)
     for turn in range(runs):
-        for k, network in enumerate(networks):
-            with network.measuring(given, 1 if turn else warmup) as context:
+        for k, (network, feeds) in enumerate(chosen):
+            with network.measuring(feeds, 1 if turn else warmup) as context:
                 plain[k] += context.time(1, 1)
                 found[k].append(record(context, network.plan, 1))
                 threads[k] = context.lent
     out = []
-    for k, network in enumerate(networks):
+    for k, (network, _) in enumerate(chosen):
         recording = joined(found[k])
         limits = network.limits(threads[k]) if roofline else None
         profile = make_profile(network.plan, recording.stamps, plain[k], threads[k], limits)
-        out.append(RecordedRun(profile, recording, _nearest(recording, plain[k])))
+        out.append(RecordedRun(network.plan, profile, recording, _nearest(recording, plain[k])))
     return out
 
 

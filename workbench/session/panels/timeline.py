@@ -97,10 +97,7 @@ class _Recording:
             networks.append(compile(self.graph, log, self.host.state.target))
         self.step("Recording runs", len(logs) + 1, len(logs) + 1)
         found = record_in_turns(networks, runs=RUNS)
-        return tuple(
-            Shown(name, next(_numbers), network.plan, one)
-            for name, network, one in zip(logs, networks, found, strict=True)
-        )
+        return tuple(Shown(name, next(_numbers), one.plan, one) for name, one in zip(logs, found, strict=True))
 
     def step(self, what: str, at: int, of: int) -> None:
         if self.begun.cancelled.is_set():
