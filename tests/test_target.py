@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import pickle
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -11,10 +12,13 @@ from hypothesis import strategies as st
 import workbench as wb
 from workbench import host, target
 from workbench.architectures import architecture, architectures
+from workbench.codegen.gpu import opencl
 from workbench.codegen.llvm.llvmlite_binding import target_machine
 from workbench.doctor import doctor, doctor_text
 from workbench.errors import TargetError
 from workbench.runtime import devices
+from workbench.runtime.device_code import opencl as opencl_devices
+from workbench.runtime.machine.measured_roofline import measure_all_threads, roofs
 from workbench.target import Target
 from workbench.target_kinds import Option, TargetKind, target_kinds
 
@@ -207,6 +211,24 @@ def test_kinds_declare_their_own_options(monkeypatch):
     assert e.value.code == "target.option"
 
 
+def test_a_block_of_cuda_has_bounds():
+    for word, most in (("max_num_threads", 1024), ("max_shared_memory_per_block", 48 << 10)):
+        assert Target(f"cuda -{word}={most}").option(word) == most
+        with pytest.raises(TargetError, match=str(most)) as e:
+            Target(f"cuda -{word}={most + 1}")
+        assert e.value.code == "target.option"
+        assert Target(f"opencl -{word}={most + 1}").option(word) == most + 1
+
+
+@pytest.mark.parametrize("kind", sorted(k.name for k in target_kinds if not k.processor))
+def test_peaks_are_of_processors(kind):
+    target = Target(kind)
+    for ask in (target.peak_gflops, lambda: roofs(target, 1, 1 << 20), lambda: measure_all_threads(target)):
+        with pytest.raises(TargetError) as e:
+            ask()
+        assert (e.value.code, e.value.where) == ("target.roofs", (kind,))
+
+
 def test_devices():
     table = wb.devices()
     assert list(table) == ["target", "device", "state", "note", "install"]
@@ -217,6 +239,25 @@ def test_devices():
     assert {target.split()[0] for target in table["target"]} == set(target_kinds.names)
     json.dumps(devices.found())
     assert "vectors of" in devices.text(devices.found())
+
+
+def test_the_target_of_each_opencl_device_takes_that_very_one(monkeypatch):
+    """Also of those with a first word, or a whole name, in common."""
+
+    @dataclasses.dataclass(eq=False)
+    class Found:
+        name: str
+        platform: SimpleNamespace = dataclasses.field(default_factory=lambda: SimpleNamespace(name="NVIDIA CUDA"))
+        max_compute_units, local_mem_size, version = 3, 48 << 10, "OpenCL 3.0 "
+
+    found = tuple(map(Found, ("NVIDIA A100", "NVIDIA H100", "NVIDIA H100", "pocl cpu")))
+    monkeypatch.setattr(opencl, "devices", lambda: found)
+    rows = [row.target for row in opencl_devices.devices()]
+    assert rows == ["opencl -device=nvidia", "opencl -device=h100", "opencl -device=#2", "opencl -device=pocl"]
+    assert [opencl.find_device(str(Target(row).option("device"))) for row in rows] == list(found)
+    with pytest.raises(TargetError) as e:
+        opencl.find_device("#4")
+    assert e.value.code == "target.device"
 
 
 def test_a_device_whose_driver_fails_does_not_hide_the_others(monkeypatch):

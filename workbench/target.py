@@ -161,15 +161,23 @@ class Target:
                 "use Target.host(), or leave the extension out of -mattr",
             )
 
+    def require_roofs(self) -> None:
+        """Raise `TargetError` where arithmetic and memory are not measured: "target.roofs", "target.host"."""
+        if not target_kinds[self.kind].processor:
+            message = f"Peaks are measured on processors; {self.kind!r} has none."
+            hint = "wb.Target.host().peak_gflops() is this CPU's; the estimate of a device follows from its options"
+            raise TargetError("target.roofs", message, (self.kind,), hint)
+        self.require_here()
+
     def peak_gflops(self, remeasure: bool = False) -> float:
         """Sustained float32 multiply-add rate of one core in GFLOP/s, measured once and kept in the cache directory.
 
         Raises
         ------
         TargetError
-            "target.host" when this machine cannot run the target's code.
+            "target.roofs" for a device; "target.host" when this machine cannot run the target's code.
         """
-        self.require_here()
+        self.require_roofs()
         stored = None if remeasure else self.stored_peak()
         if stored is not None:
             return stored

@@ -175,7 +175,10 @@ def test_many_random_schedules_compile(seed):
 # ---- a driver --------------------------------------------------------------------------------------------------------
 
 _CALLS = """
+import ctypes
+import gc
 import sys
+import threading
 import numpy as np
 from workbench.codegen.gpu import cuda_driver
 from workbench import te
@@ -217,6 +220,19 @@ try:
 except KeyboardInterrupt:
     DeviceKernel.run = launch
 assert (kernel(a) == a + 1).all() and DeviceKernel.run is launch
+fake, count = ctypes.CDLL(sys.argv[1]), lambda name: ctypes.c_int.in_dll(fake, name).value
+del runner, m
+kernels = [s.build()]
+assert (kernels[0](a) == a + 1).all()
+gc.collect()
+freed, unloaded = count("freed"), count("unloaded")
+def drop():
+    kernels.clear()
+    gc.collect()
+thread = threading.Thread(target=drop)  # it never had the context
+thread.start()
+thread.join()
+assert count("freed") > freed and count("unloaded") == unloaded + 1 and count("outside") == 0
 a[0] = 13  # the driver fails from here on
 try:
     kernel(a)

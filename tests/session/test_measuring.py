@@ -12,6 +12,7 @@ from workbench import Hole, Schedule, Target, Task, workloads
 from workbench.errors import RunError, ScheduleError, TargetError
 from workbench.runtime.machine import turns
 from workbench.runtime.machine.queue_line import Waiting
+from workbench.session.measurement.measurements import Measurements
 from workbench.session.state import results as measuring
 from workbench.session.state.results import Result
 from workbench.space.default_schedule import default_schedule
@@ -30,6 +31,20 @@ def test_a_step_is_measured_for_real(session):
     assert head["ms"] == row(s, 1)["ms"] == head["best_ms"]
     assert head["best_by"] == "hand"
     assert 0 < head["peak_share"] < 1.5
+
+
+@pytest.mark.parametrize("kind", ["vta", "cuda", "cpu-simt"])
+def test_no_peak_is_measured_of_a_device(session, monkeypatch, kind):
+    asked = []
+    monkeypatch.setattr(Measurements, "_measure_peak", lambda self: asked.append(self))
+    for target in (kind, "llvm"):
+        s = session(Schedule(workloads.matmul(16, 16, 16), Target(target)))
+        s.state.peak_measured = False
+        got = []
+        s.greet(got.append)
+        until(lambda got=got, s=s: got and not s._measurements.peak_pending())
+        s.run("select", id="k")
+        assert asked == ([] if target == kind else [s._measurements])
 
 
 def test_results_come_back_with_undo_and_redo(session, fake):

@@ -166,7 +166,8 @@ def test_a_network_is_compiled_from_it(own_folder, tmp_path, no_builder):
 
 
 def test_it_can_be_off_and_other_compilers_are_not_in_it(own_folder, tmp_path, monkeypatch):
-    assert code_cache.code_cache(Target("c")) is None
+    for kind in ("c", "cuda", "opencl", "cpu-simt"):
+        assert code_cache.code_cache(Target(kind)) is None
     assert code_cache.code_cache(TARGET).folder == own_folder
     for word in ("0", "off", "No", " false "):
         monkeypatch.setenv("WORKBENCH_CACHE", word)

@@ -25,8 +25,8 @@ class Option:
         Its value where nothing is said; its type is that of all values.
     choices : tuple
         All values that there are; empty where any will do.
-    least : int
-        The least number.
+    least, most : int
+        The least number, and the greatest one; None where nothing bounds it.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Option:
     default: str | int
     choices: tuple[str | int, ...] = ()
     least: int = 1
+    most: int | None = None
 
     def read(self, value: object) -> str | int:
         """Return a value that was given; sizes may have a unit, ``32K``.
@@ -48,6 +49,9 @@ class Option:
             found = parse_size(value) if isinstance(value, str) else index(value)
         if found is None or (isinstance(found, int) and found < self.least):
             message = f"-{self.name} has to be a whole number from {self.least} on, not {shown(value)}."
+            raise TargetError("target.option", message, (self.name,), f"{self.title}; for example {self.default}")
+        if isinstance(found, int) and self.most is not None and found > self.most:
+            message = f"-{self.name} is {self.most} at most, not {shown(value)}."
             raise TargetError("target.option", message, (self.name,), f"{self.title}; for example {self.default}")
         if self.choices and found not in self.choices:
             message = f"-{self.name} cannot be {shown(value)}."

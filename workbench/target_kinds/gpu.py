@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from workbench.target_kinds.declaration import Option, TargetKind, target_kinds
 
 #: What a block may have; the names are TVM's.
@@ -16,6 +18,9 @@ LIMITS = (
     Option("clock_mhz", "million cycles per second of a multiprocessor", 1410),
     Option("memory_gbytes", "gigabytes per second that memory delivers", 1555),
 )
+
+#: What no block of CUDA C has more of: threads on any GPU, and bytes of shared memory that a kernel declares.
+_CUDA_MOST = {"max_num_threads": 1024, "max_shared_memory_per_block": 48 << 10}
 
 #: Architectures of NVIDIA's GPUs whose multiprocessors are known (`codegen.gpu.occupancy`).
 ARCHES = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_120")
@@ -35,7 +40,10 @@ target_kinds.add(
     TargetKind(
         "cuda",
         "An NVIDIA GPU, through CUDA C.",
-        options=(Option("arch", "architecture of the GPU", "sm_80", ARCHES), *LIMITS),
+        options=(
+            Option("arch", "architecture of the GPU", "sm_80", ARCHES),
+            *(replace(o, most=_CUDA_MOST.get(o.name)) for o in LIMITS),
+        ),
         devices="workbench.runtime.device_code.cuda:devices",
     )
 )

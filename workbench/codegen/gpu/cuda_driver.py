@@ -31,6 +31,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuMemcpyDtoH_v2": (_PTR, _MEM, _SIZE),
     "cuMemsetD8_v2": (_MEM, ctypes.c_ubyte, _SIZE),
     "cuModuleLoadData": (_PTR, ctypes.c_char_p),
+    "cuModuleUnload": (_PTR,),
     "cuModuleGetFunction": (_PTR, _PTR, ctypes.c_char_p),
     "cuLaunchKernel": (_PTR, *(_UINT,) * 7, _PTR, _PTR, _PTR),
     "cuEventCreate": (_PTR, _UINT),

@@ -14,6 +14,8 @@ from workbench.target import Target
 
 #: What names the device that is taken where nobody says which.
 ANY = "any"
+#: What a device's number among `devices` begins with, where no word of its label finds it.
+NUMBER = "#"
 _INSTALL = "pip install pyopencl pocl-binary-distribution"
 
 
@@ -55,13 +57,17 @@ def label(device: Any) -> str:
 
 
 def find_device(name: str) -> Any:
-    """Return the device whose label has `name` in it, whatever the case; the first one for "any".
+    """Return the device whose label has `name` in it, whatever the case; the first one for "any", that of a number
+    for "#1".
 
     Raises
     ------
     TargetError
         "target.device" where there is none.
     """
+    number = name.removeprefix(NUMBER)
+    if name.startswith(NUMBER) and number.isdecimal() and int(number) < len(devices()):
+        return devices()[int(number)]
     labels = {label(d): d for d in reversed(devices())}
     for text, device in reversed(labels.items()):
         if name == ANY or name.lower() in text.lower():

@@ -56,7 +56,6 @@ class Cuda(Backend):
     name = kind = "cuda"
     language = "CUDA C"
     overlaps = False
-    self_contained = True
 
     def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
         module = GpuModule(func, symbol, CUDA, target)

@@ -6,7 +6,7 @@ import contextlib
 import ctypes
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.codegen.gpu import cuda_driver, nvrtc
 from workbench.codegen.gpu.cuda_driver import Driver
@@ -26,16 +26,48 @@ _LEAST_BYTES = 16
 
 
 class _Memory:
-    """Memory of a device; goes with this object."""
+    """Memory of a device; goes with this object, in whatever thread that is.
 
-    def __init__(self, driver: Driver, nbytes: int) -> None:
-        self._driver, self.address = driver, ctypes.c_uint64()
-        driver("cuMemAlloc_v2", ctypes.byref(self.address), max(nbytes, _LEAST_BYTES))
+    Parameters
+    ----------
+    here : callable
+        Makes the calling thread one of the context, and returns the driver.
+    """
+
+    def __init__(self, here: Callable[[], Driver], nbytes: int) -> None:
+        self._here, self.address = here, ctypes.c_uint64()
+        here()("cuMemAlloc_v2", ctypes.byref(self.address), max(nbytes, _LEAST_BYTES))
 
     def __del__(self) -> None:
         if self.address.value:
             with contextlib.suppress(RunError):  # a device that failed keeps nothing
-                self._driver("cuMemFree_v2", self.address)
+                self._here()("cuMemFree_v2", self.address)
+
+
+class _Module:
+    """Machine code on a device; goes with this object, which its kernels hold."""
+
+    def __init__(self, here: Callable[[], Driver], program: bytes) -> None:
+        self._here, self._handle = here, ctypes.c_void_p()
+        here()("cuModuleLoadData", ctypes.byref(self._handle), program)
+
+    def kernel(self, name: str) -> _Kernel:
+        """Get a kernel by its name."""
+        function = ctypes.c_void_p()
+        self._here()("cuModuleGetFunction", ctypes.byref(function), self._handle, name.encode())
+        return _Kernel(self, function)
+
+    def __del__(self) -> None:
+        if self._handle.value:
+            with contextlib.suppress(RunError):  # a device that failed keeps nothing
+                self._here()("cuModuleUnload", self._handle)
+
+
+class _Kernel(NamedTuple):
+    """A kernel, and the machine code that it is part of."""
+
+    module: _Module
+    function: ctypes.c_void_p
 
 
 class CudaDevice:
@@ -62,7 +94,7 @@ class CudaDevice:
 
     def allocate(self, nbytes: int) -> Any:
         """Return memory that goes when nothing refers to it any more."""
-        return _Memory(self._here(), nbytes)
+        return _Memory(self._here, nbytes)
 
     def write(self, memory: Any, array: Array) -> None:
         """Copy a contiguous array to the beginning of some memory."""
@@ -76,21 +108,13 @@ class CudaDevice:
 
     def load(self, program: bytes) -> Callable[[str], Any]:
         """Load machine code; return how to get a kernel by its name."""
-        driver, module = self._here(), ctypes.c_void_p()
-        driver("cuModuleLoadData", ctypes.byref(module), program)
-
-        def kernel(name: str) -> Any:
-            function = ctypes.c_void_p()
-            driver("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
-            return function
-
-        return kernel
+        return _Module(self._here, program).kernel
 
     def launch(self, kernel: Any, how: Launch, arguments: Sequence[Any]) -> None:
         """Launch a kernel with some memories as arguments; does not wait."""
         places = [ctypes.addressof(a.address) for a in arguments]
         table = (ctypes.c_void_p * max(1, len(places)))(*places)
-        self._here()("cuLaunchKernel", kernel, *how.grid, *how.block, 0, None, table, None)
+        self._here()("cuLaunchKernel", kernel.function, *how.grid, *how.block, 0, None, table, None)
 
     def evict(self) -> None:
         """Fill the caches with something else."""

@@ -116,6 +116,13 @@ def load(code: ObjectCode, image: bytes) -> DeviceKernel:
     return DeviceKernel(_device(unpacked(image)[0]), code, image)
 
 
+def _word(device: Any) -> str:
+    """Return a word that a target finds this very device by: of its name, of its driver, or its number."""
+    words = re.findall(r"[\w.-]+", f"{device.name} {device.platform.name}".lower())
+    number = f"{opencl.NUMBER}{opencl.devices().index(device)}"
+    return next((w for w in words if opencl.find_device(w) == device), number)
+
+
 def devices() -> Iterator[Row]:
     """Find the devices, for `workbench.devices`."""
     try:
@@ -126,5 +133,4 @@ def devices() -> Iterator[Row]:
         return
     for device in found:
         parts = f"{device.max_compute_units} units, {device.local_mem_size >> 10} KB shared by a block"
-        word = next(iter(re.findall(r"[\w.-]+", device.name.lower())), opencl.ANY)
-        yield Row(f"opencl -device={word}", f"{opencl.label(device)}, {parts}", "runs", device.version.strip())
+        yield Row(f"opencl -device={_word(device)}", f"{opencl.label(device)}, {parts}", "runs", device.version.strip())

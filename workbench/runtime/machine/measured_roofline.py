@@ -89,9 +89,9 @@ def roofs(target: Target, threads: int, working_set: int) -> Roofs:
     Raises
     ------
     TargetError
-        ``target.host``.
+        ``target.roofs``, ``target.host``.
     """
-    target.require_here()
+    target.require_roofs()
     kept = stored(target, threads, working_set)
     if kept is not None:
         return kept
@@ -148,7 +148,7 @@ def product_peaks(target: Target, threads: int, dtypes: Iterable[str]) -> dict[s
     wanted = {d: i for d in dict.fromkeys(dtypes) if (i := instruction(target, d)) is not None}
     known = target.stored_peaks(threads)
     if new := {d: i for d, i in wanted.items() if d not in known}:
-        target.require_here()
+        target.require_roofs()
         known |= {d: measure_arithmetic(target, threads, product_loop(i)) for d, i in new.items()}
         target.store_peaks(threads, known)
     return {d: known[d] for d in wanted}

@@ -36,7 +36,8 @@ class Measurement(Times):
     number : int
         Calls per repetition.
     clock : str
-        ``cpu`` (one thread), ``wall``, or ``cycles`` where a device counts them: `costs_ms` follow from its clock.
+        ``cpu`` (one thread), ``wall``, ``device`` (a GPU's own clock), or ``cycles`` where a device counts them:
+        `costs_ms` follow from its frequency.
     host : str
         Machine that measured, where it is not this one.
     disturbed : int

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from workbench.errors import LogError
+from workbench.errors import LogError, TargetError
 from workbench.graph.tasks import Task
 from workbench.log import Record
 from workbench.runtime.machine.measured_roofline import measure_all_threads, product_peaks
@@ -63,7 +63,11 @@ class Measurements:
     def ask_peak(self) -> None:
         """Measure the peak of this machine once, of one core and of all threads, beside everything else."""
         known = self._state.peak_measured and all(self._state.peaks.values())
-        if known or self._peak_asked or self._state.target.missing_here():
+        if known or self._peak_asked:
+            return
+        try:
+            self._state.target.require_roofs()
+        except TargetError:  # of another machine, or of a device
             return
         self._peak_asked = True
         self._lane.submit("peak", self._measure_peak)
