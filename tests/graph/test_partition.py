@@ -11,7 +11,7 @@ import pytest
 
 import workbench as wb
 from workbench.cli import main
-from workbench.errors import ModelError, UsageError
+from workbench.errors import ModelError, ShapeError, UsageError
 from workbench.graph import Graph, Node, TensorType, run_reference
 from workbench.graph.onnx.writer import to_onnx
 from workbench.network import backends
@@ -150,6 +150,43 @@ def test_really_measured():
     check(found, graph)
 
 
+@pytest.mark.parametrize("fault", [1, "raises"])
+def test_a_runtime_that_fails_alone_alone_is_left_out_with_its_reason(clock, fault):
+    @backends.partition_backend("alone")
+    def load(graph, threads, alone):
+        if alone and fault == "raises":
+            raise RuntimeError("no memory")
+        return lambda *arrays: [
+            v + alone * 1 for v in run_reference(graph, dict(zip(graph.inputs, arrays, strict=True))).values()
+        ]
+
+    try:
+        clock["pieces"] = {(k, "alone"): 0.1 for k in range(9)}
+        found = wb.partition(net(5), ["alone"], threads=1, seconds=0.1, parts=3)
+    finally:
+        del backends.BACKENDS["alone"]
+    assert set(found.way) == {"workbench"}
+    said = "it refuses them: no memory" if fault == "raises" else "by up to 1"
+    assert f"not alone: all together, {said}" in found.explain()["reason"][0]
+
+
+def test_inputs_of_a_runtime_alone_are_checked(clock):
+    clock["whole"] = {0: 6.0, 1: 3.0}
+    nodes = [Node("a", "Mul", ("x", "s"), ("y",)), Node("b", "Relu", ("s",), ("z",))]
+    graph = Graph.make("g", nodes, {"x": TensorType((3,)), "s": TensorType(())}, ["y", "z"])
+    found = wb.partition(graph, threads=1, seconds=0.1, parts=1)
+    assert found.alone is not None
+    x, s = np.arange(3, dtype=np.float32), np.float32(2)
+    got = found.run({"x": x, "s": np.array(s)})
+    np.testing.assert_array_equal(got["y"], 2 * x)
+    assert got["z"].shape == ()
+    for wrong, code in (({"x": x}, "shape.count"), ({"x": x, "s": s, "t": s}, "shape.name"),
+                        ({"x": x.astype(np.float64), "s": s}, "shape.dtype")):  # fmt: skip
+        with pytest.raises(ShapeError) as refused:
+            found.run(wrong)
+        assert refused.value.code == code
+
+
 def test_integers_and_given_inputs(clock):
     nodes = [Node("g", "Gather", ("t", "i"), ("a",), {"axis": 0}), Node("r", "Relu", ("a",), ("y",))]
     t = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -207,6 +244,22 @@ def test_a_function_of_python_computes_a_node():
     np.testing.assert_allclose(got["b5"], run_reference(graph, FEEDS)["b5"], rtol=1e-4, atol=1e-4)
     assert calls == [(5, 12)]
     assert any("product computes it" in str(getattr(c, "reason", "")) for c in exe.plan.calls)
+
+
+def test_a_tensor_that_is_read_twice_has_one_value():
+    graph = Graph.make("g", [Node("n", "Mul", ("x", "x"), ("y",))], {"x": TensorType((4,))}, ["y"])
+    exe = wb.compile(wb.extern(graph, "n", lambda a, b: a * b), threads=1)
+    x = np.arange(4, dtype=np.float32)
+    np.testing.assert_array_equal(exe.run(x)["y"], x * x)
+
+
+def test_results_that_are_lists():
+    graph = Graph.make("g", [Node("n", "Neg", ("x",), ("y",))], {"x": TensorType((2,), "int64")}, ["y"])
+    exe = wb.compile(wb.extern(graph, "n", lambda a: ([-int(v) for v in a],)), threads=1)
+    np.testing.assert_array_equal(exe.run(np.array([3, -4]))["y"], [-3, 4])
+    with pytest.raises(UsageError) as refused:
+        wb.extern(graph, "n", lambda a: ([0.5, 1.5],))
+    assert refused.value.code == "usage.extern"
 
 
 def test_a_function_of_c_computes_a_node():

@@ -106,6 +106,17 @@ def test_a_weight_of_two_products_is_pruned_for_each(clock):
     assert not kept(done)
 
 
+def test_products_of_another_element_type_are_timed_for_themselves(monkeypatch):
+    timed = []
+    monkeypatch.setattr(module._Timed, "_times", lambda self, x, w: timed.append(x.dtype) or {"dense": 1, "sparse": 2})
+    w = np.random.default_rng(6).standard_normal((16, 16))
+    nodes = [Node("one", "MatMul", ("x", "w"), ("y",)), Node("two", "MatMul", ("x64", "w64"), ("z",)),
+             Node("three", "MatMul", ("x", "w"), ("u",))]  # fmt: skip
+    inputs = {"x": TensorType((2, 16)), "x64": TensorType((2, 16), "float64")}
+    wb.sparsify(Graph.make("g", nodes, inputs, ["y", "z", "u"], {"w": w.astype(np.float32), "w64": w}), 0.5)
+    assert timed == ["float32", "float64"]
+
+
 def test_really_measured():
     """Nine tenths of the sums left out pay on any machine."""
     w = np.random.default_rng(6).standard_normal((512, 1024)).astype(np.float32)

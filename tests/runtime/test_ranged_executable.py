@@ -11,6 +11,8 @@ import workbench as wb
 from workbench.cli.model import parse_dynamic
 from workbench.codegen import backend
 from workbench.errors import ModelError, ModelWarning, ShapeError, UsageError
+from workbench.graph.onnx import read_program
+from workbench.graph.open_sizes import open_sizes
 from workbench.network.ranged_executable import RangedExecutable
 from workbench.runtime.execution.alternating_runs import _Turn
 from workbench.runtime.execution.recorded_run import record_in_turns
@@ -192,6 +194,65 @@ def test_a_network_that_does_not_fit_says_why_and_is_compiled_for_each_shape():
     assert executable.dynamic_table().empty
     with pytest.raises(ShapeError):
         executable.run(drawn((40, 4), 0))
+
+
+def inner(least, most):
+    """Leaves out the first ``(n - least) * (most - n)`` rows: none at both ends."""
+    nodes = [
+        node("Shape", ["x"], ["shape"]),
+        node("Slice", ["shape", "zero", "one"], ["n"]),
+        node("Sub", ["n", "least"], ["above"]),
+        node("Sub", ["most", "n"], ["below"]),
+        node("Mul", ["above", "below"], ["start"]),
+        node("Slice", ["x", "start", "far", "zero"], ["y"], name="cut"),
+    ]
+    ends = {"zero": INT([0]), "one": INT([1]), "far": INT([999]), "least": INT([least]), "most": INT([most])}
+    return model_of(nodes, {"x": ["n", 4]}, ends)
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_a_size_inside_a_bucket_that_is_another_network(ahead, monkeypatch):
+    lengths = range(30, 40)
+    found = open_sizes(read_program(inner(0, 0)), {"n": lengths}).buckets()
+    (least,), (most,) = found[-1].least, found[-1].most
+    assert most - least > 1
+    graph = wb.load_onnx(inner(least, most), dynamic={"n": range(least, most + 1)})
+    assert len(graph.open.buckets()) == 1
+    if ahead:
+        with pytest.warns(ModelWarning, match="'cut'"):
+            executable = wb.compile(graph, threads=1)
+    else:
+        monkeypatch.setattr("workbench.network.ranged_executable.AHEAD", 0)
+        executable = wb.compile(graph, threads=1)
+    assert bool(executable.compiled) is not ahead
+    for n in (least, least + 1, most):
+        agrees(executable, inner(least, most), {"x": drawn((n, 4), n)})
+    assert len(executable.profile({"x": drawn((least + 1, 4), 0)}, repeat=1, roofline=False)) > 0
+
+
+@pytest.mark.filterwarnings("ignore::workbench.errors.ModelWarning")
+@pytest.mark.parametrize("dynamic", [True, {"n": range(30, 40)}])
+def test_what_is_compiled_for_each_shape_is_compiled_as_asked(dynamic):
+    nodes = [node("Gather", ["x", "last"], ["a"], axis=0), node("Relu", ["a"], ["b"]), node("Exp", ["b"], ["y"])]
+    graph = wb.load_onnx(model_of(nodes, {"x": ["n", 4]}, {"last": INT([-1])}), dynamic=dynamic)
+
+    def stages(**how):
+        executable = wb.compile(graph, **how)
+        executable.run(drawn((31, 4), 0))
+        rest = executable._per_shape if isinstance(executable, RangedExecutable) else executable.rest
+        return executable, [built for _, built in rest._stages.values()]
+
+    executable, (fused,) = stages(threads=1)
+    assert fused.threads == 1
+    executable.set_threads(2)
+    assert fused.threads == 2
+    executable.run(drawn((32, 4), 0))
+    _, (plain,) = stages(threads=1, without="fuse")
+    assert len(plain.plan.calls) > len(fused.plan.calls)
+    for how, code in (({"without": "fusee"}, "usage.pass"), ({"precision": "float8"}, "usage.precision")):
+        with pytest.raises(UsageError) as refused:
+            wb.compile(graph, **how)
+        assert refused.value.code == code
 
 
 def test_lengths_can_be_said_when_compiling():

@@ -108,14 +108,15 @@ def compile(
     threads = resolved.threads if threads is None else whole("threads", threads, code="run.threads")
     check_memory(graph)
     is_a("nearest", nearest, bool)
+    again = (graph.origin.passes, graph.origin.without) if graph.origin and without == () else (None, without)
+    ready = partial(Graph.optimize, passes=again[0], without=again[1], precision=precision or "float32")
     if graph.tail is not None and not graph.nodes:
+        ready(graph)  # refuses what is no pass and no precision
         import_module("workbench.network.staged_executable")
         nothing = ExecutablePlan((), (), (), 0, (), threads, name=graph.name, target=str(resolved))
-        return staged(nothing, graph.tail, _database(log, set(), nearest=True), resolved)
+        return staged(nothing, graph.tail, _database(log, set(), nearest=True), resolved, ready)
     if (sizes := _open_sizes(graph, dynamic)) is not None:
         import_module("workbench.network.ranged_executable")
-        again = (graph.origin.passes, graph.origin.without) if graph.origin and without == () else (None, without)
-        ready = partial(Graph.optimize, passes=again[0], without=again[1], precision=precision or "float32")
         return ranged(sizes, _database(log, set(), nearest=True), resolved, threads, ready)
     graph = optimized(graph, without, precision)
     groups = partition(graph)
@@ -124,11 +125,12 @@ def compile(
     if graph.tail is None:
         return Executable(plan)
     import_module("workbench.network.staged_executable")  # it compiles stages, with this module
-    return staged(plan, graph.tail, database, resolved)
+    return staged(plan, graph.tail, database, resolved, ready)
 
 
-#: Executable of a plan and of the program that follows it.
-staged: Provided[[ExecutablePlan, Program, Database, Target], Executable] = Provided("executables of several stages")
+#: Executable of a plan and of the program that follows it, whose graphs are made ready for it.
+staged: Provided[[ExecutablePlan, Program, Database, Target, Callable[[Graph], Graph]], Executable]
+staged = Provided("executables of several stages")
 
 
 #: Executable for ranges of sizes, of graphs that are made ready for it.

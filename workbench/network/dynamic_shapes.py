@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arguments import is_a
+from workbench.arguments import is_a, whole
 from workbench.errors import ShapeError, UsageError, did_you_mean
+from workbench.graph import Graph
 from workbench.graph.dynamic_stages import Stage, next_stage, stage_key
 from workbench.graph.model import Declared, Program
 from workbench.graph.reference import interpret
@@ -37,6 +38,10 @@ class DynamicExecutable:
         Where the best schedules come from.
     target : Target, optional
         What to compile for; this machine by default.
+    threads : int, optional
+        Threads to run with; those of the target by default.
+    ready : callable, optional
+        Optimises a graph; `Graph.optimize` by default.
 
     Notes
     -----
@@ -44,18 +49,41 @@ class DynamicExecutable:
     kept. Safe to call from several threads.
     """
 
-    def __init__(self, program: Program, log: Any = None, target: Target | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        log: Any = None,
+        target: Target | None = None,
+        *,
+        threads: int | None = None,
+        ready: Callable[[Graph], Graph] = Graph.optimize,
+    ) -> None:
         self.program = program
         self._log = log if log is None or isinstance(log, Database) else Database.load(log)
         self._target = target or Target.host()
+        self._threads, self._ready = threads, ready
         self._pins: dict[tuple[Any, ...], tuple[str, ...]] = {}
         self._stages: OrderedDict[tuple[Any, ...], tuple[Stage, Executable | None]] = OrderedDict()
         self._lock = threading.RLock()
 
-    @property
-    def compiled_with(self) -> tuple[Database, Target]:
-        """Where schedules come from, and what is compiled for."""
-        return self._log or Database(), self._target
+    def set_threads(self, threads: int) -> None:
+        """Set the number of threads for the runs that begin from now on.
+
+        Raises
+        ------
+        UsageError
+            ``run.threads``.
+        """
+        threads = whole("threads", threads, code="run.threads")
+        with self._lock:
+            self._threads = threads
+            for _, built in self._stages.values():
+                if built is not None:
+                    built.set_threads(threads)
+
+    def compiled(self, graph: Graph, *, nearest: bool = False) -> Executable:
+        """Compile a graph of one size as everything here is."""
+        return compile_graph(self._ready(graph), self._log, self._target, threads=self._threads, nearest=nearest)
 
     @property
     def reference_steps(self) -> tuple[str, ...]:
@@ -158,7 +186,7 @@ class DynamicExecutable:
                 self._stages.move_to_end(key)
                 return self._stages[key]
         stage = next_stage(self.program, at, values)
-        built = None if stage.graph is None else compile_graph(stage.graph, self._log, self._target)
+        built = None if stage.graph is None else self.compiled(stage.graph)
         self._pins[shapes] = stage.pinned
         self._stages[stage_key(at, values, stage.pinned)] = (stage, built)
         while len(self._stages) > KEPT:

@@ -62,11 +62,11 @@ def extern(graph: Graph, node: str, function: Callable[..., Any], *, name: str =
     called = _of_c(function, types) if isinstance(function, _OF_C) else _of_python(function)
     label = name or getattr(function, "__name__", type(function).__name__)
     rng = np.random.default_rng(0)
-    arrays = [graph.constants[i] if i in graph.constants else _drawn(rng, graph.types[i]) for i in inputs]
+    drawn = {i: graph.constants[i] if i in graph.constants else _drawn(rng, graph.types[i]) for i in inputs}
     call = make_call(found, graph.types, graph.constants)
-    by_name = dict(zip(inputs, arrays, strict=True))
-    want = evaluate(call, *(by_name.get(i) for i in found.inputs))
-    _compare(node, label, called(*arrays), [v for v, o in zip(want, found.outputs, strict=False) if o], types)
+    want = evaluate(call, *(drawn.get(i) for i in found.inputs))
+    got = called(*(drawn[i] for i in inputs))
+    _compare(node, label, got, [v for v, o in zip(want, found.outputs, strict=False) if o], types)
     made = extern_node(found.name, inputs, outputs, Implementation(label, called, types))
     nodes = [made if n is found else n for n in graph.nodes]
     return graph.rebuilt(nodes, graph.constants, graph.outputs, f"extern: {label} computes {node}")
@@ -75,7 +75,7 @@ def extern(graph: Graph, node: str, function: Callable[..., Any], *, name: str =
 def _of_python(function: Callable[..., Any]) -> Callable[..., Sequence[Array]]:
     def run(*arrays: Array) -> Sequence[Array]:
         found = function(*arrays)
-        return tuple(found) if isinstance(found, tuple | list) else (np.asarray(found),)
+        return tuple(map(np.asarray, found if isinstance(found, tuple | list) else (found,)))
 
     return run
 
@@ -97,7 +97,7 @@ def _drawn(rng: np.random.Generator, t: TensorType) -> Array:
 
 
 def _compare(node: str, label: str, got: Sequence[Array], want: Sequence[Array], types: Sequence[TensorType]) -> None:
-    shapes = [TensorType(tuple(a.shape), a.dtype.name) for a in map(np.asarray, got)]
+    shapes = [TensorType(tuple(a.shape), a.dtype.name) for a in got]
     if tuple(shapes) != tuple(types):
         given, expected = (", ".join(map(str, some)) or "nothing" for some in (shapes, types))
         text = f"{label} gives {given} for {node!r}, not {expected}"

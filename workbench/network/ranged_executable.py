@@ -18,7 +18,7 @@ from workbench.graph.model import within_bounds
 from workbench.graph.open_sizes import Bucket, OpenSizes
 from workbench.graph.padding.padded_graph import PER_SHAPE, Numbers, PaddedGraph
 from workbench.graph.tasks import partition
-from workbench.network.compile import compile, plan_of, ranged
+from workbench.network.compile import plan_of, ranged
 from workbench.network.dynamic_shapes import DynamicExecutable, fitting
 from workbench.runtime.buffers import Array, aligned_empty
 from workbench.runtime.execution.executable import Executable
@@ -98,6 +98,7 @@ class RangedExecutable(Executable):
         self.inputs = tuple(ArraySpec(n, t.shape, t.dtype) for n, t in largest.items())
         self._names = list(largest)
         self._choices: dict[tuple[int, ...], _Choice] = {}
+        self._apart: set[tuple[int, ...]] = set()
         for one in (
             compiled * ROUNDS
         ):  # in turns: whatever else runs then slows down some, but not one of them each time
@@ -124,11 +125,11 @@ class RangedExecutable(Executable):
         """
         given = self._checked(args, named)
         values = self._values(given)
-        if not self.compiled:
+        choice = self._shared(values)
+        if choice is None:
             return self._per_shape.run(given, out=out)
         places = named_outputs(self._results, out)
         check_apart(places, given.items())
-        choice = self._choice(values)
         found = choice.compiled.executable.run(self._feeds(choice, given))
         return {o: _placed(o, found[o][cut], places.get(o)) for o, cut in choice.cuts.items()}
 
@@ -166,6 +167,18 @@ class RangedExecutable(Executable):
             text = f"The dimension {dim!r} is {at}, which is not in the range from {lengths[0]} to {lengths[-1]}."
             raise ShapeError("shape.range", text, (dim,), "compile for it: dynamic={name: range(...)}")
         return values
+
+    def _shared(self, values: tuple[int, ...]) -> _Choice | None:
+        """The fastest kernels for a size; None where none of them runs it, so that it is compiled for itself."""
+        if not self.compiled or values in self._apart:
+            return None
+        try:
+            return self._choice(values)
+        except ModelError as e:
+            if e.code not in PER_SHAPE:
+                raise
+            self._apart.add(values)
+            return None
 
     def _choice(self, values: tuple[int, ...]) -> _Choice:
         """The fastest kernels for a size: those of its own bucket, or of one above that takes less time."""
@@ -240,9 +253,9 @@ class RangedExecutable(Executable):
     def _of(self, inputs: Mapping[str, Any] | None) -> tuple[Executable, dict[str, Array]]:
         given = dict(zip(self._names, self._given(inputs), strict=True))
         values = self._values(given)
-        if not self.compiled:
+        choice = self._shared(values)
+        if choice is None:
             return self._fixed(values), given
-        choice = self._choice(values)
         return choice.compiled.executable, self._feeds(choice, given)
 
     def poison(self) -> None:
@@ -255,6 +268,8 @@ class RangedExecutable(Executable):
         super().set_threads(threads)
         for one in getattr(self, "compiled", ()):
             one.executable.set_threads(threads)
+        if (rest := getattr(self, "_per_shape", None)) is not None:
+            rest.set_threads(threads)
 
     def export(self, path: Any, *, name: str | None = None) -> NoReturn:
         """Refused: a library has one size."""
@@ -304,8 +319,7 @@ class RangedExecutable(Executable):
         return {"ms": ms, "fixed_ms": fixed, "ratio": ms / fixed}
 
     def _fixed(self, values: tuple[int, ...]) -> Executable:
-        graph, (database, target) = within_bounds(self.sizes.at(values), {}), self._per_shape.compiled_with
-        return compile(graph, database, target, threads=self.threads, nearest=True)
+        return self._per_shape.compiled(within_bounds(self.sizes.at(values), {}), nearest=True)
 
 
 def _milliseconds(executable: Executable) -> float:
@@ -342,11 +356,11 @@ def compile_range(
         shared = (pool.setdefault((a.shape, a.dtype.str, hashlib.blake2b(a.data).digest()), a) for a in made.constants)
         return replace(made, constants=tuple(shared))
 
-    compiled: list[Compiled] = []
+    per_shape = DynamicExecutable(sizes.program, database, target, threads=threads, ready=ready)
     try:
         padded = [(bucket, PaddedGraph(sizes, bucket)) for bucket in sizes.buckets()]
         compiled = [Compiled(bucket, p, Executable(plan(p.graph))) for bucket, p in padded]
-        reason, largest = "", compiled[-1].executable.plan
+        return RangedExecutable(compiled[-1].executable.plan, sizes, compiled, per_shape, "")
     except ModelError as e:
         if e.code not in PER_SHAPE:
             raise
@@ -355,8 +369,7 @@ def compile_range(
             ModelWarning("model.padding", f"Each shape is compiled as it comes: {reason}", e.where), stacklevel=4
         )
         largest = plan(within_bounds(sizes.at(sizes.largest), {}))
-    per_shape = DynamicExecutable(sizes.program, database, target)
-    return RangedExecutable(largest, sizes, compiled, per_shape, reason)
+    return RangedExecutable(largest, sizes, [], per_shape, reason)
 
 
 ranged.provide(compile_range)

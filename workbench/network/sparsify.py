@@ -177,7 +177,7 @@ class _Timed:
         if count == most:
             return Choice(node.name, False, "no block of some strip of its weights is zero"), None
         x = self.graph.types[node.inputs[0]]
-        key = (x.shape, k, n, count)
+        key = (x.shape, x.dtype, k, n, count)
         if key not in self.found:
             self.found[key] = self._times(x, new)
         dense, sparse = self.found[key]["dense"], self.found[key]["sparse"]

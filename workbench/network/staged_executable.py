@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from workbench.errors import ModelError
+from workbench.graph import Graph
 from workbench.graph.model import Program
 from workbench.log import Database
 from workbench.network.compile import staged
@@ -37,6 +38,11 @@ class StagedExecutable(Executable):
     def __init__(self, plan: ExecutablePlan, rest: DynamicExecutable) -> None:
         super().__init__(plan)
         self.rest = rest
+
+    def set_threads(self, threads: int) -> None:
+        super().set_threads(threads)
+        if (rest := getattr(self, "rest", None)) is not None:
+            rest.set_threads(threads)
 
     def run(self, *args: Any, out: Any = None, **named: Any) -> dict[str, Any]:
         """Run the network once; as `Executable.run`, but arrays of `out` have the sizes that the outputs get."""
@@ -116,9 +122,11 @@ class AnyShapeExecutable(StagedExecutable):
         self.measuring(inputs)
 
 
-def _staged(plan: ExecutablePlan, tail: Program, log: Database, target: Target) -> Executable:
+def _staged(
+    plan: ExecutablePlan, tail: Program, log: Database, target: Target, ready: Callable[[Graph], Graph]
+) -> Executable:
     kind = StagedExecutable if plan.calls or plan.outputs else AnyShapeExecutable
-    return kind(plan, DynamicExecutable(tail, log, target))
+    return kind(plan, DynamicExecutable(tail, log, target, threads=plan.threads, ready=ready))
 
 
 staged.provide(_staged)

@@ -65,12 +65,17 @@ def timed(graph: Graph, nodes: tuple[Node, ...], values: Mapping[str, Array], s:
         except UsageError:
             raise
         except Exception as e:  # a runtime may refuse what it does not know in any way
-            wrong = f"it refuses them: {str(e).strip().splitlines()[0][:200] if str(e).strip() else type(e).__name__}"
+            wrong = refusal(e)
         if wrong:
             refused[name] = wrong
         else:
             runs[name] = partial(function, *feeds.values())
     return Piece(nodes, in_turns(runs, s.seconds), refused)
+
+
+def refusal(e: Exception) -> str:
+    """Why a runtime does not take nodes, in a line."""
+    return f"it refuses them: {str(e).strip().splitlines()[0][:200] if str(e).strip() else type(e).__name__}"
 
 
 def assignments(pieces: Sequence[Piece], backends: Sequence[str]) -> list[tuple[str, ...]]:

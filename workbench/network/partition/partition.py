@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from workbench.graph.open_sizes import require_fixed
 from workbench.network.backends import BACKENDS
 from workbench.network.compile import compile
 from workbench.network.extern import difference
-from workbench.network.partition.candidates import OURS, Piece, Setting, assignments, joined, timed
+from workbench.network.partition.candidates import OURS, Piece, Setting, assignments, joined, refusal, timed
 from workbench.network.partition.cuts import pieces
 from workbench.network.turns import in_turns
 from workbench.runtime.execution.executable import Executable
@@ -60,8 +60,7 @@ class Partition:
         """Outputs by name, for inputs by name."""
         if self.alone is None:
             return self.executable.run(inputs)
-        arrays = (np.ascontiguousarray(inputs[n], self.graph.types[n].dtype) for n in self.graph.inputs)
-        return dict(zip(self.graph.outputs, self.alone(*arrays), strict=True))
+        return dict(zip(self.graph.outputs, self.alone(*self.executable._arrays((inputs,), {})), strict=True))
 
     def explain(self) -> pd.DataFrame:
         """A row for each piece: its nodes, milliseconds in each runtime, which computes it, and why."""
@@ -73,7 +72,7 @@ class Partition:
         names = dict.fromkeys(k for p in self.pieces for k in (*p.ms, *p.refused))
         best = min(piece.ms, key=lambda b: piece.ms[b])
         why = "the fastest here" if backend == best else f"{best} is faster here, but not the network with the change"
-        why = "; ".join([why, *(f"not {b}: {text}" for b, text in piece.refused.items())])
+        why = "; ".join([why, *(f"not {b}: {text}" for b, text in piece.refused.items() if b != backend)])
         times = {f"{b}_ms": piece.ms.get(b, float("nan")) for b in names}
         ends = {"first": piece.nodes[0].name, "last": piece.nodes[-1].name, "nodes": len(piece.nodes)}
         return {**ends, **times, "backend": backend, "reason": why}
@@ -180,17 +179,36 @@ def _measured(graph: Graph, s: Setting, inputs: Mapping[str, Any] | None, parts:
     made: dict[tuple[str, ...], tuple[Graph, Executable, Callable[..., Sequence[Array]] | None]] = {}
     want = list(exe.run(given).values())
     for way in assignments(found, s.backends):
-        whole_graph = joined(graph, found, way, s.threads)
-        mixed = exe if set(way) == {OURS} else compile(whole_graph, s.log, s.target, threads=s.threads)
-        single = set(way) == {way[0]} != {OURS}
-        alone = BACKENDS.find(way[0])(graph, s.threads, True) if single else None
-        if difference(list(mixed.run(given).values()), want):
-            continue  # each piece is near, all together are not
+        try:
+            whole_graph, mixed, alone = _made(graph, found, way, s, exe)
+            got = mixed.run(given).values() if alone is None else alone(*given.values())
+            wrong = difference([np.asarray(a) for a in got], want)  # each piece is near, all together may not be
+        except UsageError:
+            raise
+        except Exception as e:  # a runtime may refuse the whole though it takes each piece
+            wrong = refusal(e)
+        if wrong:
+            found = tuple(
+                p if b == OURS else replace(p, refused={b: f"all together, {wrong}", **p.refused})
+                for p, b in zip(found, way, strict=True)
+            )
+            continue
         made[way] = (whole_graph, mixed, alone)
         runs[way] = mixed.bind(given) if alone is None else partial(alone, *given.values())
     times = in_turns({str(k): run for k, run in enumerate(runs.values())}, s.seconds * parts)
     ms = dict(zip(runs, times.values(), strict=True))
     return _best(found, made, ms)
+
+
+def _made(
+    graph: Graph, found: tuple[Piece, ...], way: tuple[str, ...], s: Setting, ours: Executable
+) -> tuple[Graph, Executable, Callable[..., Sequence[Array]] | None]:
+    """The network with these runtimes, compiled, and the function of one that computes it alone."""
+    whole_graph = joined(graph, found, way, s.threads)
+    if set(way) == {OURS}:
+        return whole_graph, ours, None
+    alone = BACKENDS.find(way[0])(graph, s.threads, True) if len(set(way)) == 1 else None
+    return whole_graph, compile(whole_graph, s.log, s.target, threads=s.threads), alone
 
 
 def _best(
