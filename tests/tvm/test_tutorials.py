@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from workbench.errors import WorkbenchError
 
 #: All that is changed of a program, at most five lines in each.
 CHANGES = {
@@ -401,3 +402,13 @@ for trials, callbacks in ((2, []), (4, [auto_scheduler.PreloadMeasuredStates("su
 sch, args = task.apply_best("sum.json")
 script = task.print_best("sum.json")
 """
+
+
+def test_weights_are_those_that_are_given():
+    from workbench.tvm import auto_scheduler
+
+    tasks = [wb.Task.of_func(wb.workloads.matmul(8, 8, n), wb.Target.host(1)) for n in (4, 8)]
+    assert [t.weight for t in auto_scheduler.TaskScheduler(tasks, [3, 1]).tasks] == [3, 1]
+    assert [t.weight for t in auto_scheduler.TaskScheduler(tasks).tasks] == [1, 1]
+    with pytest.raises(WorkbenchError, match="2 tasks and 1 weights"):
+        auto_scheduler.TaskScheduler(tasks, [3])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import Token
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -140,7 +140,12 @@ class TaskScheduler:
         self, tasks: Sequence[Task], task_weights: Sequence[int] | None = None, load_log_file: str | None = None,
         strategy: str = "gradient", **options: Any,
     ) -> None:  # fmt: skip
-        self.tasks, self._seeds = list(tasks), load_log_file
+        weights = [t.weight for t in tasks] if task_weights is None else task_weights
+        if len(weights) != len(tasks):
+            text = f"There are {len(tasks)} tasks and {len(weights)} weights"
+            raise UsageError("usage.task_weights", text, ("task_weights",), "tasks, task_weights = extract_tasks(...)")
+        self.tasks = [replace(t, weight=int(w)) for t, w in zip(tasks, weights, strict=True)]
+        self._seeds = load_log_file
         self._scheduler = strategy
 
     def tune(self, tune_option: TuningOptions, **options: Any) -> None:

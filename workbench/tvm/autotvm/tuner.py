@@ -34,6 +34,8 @@ class Tuner:
             raise UsageError("usage.callbacks", text, ("callbacks",), "wb.tune(...).events.subscribe(callback)")
         progress = True if any(isinstance(c, Bar) for c in callbacks) else None
         options = replace(measure_option, search=self.search, template=self.task.template, baseline=False)
+        if early_stopping is not None:
+            options = replace(options, early_stop=early_stopping, early_end=True)
         log = files[0] if files else None
         resume = log is not None and Path(log).exists()
         own = self.task.own
