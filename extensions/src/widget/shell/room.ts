@@ -34,7 +34,7 @@ export const room = signal<Sizes>(remembered());
 
 /** Give a part a size; with null it gets the usual one. */
 export function resize(part: Part, size: number | null): void {
-  const { [part]: _, ...others } = room.peek();
+  const others: Sizes = Object.fromEntries(Object.entries(room.peek()).filter(([name]) => name !== part));
   room.value = size === null ? others : { ...others, [part]: within(part, size) };
   keep('room', JSON.stringify(room.peek()));
 }
