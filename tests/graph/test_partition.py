@@ -18,6 +18,7 @@ from workbench.network import backends
 from workbench.network.partition import candidates
 from workbench.network.partition import partition as module
 from workbench.network.partition.cuts import pieces, subgraph
+from workbench.runtime.networks.execution_plan import main_node
 
 
 def net(seed=0, layers=6):
@@ -212,6 +213,13 @@ def test_what_is_refused():
     with pytest.raises(ModelError) as m:
         wb.partition(net().optimize())
     assert m.value.code == "model.optimised"
+    with pytest.raises(UsageError, match="shape"):
+        wb.partition(net(), inputs={next(iter(net().inputs)): 1.0})
+    with pytest.raises(ModelError) as m:
+        wb.extern(net().optimize(), net().nodes[0].name, lambda *x: x[0])
+    assert m.value.code == "model.optimised"
+    assert main_node("a:b: conv: 3x3", {"a:b"}) == "a:b"
+    assert main_node("a:b: conv", {"a"}) is None
 
 
 def test_onnxruntime_is_loaded_only_when_asked_for():

@@ -364,3 +364,8 @@ def test_closing_lets_go_of_who_waits(session):
     waiting.join(100)
     closing.join(100)
     assert errors == ["session.closed"]
+
+
+def test_a_schedule_may_name_its_target(session):
+    s = session(Schedule(workloads.matmul(8, 8, 8), "llvm -mcpu=skylake-avx512"))
+    assert s.state.target.cpu == "skylake-avx512"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from workbench.arguments import is_a
-from workbench.errors import ModelError, UsageError, did_you_mean
+from workbench.errors import UsageError, did_you_mean
 from workbench.graph.model import Declared, Program
 
 #: A length for each open dimension, by name.
@@ -112,19 +112,6 @@ def named(program: Program) -> Program:
         return replace(v, dims=tuple(f"{v.name}.{d}" if n is None else n for d, n in enumerate(v.dims)))
 
     return replace(program, inputs=tuple(map(dims, program.inputs)))
-
-
-def require_fixed(name: str, dynamic: Mapping[str, Any], what: str) -> None:
-    """Refuse a network with lengths that are open, where something is done to the graph of one size alone.
-
-    Raises
-    ------
-    ModelError
-        "model.dynamic_shape".
-    """
-    if dynamic:
-        text = f"The network {name!r} cannot be {what}: the lengths of {', '.join(dynamic)} are open."
-        raise ModelError("model.dynamic_shape", text, (name,), "load it for one size: load_onnx(path, shapes)")
 
 
 def open_sizes(program: Program, dynamic: Mapping[str, Any]) -> OpenSizes:

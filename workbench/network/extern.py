@@ -11,9 +11,9 @@ import numpy as np
 from workbench.arguments import is_a
 from workbench.errors import UsageError
 from workbench.graph import Graph
+from workbench.graph.as_loaded import require_as_loaded
 from workbench.graph.evaluation import evaluate
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.open_sizes import require_fixed
 from workbench.graph.ops.extern import Implementation, extern_node
 from workbench.graph.type_inference import make_call
 
@@ -52,7 +52,7 @@ def extern(graph: Graph, node: str, function: Callable[..., Any], *, name: str =
         "usage.extern" where the results for random inputs are not those of the node's operator.
     """
     is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
-    require_fixed(graph.name, graph.dynamic, "given a function")
+    require_as_loaded(graph, "given a function")
     found = graph.node(is_a("node", node, str))
     if not callable(function):
         raise UsageError("usage.extern", "What computes a node has to be a function", [node])

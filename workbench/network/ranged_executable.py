@@ -63,7 +63,9 @@ class _Choice:
 
 
 class RangedExecutable(Executable):
-    """A network for a range of sizes, compiled ahead: no run compiles anything.
+    """A network for a range of sizes, compiled ahead.
+
+    No run compiles anything, but for sizes that none of the shared kernels runs: they are compiled once each.
 
     A run takes the kernels of the size above that are fastest, as measured. Its inputs are padded with zeros; what lies
     behind them reaches no result, see `workbench.graph.padding`. Where the network has a node for which that does not
@@ -99,9 +101,7 @@ class RangedExecutable(Executable):
         self._names = list(largest)
         self._choices: dict[tuple[int, ...], _Choice] = {}
         self._apart: set[tuple[int, ...]] = set()
-        for one in (
-            compiled * ROUNDS
-        ):  # in turns: whatever else runs then slows down some, but not one of them each time
+        for one in compiled * ROUNDS:  # in turns: what else runs meanwhile slows down some, not one of them each time
             one.ms = min(one.ms, _milliseconds(one.executable))
         ranges = sizes.ranges.values()
         if compiled and math.prod(map(len, ranges)) <= AHEAD:
@@ -296,7 +296,9 @@ class RangedExecutable(Executable):
 
         rows = []
         for one in self.compiled:
-            choice = self._choice(one.bucket.least)
+            choice = self._shared(one.bucket.least)
+            if choice is None:  # compiled alone
+                continue
             row: dict[str, Any] = {}
             for name, least, most in zip(self.sizes.ranges, one.bucket.least, one.bucket.most, strict=True):
                 row |= {name: least, f"{name}_most": most}

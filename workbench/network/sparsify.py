@@ -11,8 +11,8 @@ import numpy as np
 from workbench.arguments import is_a, real, whole
 from workbench.errors import ModelError, UsageError, did_you_mean
 from workbench.graph import Graph
+from workbench.graph.as_loaded import require_as_loaded
 from workbench.graph.graph import Array, Node, TensorType
-from workbench.graph.open_sizes import require_fixed
 from workbench.graph.operator_facts import BLOCK
 from workbench.graph.ops.math.sparse import block_weights, turned_weights
 from workbench.graph.type_inference import make_call
@@ -89,10 +89,7 @@ def sparsify(
         multiplies by constant weights.
     """
     is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
-    require_fixed(graph.name, graph.dynamic, "pruned")
-    if graph.groups:
-        text = "The graph is optimised already."
-        raise ModelError("model.optimised", text, (graph.name,), "give the graph as load_onnx returns it")
+    require_as_loaded(graph, "pruned")
     if sparsity is not None and not 0 <= real("sparsity", sparsity) < 1:
         text = f"sparsity has to be at least 0 and below 1, not {sparsity:g}"
         raise UsageError("usage.sparsity", text, ["sparsity"], "0.9 makes nine weights of ten zeros")

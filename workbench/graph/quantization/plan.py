@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from workbench.errors import ModelError
+from workbench.graph.as_loaded import require_as_loaded
 from workbench.graph.graph import Graph, Node
 from workbench.graph.opdef import opdef, operators
 from workbench.graph.passes.base import run_pass
@@ -79,9 +80,7 @@ def prepared(graph: Graph) -> Graph:
         if "QuantizeLinear" in n.op or "DequantizeLinear" in n.op or "Integer" in n.op or n.op.startswith("QLinear"):
             text = f"The graph {graph.name!r} is quantised already: {n.name!r} is {n.op}."
             raise ModelError("model.already_quantised", text, (n.name, n.op), "compile it as it is")
-    if graph.groups:
-        text = f"The graph {graph.name!r} is optimised already."
-        raise ModelError("model.optimised", text, (graph.name,), "give it as load_onnx returns it")
+    require_as_loaded(graph, "quantised")
     for name in PREPARATION:
         graph = run_pass(graph, name)
     return graph.rebuilt([_usual(n, graph) for n in graph.nodes], graph.constants, graph.outputs)

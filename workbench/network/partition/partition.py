@@ -13,8 +13,8 @@ from workbench import markup as m
 from workbench.arguments import is_a, real, whole
 from workbench.errors import ModelError, UsageError
 from workbench.graph import Graph
+from workbench.graph.as_loaded import require_as_loaded
 from workbench.graph.graph import Array
-from workbench.graph.open_sizes import require_fixed
 from workbench.network.backends import BACKENDS
 from workbench.network.compile import compile
 from workbench.network.extern import difference
@@ -22,6 +22,7 @@ from workbench.network.partition.candidates import OURS, Piece, Setting, assignm
 from workbench.network.partition.cuts import pieces
 from workbench.network.turns import in_turns
 from workbench.runtime.execution.executable import Executable
+from workbench.runtime.networks.execution_plan import main_node
 from workbench.target import Target
 
 if TYPE_CHECKING:
@@ -146,10 +147,7 @@ def partition(
         "model.optimised", and "model.dynamic_shape" for a network whose shapes are open or depend on values.
     """
     is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
-    require_fixed(graph.name, graph.dynamic, "cut")
-    if graph.groups:
-        text = "The graph is optimised already."
-        raise ModelError("model.optimised", text, (graph.name,), "give the graph as load_onnx returns it")
+    require_as_loaded(graph, "cut")
     if graph.cuts or graph.tail is not None:
         text = f"Shapes in the network {graph.name!r} depend on values, so it cannot be cut."
         raise ModelError("model.dynamic_shape", text, (graph.name,), "compile it as a whole")
@@ -171,8 +169,11 @@ def _measured(graph: Graph, s: Setting, inputs: Mapping[str, Any] | None, parts:
     for name, value in (inputs or {}).items():
         if name not in given:
             raise UsageError("usage.input", f"The network has no input {name!r}", [name], f"give {', '.join(given)}")
+        if np.shape(value) != given[name].shape:
+            text = f"The input {name!r} has the shape {np.shape(value)}, not {given[name].shape}"
+            raise UsageError("usage.input", text, [name])
         given[name][...] = value
-    cut = pieces(graph, _costs(exe, given), parts)
+    cut = pieces(graph, _costs(graph, exe, given), parts)
     values = dict(given) | _crossing(graph, cut, given, s)
     found = tuple(timed(graph, nodes, values, s) for nodes in cut)
     runs: dict[tuple[str, ...], Callable[[], object]] = {}
@@ -226,10 +227,12 @@ def _best(
     return Partition(graph, exe, found, way, shown, alone)
 
 
-def _costs(exe: Executable, given: Mapping[str, Array]) -> dict[str, float]:
+def _costs(graph: Graph, exe: Executable, given: Mapping[str, Array]) -> dict[str, float]:
     """Milliseconds by node, of the kernels' main nodes."""
     table = exe.profile(given, repeat=3, warmup=1, roofline=False)
-    return {str(call).split(":")[0]: float(ms) for call, ms in zip(table["call"], table["ms"], strict=True)}
+    names = {n.name for n in graph.nodes}
+    heads = (main_node(str(call), names) for call in table["call"])
+    return {head: float(ms) for head, ms in zip(heads, table["ms"], strict=True) if head is not None}
 
 
 def _crossing(graph: Graph, cut: Sequence[Sequence[Any]], given: Mapping[str, Array], s: Setting) -> dict[str, Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -200,3 +200,9 @@ class ExecutablePlan:
         """Bytes that one run touches: constants, arena, inputs and outputs."""
         held = sum(array.nbytes for array in self.constants)
         return self.arena_bytes + held + sum(spec.nbytes for spec in self.inputs + self.outputs)
+
+
+def main_node(call: str, nodes: Container[str]) -> str | None:
+    """Node that a call is named after, in front of a colon and what it computes; either may have colons inside."""
+    parts = call.split(": ")
+    return next((h for k in range(len(parts) - 1, 0, -1) if (h := ": ".join(parts[:k])) in nodes), None)

@@ -10,7 +10,7 @@ from typing import Any
 from workbench.graph import Graph
 from workbench.runtime.buffers import Array
 from workbench.runtime.execution.recorded_run import RecordedRun
-from workbench.runtime.networks.execution_plan import ExecutablePlan
+from workbench.runtime.networks.execution_plan import ExecutablePlan, main_node
 from workbench.runtime.networks.memory_map import live_bytes, memory_map
 from workbench.session.state.statistics import rounded
 
@@ -98,9 +98,7 @@ def _nodes(shown: Shown, graph: Graph) -> Iterator[tuple[str, float]]:
     """Yield the median milliseconds of the kernel of each node."""
     kernel = {name: group.nodes for group in graph.groups for name in group.nodes}
     for name, ms in zip(shown.recorded.profile["call"], shown.recorded.profile["ms"], strict=True):
-        parts = str(name).split(": ")
-        heads = (": ".join(parts[:k]) for k in range(len(parts) - 1, 0, -1))
-        if (head := next((h for h in heads if h in kernel), None)) is not None:
+        if (head := main_node(str(name), kernel)) is not None:
             yield from ((node, rounded(float(ms), 4)) for node in kernel[head])
 
 

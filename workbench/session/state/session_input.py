@@ -124,7 +124,8 @@ def _open(subject: Any, target: Target | None, loading: Mapping[str, Any]) -> Se
         own = target or Target.host()
         return SessionInput("task", subject.name, own, (TaskInfo.of(Task.of_func(subject, own)),))
     if isinstance(subject, Schedule):
-        own = target or subject.target or Target.host()
+        given = target or subject.target or Target.host()
+        own = Target(given) if isinstance(given, str) else given
         task = Task.of_schedule(subject, own)
         return SessionInput("schedule", task.name, own, (TaskInfo.of(task),), schedule=subject)
     if isinstance(subject, TuningSession):
