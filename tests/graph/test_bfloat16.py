@@ -11,9 +11,11 @@ from graph.random_nets import random_net
 import workbench as wb
 from workbench.errors import UsageError
 from workbench.graph import Graph, Node, TensorType, explain, partition, run_reference
-from workbench.graph.passes import order_of
+from workbench.graph.passes import optimized, order_of, suited
+from workbench.target import Target
 
 BF16 = ml_dtypes.bfloat16
+X86 = "llvm -mtriple=x86_64-unknown-linux-gnu"
 
 
 @pytest.fixture
@@ -119,6 +121,54 @@ def test_parts_of_a_concatenation_are_kept_alike():
     types = kinds(halved(other))
     assert types["a"] == types["b"] == types["c"] == "float32"
     assert types["b.bfloat16"] == "bfloat16"
+
+
+def emulated(graph: Graph) -> Graph:
+    """For a processor that has no instruction for bfloat16."""
+    return optimized(graph, precision="bfloat16", target=Target(f"{X86} -mcpu=skylake-avx512"))
+
+
+def test_without_an_instruction_numbers_are_rounded_in_float32():
+    graph = emulated(two_products(Node("r", "Relu", ("a",), ("b",))))
+    assert set(kinds(graph).values()) == {"float32"}
+    assert {n.name: n.attrs.get("rounded") for n in graph.nodes if n.op != "Cast"} == {
+        "first": None, "r": "bfloat16", "second": None,
+    }  # fmt: skip
+    for w in graph.constants.values():
+        np.testing.assert_array_equal(w, w.astype(BF16).astype("f4"))
+    names = {g.description for g in partition(graph)}
+    assert any(name.endswith("relu + round") for name in names), names
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_rounded_in_float32_or_stored_in_bfloat16_are_the_same_numbers(seed, small_products):
+    graph = random_net(seed)
+    feeds = random_feeds(graph)
+    with np.errstate(all="ignore"):
+        want = run_reference(graph.optimize(precision="bfloat16", without=["unfold_taps"]), feeds)
+        low = emulated(graph)
+        got, computed = run_reference(low, feeds), run_groups(low, feeds)
+    for name, value in want.items():
+        np.testing.assert_array_equal(got[name], value)
+        if np.isfinite(value).all():  # a sum that rounds to the neighbour may cross a step of a later operator
+            apart = np.abs(computed[name].astype("f8") - value) > 0.03 * np.abs(value).max(initial=1e-30)
+            assert apart.mean() < 0.05 if apart.size else True
+
+
+def test_an_optimised_graph_is_suited_to_the_target_that_it_is_compiled_for():
+    graph = two_products(Node("r", "Relu", ("a",), ("b",)))
+    skylake = Target(f"{X86} -mcpu=skylake-avx512")
+    rapids = Target(f"{X86} -mcpu=sapphirerapids")
+    low = halved(graph)
+    assert suited(low, rapids) is low
+    assert kinds(suited(low, skylake)) == kinds(emulated(graph))
+    assert kinds(suited(emulated(graph), rapids)) == kinds(low)
+    changed = low.replace()
+    assert suited(changed, skylake) is changed, "of a graph that was changed nobody knows the original"
+    assert suited(graph.optimize(), skylake).origin.passes == graph.optimize().origin.passes
+    keys = {t.key for t in wb.extract_tasks(low, skylake)}
+    assert keys == {t.key for t in wb.extract_tasks(emulated(graph), skylake)}
+    assert keys.isdisjoint(t.key for t in wb.extract_tasks(low, rapids))
 
 
 def test_what_no_product_follows_stays_in_float32():

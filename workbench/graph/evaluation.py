@@ -17,6 +17,8 @@ from workbench.ir.dtypes import BFLOAT16
 
 #: Attribute of a node: the element type in which its results are stored, which it computes in float32.
 STORED = "stored"
+#: Attribute of a node: the element type that its results, which stay float32, are rounded to.
+ROUNDED = "rounded"
 
 #: What NumPy and Python raise about numbers that make no sense.
 _NONSENSE = (ArithmeticError, IndexError, TypeError, ValueError)
@@ -99,7 +101,9 @@ def _widened(c: Call, value: Any) -> Any:
 
 def _kept(c: Call, value: Array, kind: str) -> Array:
     kind = kind or stored_as(c, value.dtype.name)
-    return value if kind == value.dtype.name else value.astype(kind)  # the names of text types are no types
+    value = value if kind == value.dtype.name else value.astype(kind)  # the names of text types are no types
+    rounded = c.get_str(ROUNDED, "")
+    return value.astype(rounded).astype(value.dtype) if rounded else value
 
 
 def _empty(c: Call) -> tuple[Array, ...]:
@@ -114,8 +118,8 @@ def _empty(c: Call) -> tuple[Array, ...]:
 
 
 def kernel_function(c: Call) -> KernelFunction | None:
-    """The runtime kernel that computes a node; None where none does, as for what is stored in bfloat16."""
-    return opdef(c.node).kernel(c) if c.wide is c and STORED not in c.node.attrs else None
+    """The runtime kernel that computes a node; None where none does, as for what is rounded to bfloat16."""
+    return opdef(c.node).kernel(c) if c.wide is c and not {STORED, ROUNDED} & c.node.attrs.keys() else None
 
 
 def obstacle(c: Call, outs: Sequence[TensorType]) -> str:

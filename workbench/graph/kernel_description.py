@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from workbench.graph.evaluation import ROUNDED
 from workbench.graph.graph import Graph, Node
 from workbench.graph.opdef import opdef
 from workbench.graph.type_inference import make_call
@@ -22,4 +23,5 @@ def describe(graph: Graph, nodes: Sequence[Node]) -> str:
     head = opdef(main).words(make_call(main, graph.types, graph.constants), result)
     before, after = ([opdef(n).word for n in part] for part in (nodes[:at], nodes[at + 1 :]))
     halved = any(i and graph.types[i].dtype == "bfloat16" for i in main.inputs)
-    return " + ".join([*before, f"{head} bfloat16" if halved else head, *after])
+    rounded = ["round"] if any(ROUNDED in n.attrs for n in nodes) else []
+    return " + ".join([*before, f"{head} bfloat16" if halved else head, *after, *rounded])

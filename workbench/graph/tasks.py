@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench import te
 from workbench.arguments import is_a
@@ -22,7 +22,7 @@ from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import dims
 from workbench.graph.ops.lowering import as_type, widened
 from workbench.graph.padding.padded_graph import graph_of_bucket
-from workbench.graph.passes import run_pass
+from workbench.graph.passes import optimized, run_pass, suited
 from workbench.graph.passes.fuse import is_view, runtime_kernel, why_not_compiled
 from workbench.graph.pixel_rows import in_one_row
 from workbench.graph.structural_key import structural_key
@@ -34,9 +34,7 @@ from workbench.ir.merge_axes import merge_reduced_axes
 from workbench.ir.text.stages import one_line_per_stage
 from workbench.markup import Drawn
 from workbench.safe_text import shown_legibly
-
-if TYPE_CHECKING:
-    from workbench.target import Target
+from workbench.target import Target
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,13 +114,14 @@ def partition(graph: Graph) -> list[Group]:
     return join_in_place(fused, [lowering.group(g) for g in fused.groups])
 
 
-def typical_graphs(graph: Graph) -> list[Graph]:
-    """The network, optimised; where dimensions are open, for a few representative lengths."""
+def typical_graphs(graph: Graph, target: Target) -> list[Graph]:
+    """The network, optimised for a target; where dimensions are open, for a few representative lengths."""
     sizes = graph.open
     if not sizes or not sizes.ranges:
-        return [graph if graph.groups else graph.optimize()]
+        return [optimized(graph, target=target)]
     passes, without = (graph.origin.passes, graph.origin.without) if graph.origin else (None, ())
-    return [graph_of_bucket(sizes, bucket).optimize(passes, without) for bucket in sizes.representatives()]
+    parts = [graph_of_bucket(sizes, bucket).optimize(passes, without) for bucket in sizes.representatives()]
+    return [suited(part, target) for part in parts]
 
 
 def extract_tasks(graph: Graph, target: Target | None = None) -> list[Task]:
@@ -143,7 +142,7 @@ def extract_tasks(graph: Graph, target: Target | None = None) -> list[Task]:
     """
     is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
     found: dict[str, list[Group]] = {}
-    for one in typical_graphs(graph):
+    for one in typical_graphs(graph, target or Target.host()):
         for g in partition(one):
             if g.func is not None:
                 found.setdefault(g.key, []).append(g)

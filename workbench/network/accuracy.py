@@ -11,7 +11,8 @@ from workbench.arguments import is_a
 from workbench.errors import UsageError
 from workbench.graph import Graph
 from workbench.graph.graph import Array
-from workbench.network.compile import compile
+from workbench.graph.passes import optimized
+from workbench.network.compile import compile, resolved_target
 from workbench.network.samples import random_samples, sample_list
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def accuracy(
 
     is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
     if isinstance(other, str):
-        graph, other = graph.optimize(), graph.optimize(precision=other)
+        graph, other = graph.optimize(), optimized(graph, precision=other, target=resolved_target(target))
     is_a("other", other, Graph, "give what quantize returns, or a precision")
     if graph.input_types() != other.input_types():
         raise UsageError("usage.accuracy", "The two networks have other inputs", (graph.name, other.name))

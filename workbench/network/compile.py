@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -14,11 +13,12 @@ from workbench.arguments import is_a, whole
 from workbench.codegen.backend import require_runnable
 from workbench.errors import TargetError, UsageError
 from workbench.graph import Graph
+from workbench.graph.evaluation import ROUNDED
 from workbench.graph.group import Group
 from workbench.graph.memory.plan import Reuses, plan_memory
 from workbench.graph.model import Program
 from workbench.graph.open_sizes import OpenSizes, open_sizes
-from workbench.graph.passes import optimized
+from workbench.graph.passes import optimized, suited
 from workbench.graph.size_limits import check_memory, check_total
 from workbench.graph.tasks import partition
 from workbench.graph.type_inference import make_call
@@ -104,12 +104,17 @@ def compile(
         ``build.*``.
     """
     is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
-    resolved = _resolve(target)
+    resolved = resolved_target(target)
     threads = resolved.threads if threads is None else whole("threads", threads, code="run.threads")
     check_memory(graph)
     is_a("nearest", nearest, bool)
-    again = (graph.origin.passes, graph.origin.without) if graph.origin and without == () else (None, without)
-    ready = partial(Graph.optimize, passes=again[0], without=again[1], precision=precision or "float32")
+    passes, left_out = (
+        (graph.origin.passes, graph.origin.without) if graph.origin and without == () else (None, without)
+    )
+
+    def ready(part: Graph) -> Graph:
+        return suited(part.optimize(passes, left_out, precision or "float32"), resolved)
+
     if graph.tail is not None and not graph.nodes:
         ready(graph)  # refuses what is no pass and no precision
         import_module("workbench.network.staged_executable")
@@ -118,7 +123,7 @@ def compile(
     if (sizes := _open_sizes(graph, dynamic)) is not None:
         import_module("workbench.network.ranged_executable")
         return ranged(sizes, _database(log, set(), nearest=True), resolved, threads, ready)
-    graph = optimized(graph, without, precision)
+    graph = optimized(graph, without, precision, resolved)
     groups = partition(graph)
     database = _database(log, {g.key for g in groups if g.func is not None}, nearest)
     plan = plan_of(graph, groups, database, resolved, threads, nearest)
@@ -160,7 +165,14 @@ def plan_of(
     return plan
 
 
-def _resolve(target: Target | str | None) -> Target:
+def resolved_target(target: Target | str | None) -> Target:
+    """The processor to compile for; this machine by default.
+
+    Raises
+    ------
+    TargetError
+        "target.network" for a device, and where this machine cannot run the code.
+    """
     found = (
         Target.host()
         if target is None
@@ -222,6 +234,7 @@ def make_plan(
         target=target,
         lines=_lines(graph, groups, memory),
         cuts=tuple((at(x), at(count), axis) for x, (count, axis) in graph.cuts.items()),
+        rounded=tuple(sorted({str(n.attrs[ROUNDED]) for n in graph.nodes if ROUNDED in n.attrs})),
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from workbench import te
+from workbench.graph.evaluation import ROUNDED
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import dims
@@ -65,10 +66,12 @@ def widened(x: te.Tensor) -> te.Tensor:
 
 
 def as_type(c: Call, y: te.Tensor, dtype: str) -> te.Tensor:
-    """What an operator's lowering gives, as the type that was inferred: it may compute in another one."""
-    if y.dtype == dtype and not isinstance(y, Widened):
-        return y
-    return compute(y.shape, lambda *i: te.cast(y[i], dtype), c.name("cast"))
+    """What an operator's lowering gives, as the type that was inferred; it may compute in another, or be rounded."""
+    if y.dtype != dtype or isinstance(y, Widened):
+        y = compute(y.shape, lambda *i, y=y: te.cast(y[i], dtype), c.name("cast"))
+    if narrow := c.get_str(ROUNDED, ""):
+        return compute(y.shape, lambda *i: te.cast(te.cast(y[i], narrow), dtype), c.name("round"))
+    return y
 
 
 def spatial_names(layout: str, rank: int, channel: str = "c") -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from workbench.graph.passes.pipeline import (
     optimized,
     order_of,
     run_passes,
+    suited,
 )
 
 __all__ = [
@@ -35,4 +36,5 @@ __all__ = [
     "run_pass",
     "run_passes",
     "select_passes",
+    "suited",
 ]

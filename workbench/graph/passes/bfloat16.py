@@ -11,15 +11,20 @@ weights, once for all. Which tensors these are follows from what fusion makes on
 
 Inputs and outputs of the network keep their type, and so does all that no product follows: probabilities, boxes.
 A product of a tensor that stays in float32 gets a Cast before it.
+
+Where a processor has no instruction that multiplies bfloat16, the same tensors are rounded to it and kept in float32:
+the numbers are those of a processor that has one, and a product is one of float32, which reads nothing that has to be
+converted first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
-from workbench.graph.evaluation import STORED
-from workbench.graph.graph import Graph, Node
+from workbench.graph.evaluation import ROUNDED, STORED
+from workbench.graph.graph import Array, AttrValue, Graph, Node
 from workbench.graph.graph_editor import GraphEditor
 from workbench.graph.opdef import opdef
 from workbench.graph.passes import fuse
@@ -27,25 +32,37 @@ from workbench.graph.passes.base import because, graph_pass
 from workbench.graph.type_inference import make_call
 from workbench.ir.dtypes import BFLOAT16
 
-#: Its number in ONNX, and its name.
-_CODE, _NAME = 16, BFLOAT16.name
+#: Numbers in ONNX, and its name.
+_FLOAT32, _CODE, _NAME = 1, 16, BFLOAT16.name
 
 
 @graph_pass("bfloat16", default=False)
 def bfloat16(graph: Graph) -> Graph:
     """Products multiply numbers in bfloat16 and sum them in float32; between them tensors are stored in bfloat16."""
+    return _written(graph, "bfloat16", _Writer)
+
+
+@graph_pass("bfloat16_in_float32", default=False)
+def bfloat16_in_float32(graph: Graph) -> Graph:
+    """Products multiply numbers that are rounded to bfloat16 and kept in float32, for processors that lack an
+    instruction.
+    """
+    return _written(graph, "bfloat16_in_float32", _RoundingWriter)
+
+
+def _written(graph: Graph, name: str, kind: type[_Writer]) -> Graph:
     choice = _Choice(graph)
     if not choice.products:
-        return graph.replace(history=(*graph.history, "bfloat16: no product or convolution that would gain"))
+        return graph.replace(history=(*graph.history, f"{name}: no product or convolution that would gain"))
     chosen = choice.chosen()
     editor = GraphEditor(graph)
-    writer = _Writer(graph, editor, choice, chosen)
+    writer = kind(graph, editor, choice, chosen)
     editor.nodes = [writer.written(n) for n in graph.nodes]
     for source, cast in writer.casts.items():
-        editor.nodes.append(Node(editor.fresh(f"{cast}.Cast"), "Cast", (source,), (cast,), {"to": _CODE}))
+        editor.nodes.append(Node(editor.fresh(f"{cast}.Cast"), "Cast", (source,), (cast,), writer.cast))
         because(f"{source} stays in float32, and a product reads it in bfloat16", editor.nodes[-1].name)
     stored = sum(choice.root(t) in chosen for t in choice.boundary)
-    note = f"bfloat16: {len(choice.products)} products, {stored} of {len(choice.boundary)} tensors between kernels"
+    note = f"{name}: {len(choice.products)} products, {stored} of {len(choice.boundary)} tensors between kernels"
     return editor.finish(note)
 
 
@@ -179,6 +196,11 @@ class _Writer:
     _moved_results: set[str] = field(default_factory=set)
     _read: dict[tuple[str, int], str] = field(default_factory=dict)  # node and input -> what it reads instead
 
+    #: What happens to a result.
+    verb: ClassVar[str] = "stored in"
+    #: Attributes of a Cast that a product needs.
+    cast: ClassVar[Mapping[str, AttrValue]] = {"to": _CODE}
+
     def __post_init__(self) -> None:
         makers = self.graph.producers()
         for product in self.choice.products.values():
@@ -200,11 +222,20 @@ class _Writer:
             return t
         if t in self.graph.constants:
             if t not in self._weights:
-                self._weights[t] = self.editor.constant(f"{t}.{_NAME}", self.graph.constants[t].astype(BFLOAT16))
+                self._weights[t] = self.editor.constant(f"{t}.{_NAME}", self.weight(self.graph.constants[t]))
             return self._weights[t]
         if t not in self.casts:
             self.casts[t] = self.editor.fresh(f"{t}.{_NAME}")
         return self.casts[t]
+
+    @staticmethod
+    def weight(x: Array) -> Array:
+        """A constant, as products read it."""
+        return x.astype(BFLOAT16)
+
+    def kept(self, node: Node, rounded: bool) -> Mapping[str, AttrValue]:
+        """Attributes that say how the result of a node is kept."""
+        return {STORED: _NAME if rounded else "float32"}
 
     def written(self, node: Node) -> Node:
         """The node, with what it reads and how its result is stored."""
@@ -214,11 +245,31 @@ class _Writer:
         if not (rounded or reads) or node.name in self._moved or fuse.is_view(self.graph, node):
             return node if inputs == node.inputs else replace(node, inputs=inputs)
         because(self._reason(node, rounded), node.name)
-        return replace(node, inputs=inputs, attrs={**node.attrs, STORED: _NAME if rounded else "float32"})
+        return replace(node, inputs=inputs, attrs={**node.attrs, **self.kept(node, rounded)})
 
     def _reason(self, node: Node, rounded: bool) -> str:
         what = "multiplies bfloat16 and sums in float32" if node.name in self.choice.products else "computes in float32"
         if rounded:
-            return f"{what}, and its result is stored in bfloat16"
+            return f"{what}, and its result is {self.verb} bfloat16"
         inner = node.outputs[0] not in self.choice.boundary
         return f"{what}, and its result {'stays in registers' if inner else 'is kept in float32'}"
+
+
+class _RoundingWriter(_Writer):
+    """Nodes whose chosen tensors are rounded to bfloat16, in float32."""
+
+    verb = "rounded to"
+    cast: ClassVar[Mapping[str, AttrValue]] = {"to": _FLOAT32, ROUNDED: _NAME}
+
+    @staticmethod
+    def weight(x: Array) -> Array:
+        return x.astype(BFLOAT16).astype(x.dtype)
+
+    def kept(self, node: Node, rounded: bool) -> Mapping[str, AttrValue]:
+        return {ROUNDED: _NAME} if rounded and not self._passes_on(node) else {}
+
+    def _passes_on(self, node: Node) -> bool:
+        """Whether each element of a result is one that was rounded before."""
+        op = opdef(node)
+        read = node.inputs if op.joins else node.inputs[:1] if op.moves or op.picks else ()
+        return bool(read) and all(map(self._rounded, read))

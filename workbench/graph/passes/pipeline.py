@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from workbench.errors import UsageError, did_you_mean
 from workbench.graph.graph import Graph, Origin, pass_runner
 from workbench.graph.passes import fuse
 from workbench.graph.passes.base import Pass, find_pass, passes, run_pass, select_passes
+from workbench.intrinsics.product_instructions import emulated
 from workbench.late_binding import import_modules
+from workbench.target import Target
 
 # All that declares a pass is there before the order names it.
 import_modules("workbench.graph.passes", without=("pipeline", "explain"))
@@ -37,6 +39,7 @@ ORDER = (
     "unfold_taps",
     "unfold_bytes",
     "bfloat16",
+    "bfloat16_in_float32",
     "fuse",
 )
 
@@ -45,10 +48,12 @@ DEFAULT = tuple(name for name in ORDER if find_pass(name).default)
 
 #: Precision in which a network is computed -> the passes that it needs besides.
 PRECISIONS: dict[str, tuple[str, ...]] = {"float32": (), "bfloat16": ("unfold_taps", "bfloat16")}
+#: The same for processors that lack an instruction for the type.
+EMULATED = {"bfloat16": ("bfloat16_in_float32",)}
 
 
-def order_of(precision: str) -> tuple[str, ...]:
-    """Passes that `Graph.optimize` runs for a precision.
+def order_of(precision: str, target: Target | None = None) -> tuple[str, ...]:
+    """Passes that `Graph.optimize` runs for a precision; of a target, those that suit its instructions.
 
     Raises
     ------
@@ -62,7 +67,31 @@ def order_of(precision: str) -> tuple[str, ...]:
         if str(precision) in ("float16", "fp16", "half"):
             hint = "networks are computed in float32 or bfloat16, which has 16 bits and the range of float32"
         raise UsageError("usage.precision", text, (str(precision),), hint)
-    return tuple(name for name in ORDER if find_pass(name).default or name in PRECISIONS[precision])
+    return _with(EMULATED if target is not None and emulated(target, [precision]) else PRECISIONS, precision)
+
+
+def _with(table: Mapping[str, tuple[str, ...]], precision: str) -> tuple[str, ...]:
+    return tuple(name for name in ORDER if find_pass(name).default or name in table[precision])
+
+
+def precision_of(passes: Iterable[str]) -> str:
+    """Precision that some passes compute in."""
+    ran = set(passes) - set(DEFAULT)
+    return next((p for table in (PRECISIONS, EMULATED) for p, own in table.items() if ran & set(own)), "float32")
+
+
+def suited(graph: Graph, target: Target) -> Graph:
+    """Return an optimised graph with the passes that its precision needs on a target.
+
+    It is optimised once more where it was for other instructions, unless it was changed since or its passes were chosen
+    by hand.
+    """
+    if (origin := graph.origin) is None or (precision := precision_of(origin.passes)) not in EMULATED:
+        return graph
+    known, own = (_with(PRECISIONS, precision), _with(EMULATED, precision)), order_of(precision, target)
+    if origin.passes == own or origin.passes not in known:
+        return graph
+    return run_passes(origin.graph, own, origin.without)
 
 
 def list_passes() -> tuple[Pass, ...]:
@@ -97,8 +126,12 @@ def finished(graph: Graph, origin: Origin) -> Graph:
     return done if done is origin.graph else done.replace(origin=origin)
 
 
-def optimized(graph: Graph, without: Iterable[str] | str = (), precision: str | None = None) -> Graph:
+def optimized(
+    graph: Graph, without: Iterable[str] | str = (), precision: str | None = None, target: Target | None = None
+) -> Graph:
     """Return the graph, optimised when it is not yet; `precision` is float32, or that of an optimised graph.
+
+    With a target it is `suited` to it.
 
     Raises
     ------
@@ -107,12 +140,15 @@ def optimized(graph: Graph, without: Iterable[str] | str = (), precision: str | 
         it has been optimised for another precision.
     """
     if not graph.groups:
-        return run_passes(graph, None, without, precision or "float32")
-    missing = set(order_of(precision or "float32")) - set(DEFAULT)
-    if precision is not None and missing != (set(graph.origin.passes if graph.origin else ()) - set(DEFAULT)):
+        return run_passes(graph, order_of(precision or "float32", target), without)
+    if precision is not None and order_of(precision) and precision != _precision(graph):
         text = f"The graph is optimised already, for another precision than {precision}."
         raise UsageError("usage.precision", text, (precision,), "give the graph as load_onnx returns it")
     if select_passes(DEFAULT, without) != DEFAULT:
         text = "The graph is optimised already, so no pass can be left out any more."
         raise UsageError("usage.pass", text, tuple(without), "give the graph as load_onnx returns it")
-    return graph
+    return graph if target is None else suited(graph, target)
+
+
+def _precision(graph: Graph) -> str:
+    return precision_of(graph.origin.passes if graph.origin else ())

@@ -12,6 +12,7 @@ import numpy as np
 
 from workbench import markup as m
 from workbench.arguments import whole
+from workbench.intrinsics.product_instructions import emulated
 from workbench.runtime.buffers import Array
 from workbench.runtime.execution.bound_run import BoundRun
 from workbench.runtime.execution.run_context import LoadedNetwork, RunContext
@@ -19,7 +20,6 @@ from workbench.runtime.execution.running import Running
 from workbench.runtime.export.write_library import Export, export_library
 from workbench.runtime.free_list import FreeList
 from workbench.runtime.machine.measured_roofline import Roofs, product_peaks, roofs
-from workbench.runtime.machine.product_loop import emulated
 from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, Slot
 from workbench.runtime.networks.network import Network, TimedRuns
 from workbench.runtime.networks.outputs import checked_outputs
@@ -117,19 +117,20 @@ class Executable(Network):
     @property
     def emulated(self) -> tuple[str, ...]:
         """Types narrower than float32 whose products this processor has no instruction for: they are computed in
-        float32, which takes up to twice as long as a network in float32.
+        float32.
         """
-        return emulated(self._target(), self._products())
+        return (*self.plan.rounded, *emulated(self._target(), self._products()))
 
     @property
     def precision_note(self) -> str:
         """A sentence on what is `emulated`; empty where nothing is."""
+        why = "has no instruction that multiplies it, so products are computed in float32. Results are as rounded as"
         return " ".join(
-            f"{d} is emulated: {self._target().cpu} has no instruction that multiplies it, so products are computed in "
-            "float32. Results are as rounded as with one and memory is saved, but every load is widened: it takes up "
-            "to twice as long as a network in float32."
+            f"{d} is emulated: {self._target().cpu} {why} with one, but "
+            + ("neither time nor memory is saved." if d in self.plan.rounded else
+               "every load is widened: it takes up to twice as long as a network in float32.")
             for d in self.emulated
-        )
+        )  # fmt: skip
 
     @property
     def untuned(self) -> tuple[str, ...]:

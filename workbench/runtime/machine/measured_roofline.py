@@ -21,11 +21,12 @@ from typing import Annotated
 import numpy as np
 
 from workbench import host
+from workbench.intrinsics.product_instructions import instruction
 from workbench.ir.product_type import PLAIN
 from workbench.runtime.buffers import Array, aligned_empty, pointer_table
 from workbench.runtime.machine import turns
 from workbench.runtime.machine.arithmetic_peak import PeakLoop, multiply_add_loop
-from workbench.runtime.machine.product_loop import instruction, product_loop
+from workbench.runtime.machine.product_loop import product_loop
 from workbench.runtime.native.emitter import I64, Emitter, Native, Ptr, Value, exported, native
 from workbench.runtime.native.jit import load
 from workbench.runtime.native.structs import Pointer, Struct

@@ -178,6 +178,8 @@ class ExecutablePlan:
         Inputs whose vectors are read so often that one that does not begin a line of the cache is copied first.
     cuts : tuple of (int, int, int)
         Outputs of which data decide how much counts, as positions: the output, the output that says how much, the axis.
+    rounded : tuple of str
+        Narrower types that numbers are rounded to and then kept in float32.
     """
 
     inputs: tuple[ArraySpec, ...]
@@ -194,6 +196,7 @@ class ExecutablePlan:
     borrowed: tuple[tuple[str, str], ...] = ()
     lines: tuple[int, ...] = ()
     cuts: tuple[tuple[int, int, int], ...] = ()
+    rounded: tuple[str, ...] = ()
 
     @property
     def working_set(self) -> int:

@@ -158,7 +158,7 @@ def _file(path: str, target: Target | None, loading: Mapping[str, Any]) -> Sessi
 
 def _graph(graph: Graph, target: Target | None, precision: str | None) -> SessionInput:
     own = target or Target.host()
-    ready = optimized(graph, precision=precision)
+    ready = optimized(graph, precision=precision, target=own)
     tasks = tuple(map(TaskInfo.of, extract_tasks(ready, own)))
     return SessionInput("model", graph.name, own, tasks, graph=ready)
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from workbench.errors import UsageError, WorkbenchError
 from workbench.graph.tasks import Task
+from workbench.intrinsics.product_instructions import instruction
 from workbench.ir.product_type import PLAIN, product_type
 from workbench.log import Best, Record, TaskLedger
 from workbench.log.replay import schedule_of
 from workbench.runtime.machine.measured_roofline import all_threads
-from workbench.runtime.machine.product_loop import instruction
 from workbench.runtime.machine.system_load import Load
 from workbench.schedule import Schedule
 from workbench.session.core.notifications import NO_PROGRAM_HINT, note

@@ -161,7 +161,7 @@ class NetworkTimer:
 
     def _plan(self, database: Database) -> ExecutablePlan:
         if not self._groups:
-            self._graph = optimized(self._graph, ())
+            self._graph = optimized(self._graph, target=self._target)
             self._groups = tuple(partition(self._graph))
         kernels = make_kernels(self._groups, database, self._target)
         return make_plan(self._graph, self._groups, kernels, self._target.threads, str(self._target))
