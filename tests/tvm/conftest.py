@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 from short_runs import short_network_times
 
@@ -12,3 +14,12 @@ def templates_as_they_were():
     yield
     TEMPLATES.clear()
     TEMPLATES.update(before)
+
+
+@pytest.fixture(autouse=True)
+def names_of_modules_as_they_were():
+    before = dict(sys.modules)
+    yield
+    for name in [n for n in sys.modules if n == "tvm" or n.startswith("tvm.")]:
+        if name not in before:
+            del sys.modules[name]

@@ -1,8 +1,10 @@
-"""Programs in TVM's words, as its tutorials are: they run when nothing but their imports is changed."""
+"""Programs in TVM's words, as its tutorials are: they run with other imports, or with two lines in front of them."""
 
 from __future__ import annotations
 
+import importlib
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -10,7 +12,9 @@ import pytest
 import workbench as wb
 from workbench.errors import WorkbenchError
 
-#: All that is changed of a program, at most five lines in each.
+#: What stands in front of a program whose imports stay as they are.
+INSTALLED = ["import workbench.tvm", "workbench.tvm.install_as_tvm()"]
+#: All that is changed of a program otherwise, at most five lines in each.
 CHANGES = {
     "import tvm": "import workbench.tvm as tvm",
     "import tvm.testing": "import workbench.tvm.testing",
@@ -284,10 +288,13 @@ tvm.testing.assert_allclose(b.numpy(), a.numpy().sum(1), rtol=1e-5)
 """
 
 
-def pasted(text: str, most: int = MOST, **given: object) -> dict[str, object]:
-    """Names of a program after it was run with other imports."""
+def pasted(text: str, installed: bool = False, **given: object) -> dict[str, object]:
+    """Names of a program after it was run with other imports, or as it is behind two lines."""
     lines = [CHANGES.get(line, re.sub(r"^from tvm\b", "from workbench.tvm", line)) for line in text.splitlines()]
-    assert sum(a != b for a, b in zip(lines, text.splitlines(), strict=True)) <= most
+    if installed:
+        lines = INSTALLED + text.splitlines()
+    else:
+        assert sum(a != b for a, b in zip(lines, text.splitlines(), strict=True)) <= MOST
     names = {"__name__": "program", **given}
     exec(compile("\n".join(lines), "program", "exec"), names)
     return names
@@ -345,7 +352,7 @@ def test_a_packed_operand():
 
 def test_a_network_with_autotvm(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names = pasted(NETWORK_BY_AUTOTVM, most=7)
+    names = pasted(NETWORK_BY_AUTOTVM, installed=True)
     assert names["tasks"]
     assert {t.own.name.partition("_")[0].partition(" ")[0] for t in names["tasks"]} == {"dense"}
     assert len(wb.read_log(tmp_path / "mlp_graph_opt.log")) == 2
@@ -362,6 +369,29 @@ def test_a_convolution_by_hand():
 
 def test_a_reduction_in_two_steps():
     assert "rf" in pasted(REDUCTION)["BF"].name
+
+
+@pytest.mark.parametrize("text", [NETWORK, OPERATOR, BY_HAND, NETWORK_BY_AUTOTVM, CONVOLUTION])
+def test_imports_may_stay_as_they_are(text):
+    wanted = [line for line in text.splitlines() if "tvm" in line and line.startswith(("import", "from"))]
+    given = pasted("\n".join(wanted), installed=True)
+    modules = {n: m for n, m in sys.modules.items() if n == "tvm" or n.startswith("tvm.")}
+    assert given["tvm"] is modules["tvm"] is sys.modules["workbench.tvm"]
+    assert len(modules) > 20
+    assert all(m is sys.modules[f"workbench.{n}"] for n, m in modules.items())  # no second copies
+    assert wb.tvm.install_as_tvm() is None  # twice is once
+
+
+def test_a_tvm_that_is_installed_stays_what_it_is(tmp_path, monkeypatch):
+    (tmp_path / "tvm.py").write_text("real = True\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for _ in range(2):  # not imported yet, and imported
+        with pytest.raises(wb.errors.UsageError) as e:
+            pasted("", installed=True)
+        assert (e.value.code, e.value.hint) == ("tvm.installed", "import workbench.tvm as tvm")
+        assert importlib.import_module("tvm").real
+    with pytest.raises(WorkbenchError, match="topi is not here"):
+        pasted("from tvm import topi")
 
 
 def test_what_is_not_here_says_what_to_write():

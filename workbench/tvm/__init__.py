@@ -4,7 +4,8 @@ Tutorials that define a computation, tune it or a network, and run the result ne
 Arrays are NumPy's. Behind every name stands what the rest of the workbench has: a module of relay is a `Graph`
 (``mod.graph``), a function that was built a `Kernel`, a log one of ours. What cannot be done says what to write.
 
-`relay`, `auto_scheduler`, `autotvm` and `contrib.graph_executor` are modules here; `te` is `workbench.te`.
+`relay`, `auto_scheduler`, `autotvm` and `contrib.graph_executor` are modules here; `te` is `workbench.te`. After
+`install_as_tvm()` the names ``tvm``, ``tvm.relay``, … are these modules.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from typing import NoReturn
 from workbench import te
 from workbench.errors import UsageError
 from workbench.tvm import nd, target, testing, tir, transform
+from workbench.tvm.as_tvm import install_as_tvm
 from workbench.tvm.functions import Function, build, lower
 from workbench.tvm.target import Device, cpu, device
 
-__all__ = ["Device", "Function", "build", "cpu", "device", "lower", "nd", "target", "te", "testing", "tir", "transform"]
+__all__ = [
+    "Device", "Function", "build", "cpu", "device", "install_as_tvm", "lower", "nd", "target", "te", "testing", "tir",
+    "transform",
+]  # fmt: skip
 
 sys.modules[f"{__name__}.te"] = te
 
