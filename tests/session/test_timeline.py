@@ -68,7 +68,7 @@ def test_runs_by_tasks_before_and_after_tuning(session, plain, monkeypatch):
     assert len(answer["stamps"]) == calls + 1
     assert all(len(answer[name]) == calls for name in ("task", "gaps", "ms", "share", "bytes", "gflops", "roof"))
     assert sum(answer["gaps"]) * 1e-6 == pytest.approx(answer["gaps_ms"], rel=1e-3, abs=1e-6)
-    assert answer["memory"]["names"] == [h.name for h in memory_map(s.state.runs.made[1].plan)]
+    assert answer["memory"]["names"] == [h.name for h in memory_map(s.state.runs.answer[1].plan)]
     assert s.flush(100)
     assert mirror.agrees(s)
     assert "best" in static_html(s.snapshot().slices, "timeline")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from workbench import markup as m
@@ -13,18 +12,12 @@ from workbench.errors import UsageError
 from workbench.graph import Graph
 from workbench.log import Record
 from workbench.session import registry as declare
-from workbench.session.core.protocol import error_json
 from workbench.session.registry import Host, Row, SliceContext
 from workbench.session.state.model_drawings import GIVEN_OPTIMISED
-from workbench.session.state.precision_check import REST, TOO_LARGE, Cancelled, PrecisionCheck, answer_of
-from workbench.session.state.tuning_watch import held
+from workbench.session.state.precision_check import REST, TOO_LARGE, answer_of
+from workbench.session.stepped_work import SteppedWork
 
 declare.panel("precision", "Precision", 12, needs="model", page=7)
-
-_log = logging.getLogger(__name__)
-
-#: Name of the work that compares.
-WORK = "precisions"
 
 
 @declare.slice_("precision")
@@ -33,8 +26,7 @@ def precision(context: SliceContext) -> dict[str, Any] | None:
     state = context.state
     if state.opened.graph is None:
         return None
-    now = state.precisions
-    return {"step": now.step, "at": now.at, "of": now.of, "error": now.error, "answer": now.answer}
+    return {**state.precisions.to_json(), "answer": state.precisions.answer}
 
 
 @declare.command
@@ -50,60 +42,34 @@ def compare_precisions(host: Host, samples: Any = None) -> None:
     if graph.origin is None:
         raise UsageError("graph.optimised", GIVEN_OPTIMISED)
     require_runnable(state.target)
-    if state.precisions.step:
-        raise UsageError("session.busy", "Precisions are being compared already", (), "wait for it, or cancel it")
-    now = state.precisions = PrecisionCheck("Waiting for its turn", answer=state.precisions.answer)
-    host.later(WORK, _Comparison(host, now, graph, samples).work, "measure")
+    _Comparison(host, graph, samples).begin()
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparison:
-    """One comparison; `work` runs in a lane, the others in the session's thread."""
+class _Comparison(SteppedWork[dict[str, Any]]):
+    name = "precisions"
+    kept = "precisions"
+    twice = "Precisions are being compared already"
+    failed = "the precisions of a model could not be compared"
 
-    host: Host
-    begun: PrecisionCheck
     graph: Graph
     samples: Any
 
-    def work(self) -> Callable[[], None]:
+    def find(self) -> dict[str, Any]:
         from workbench.network.precisions import compare_precisions
 
-        state, answer, error = self.host.state, self.begun.answer, None
-        groups = [t.task.groups for t in state.infos if t.task]
-        try:
-            assert self.graph.origin is not None
-            with held(state.watch):
-                model = self.graph.origin.graph
-                table = compare_precisions(model, self.samples, target=state.target, progress=self.step)
-            answer = answer_of(table, self.graph, groups)
-        except Cancelled:
-            pass
-        except Exception as failure:
-            error = error_json(failure)
-            if error["code"] == "internal":
-                _log.error("the precisions of a model could not be compared", exc_info=failure)
-        return lambda: self.done(PrecisionCheck(error=error, answer=answer))
-
-    def step(self, what: str, at: int, of: int) -> None:
-        if self.begun.cancelled.is_set():
-            raise Cancelled
-        self.host.submit(lambda: self.show(what, at, of))
-
-    def show(self, what: str, at: int, of: int) -> None:
-        if not self.begun.cancelled.is_set():
-            self.host.state.precisions = replace(self.begun, step=what, at=at, of=of)
-
-    def done(self, found: PrecisionCheck) -> None:
-        self.host.state.precisions = found
+        state = self.host.state
+        assert self.graph.origin is not None
+        model = self.graph.origin.graph
+        table = compare_precisions(model, self.samples, target=state.target, progress=self.step)
+        return answer_of(table, self.graph, [t.task.groups for t in state.infos if t.task])
 
 
 @declare.command
 def cancel_precisions(host: Host) -> None:
     """End the comparison after the step that it is at; what the one before has found stays."""
-    now = host.state.precisions
-    if now.step:
-        now.cancelled.set()
-        host.state.precisions = replace(now, step="Cancelling, after this step")
+    if (graph := host.state.opened.graph) is not None:
+        _Comparison(host, graph, None).cancel()
 
 
 # ----- without a front end

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from workbench import markup as m
@@ -14,21 +13,16 @@ from workbench.errors import UsageError
 from workbench.graph import Graph
 from workbench.log import Database, Record
 from workbench.session import registry as declare
-from workbench.session.core.protocol import error_json
 from workbench.session.export.network import fastest
 from workbench.session.registry import Host, Row, SliceContext
-from workbench.session.state.network_runs import REST, NetworkRuns, Shown, columns, summary
-from workbench.session.state.precision_check import Cancelled
+from workbench.session.state.network_runs import REST, Shown, columns, summary
 from workbench.session.state.session_state import SessionState
-from workbench.session.state.tuning_watch import held
+from workbench.session.stepped_work import SteppedWork
 
 declare.panel("timeline", "Timeline", 13, needs="model", page=8)
 
-_log = logging.getLogger(__name__)
 _numbers = itertools.count(1)
 
-#: Name of the work that records.
-WORK = "timeline"
 #: Recorded runs of each network, of which one is drawn.
 RUNS = 7
 
@@ -39,9 +33,9 @@ def timeline(context: SliceContext) -> dict[str, Any] | None:
     state = context.state
     if (graph := state.opened.graph) is None:
         return None
-    now = state.runs
-    found = context.cache["timeline"].of((now.made,), lambda: summary(now.made, graph, _tasks(state)))
-    return {"step": now.step, "at": now.at, "of": now.of, "error": now.error, **found}
+    made = state.runs.answer or ()
+    found = context.cache["timeline"].of((made,), lambda: summary(made, graph, _tasks(state)))
+    return {**state.runs.to_json(), **found}
 
 
 def _tasks(state: SessionState) -> dict[str, int]:
@@ -58,35 +52,20 @@ def record_timeline(host: Host) -> None:
         hint = "open a model: Workbench('model.onnx')"
         raise UsageError("session.no_model", "There is no model to run", (), hint)
     require_runnable(state.target)
-    if state.runs.step:
-        raise UsageError("session.busy", "Runs are being recorded already", (), "wait for it, or cancel it")
-    now = state.runs = NetworkRuns("Waiting for its turn", made=state.runs.made)
-    host.later(WORK, _Recording(host, now, graph, tuple(fastest(state))).work, "measure")
+    _Recording(host, graph, tuple(fastest(state))).begin()
 
 
 @dataclass(frozen=True, slots=True)
-class _Recording:
-    """One recording; `work` runs in a lane, the others in the session's thread."""
+class _Recording(SteppedWork[tuple[Shown, ...]]):
+    name = "timeline"
+    kept = "runs"
+    twice = "Runs are being recorded already"
+    failed = "runs of a model could not be recorded"
 
-    host: Host
-    begun: NetworkRuns
     graph: Graph
     best: Sequence[Record]
 
-    def work(self) -> Callable[[], None]:
-        state, made, error = self.host.state, self.begun.made, None
-        try:
-            with held(state.watch):
-                made = self._record()
-        except Cancelled:
-            pass
-        except Exception as failure:
-            error = error_json(failure)
-            if error["code"] == "internal":
-                _log.error("runs of a model could not be recorded", exc_info=failure)
-        return lambda: self.done(NetworkRuns(error=error, made=made))
-
-    def _record(self) -> tuple[Shown, ...]:
+    def find(self) -> tuple[Shown, ...]:
         from workbench.network.compile import compile
         from workbench.runtime.execution.recorded_run import record_in_turns
 
@@ -99,33 +78,19 @@ class _Recording:
         found = record_in_turns(networks, runs=RUNS)
         return tuple(Shown(name, next(_numbers), one.plan, one) for name, one in zip(logs, found, strict=True))
 
-    def step(self, what: str, at: int, of: int) -> None:
-        if self.begun.cancelled.is_set():
-            raise Cancelled
-        self.host.submit(lambda: self.show(what, at, of))
-
-    def show(self, what: str, at: int, of: int) -> None:
-        if not self.begun.cancelled.is_set():
-            self.host.state.runs = replace(self.begun, step=what, at=at, of=of)
-
-    def done(self, found: NetworkRuns) -> None:
-        self.host.state.runs = found
-
 
 @declare.command
 def cancel_timeline(host: Host) -> None:
     """End a recording after the step that it is at; what the one before has found stays."""
-    now = host.state.runs
-    if now.step:
-        now.cancelled.set()
-        host.state.runs = replace(now, step="Cancelling, after this step")
+    if (graph := host.state.opened.graph) is not None:
+        _Recording(host, graph, ()).cancel()
 
 
 @declare.question("timeline", lane="layout")
 def timeline_question(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
     """Write a recorded run, given by its number, column by column."""
     number = declare.needed(args, "timeline", "number")
-    found = next((one for one in host.state.runs.made if one.number == number), None)
+    found = next((one for one in (host.state.runs.answer or ()) if one.number == number), None)
     if found is None:
         hint = "numbers stand in the slice timeline"
         raise UsageError("session.arguments", f"No recorded run has the number {number!r}", (), hint)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from workbench.graph import Graph
@@ -26,18 +25,6 @@ class Shown:
     number: int
     plan: ExecutablePlan
     recorded: RecordedRun
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NetworkRuns:
-    """Recorded runs: none yet, under way or made; `step`, `at`, `of` and `error` as in `PrecisionCheck`."""
-
-    step: str = ""
-    at: int = 0
-    of: int = 0
-    error: dict[str, Any] | None = None
-    made: tuple[Shown, ...] = ()
-    cancelled: threading.Event = field(default_factory=threading.Event)
 
 
 def summary(made: Sequence[Shown], graph: Graph, tasks: Mapping[str, int]) -> dict[str, Any]:

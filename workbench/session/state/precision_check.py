@@ -1,11 +1,9 @@
-"""How far a comparison of the model's precisions is, and what it found."""
+"""What a comparison of the model's precisions found, as plain JSON."""
 
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.graph import Graph
@@ -15,36 +13,6 @@ TOO_LARGE = 1e300
 """What stands for an error that is no number: one of the two has infinities or NaN where the other has none."""
 REST = -1
 """Id of the row of the kernels that belong to no task."""
-
-
-class Cancelled(Exception):
-    """Ends a comparison between two of its steps."""
-
-
-@dataclass(frozen=True, slots=True)
-class PrecisionCheck:
-    """One comparison: not begun, under way or at its end.
-
-    Attributes
-    ----------
-    step : str
-        What it does now; "" while none runs.
-    at, of : int
-        Number of that step, from 1, and how many there are.
-    error : dict or None
-        Why the last one gave no answer, as `error_json` writes it.
-    answer : dict or None
-        What the last one that came to its end has found, see `answer_of`.
-    cancelled : Event
-        Set when it is to end.
-    """
-
-    step: str = ""
-    at: int = 0
-    of: int = 0
-    error: dict[str, Any] | None = None
-    answer: dict[str, Any] | None = None
-    cancelled: threading.Event = field(default_factory=threading.Event)
 
 
 def answer_of(table: Any, graph: Graph, groups: Sequence[Sequence[str]]) -> dict[str, Any]:

@@ -21,8 +21,7 @@ from workbench.session.state.estimates import Estimates
 from workbench.session.state.history import MOST, History, View
 from workbench.session.state.manual_trials import ManualTrials
 from workbench.session.state.model_drawings import Drawings
-from workbench.session.state.network_runs import NetworkRuns
-from workbench.session.state.precision_check import PrecisionCheck
+from workbench.session.state.network_runs import Shown
 from workbench.session.state.results import Key, Result
 from workbench.session.state.roofline_points import Intensities
 from workbench.session.state.session_input import SessionInput, TaskInfo
@@ -30,6 +29,7 @@ from workbench.session.state.statistics import Statistics
 from workbench.session.state.trial_origin import BY, origin, to_recall
 from workbench.session.state.tuning_watch import TuningWatch
 from workbench.session.state.variant_tree import Tree, TreeNode, keys_of
+from workbench.session.state.work_progress import WorkProgress
 from workbench.tune.plan.measurer import constants_of
 from workbench.tune.plan.task_selection import position
 from workbench.tune.run.tuning_session import TuningSession
@@ -69,8 +69,8 @@ class SessionState:
         self.estimates = Estimates(self.history, self.target)
         self.intensities = Intensities(self.target)
         self.chart, self.roofs = ChartChoice(), known_roofs(self.target)
-        self.precisions = PrecisionCheck()
-        self.runs = NetworkRuns()
+        self.precisions: WorkProgress[dict[str, Any]] = WorkProgress()
+        self.runs: WorkProgress[tuple[Shown, ...]] = WorkProgress()
         self.stats.add(opened.lines)
         self.peak = self.target.stored_peak()
         self.peak_of_all, self.peak_measured = all_threads(self.target)
@@ -349,6 +349,7 @@ class SessionState:
     def close(self) -> None:
         """Let go of what others own."""
         self.precisions.cancelled.set()
+        self.runs.cancelled.set()
         self._unwatch()
         if self.watch is not None:
             self.watch.close()
