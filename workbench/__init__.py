@@ -53,6 +53,7 @@ _HOME = {
     "logs": "logs:",
     "make_space": "space.space:make_space",
     "merge_logs": "log.merge:merge_logs",
+    "offload": "network.offload:offload",
     "partition": "network.partition.partition:partition",
     "quantization": "network.quantization:",
     "quantize": "network.quantization:quantize",

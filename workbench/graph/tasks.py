@@ -9,6 +9,7 @@ from typing import Any
 
 from workbench import te
 from workbench.arguments import is_a
+from workbench.codegen.backend import backend_for
 from workbench.codegen.lowering import ParamInfo
 from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.graph.evaluation import widened_types
@@ -17,6 +18,7 @@ from workbench.graph.group import Group
 from workbench.graph.kernel_description import describe, main_node
 from workbench.graph.memory.joins import join_in_place
 from workbench.graph.memory.operand_views import read_through, written_in_order
+from workbench.graph.offloading import offloading
 from workbench.graph.opdef import opdef
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import dims
@@ -127,7 +129,8 @@ def typical_graphs(graph: Graph, target: Target) -> list[Graph]:
 def extract_tasks(graph: Graph, target: Target | None = None) -> list[Task]:
     """Distinct computations of a network, in order of first occurrence, weighted by how often they occur.
 
-    Of a network with open dimensions, those of a few representative lengths.
+    Of a network with open dimensions, those of a few representative lengths. For an accelerator, the products that it
+    computes (see `workbench.offload`).
 
     Parameters
     ----------
@@ -139,14 +142,32 @@ def extract_tasks(graph: Graph, target: Target | None = None) -> list[Task]:
     Returns
     -------
     list of Task
+
+    Raises
+    ------
+    TargetError
+        "target.tasks" where an accelerator computes nothing of the network.
     """
     is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
     found: dict[str, list[Group]] = {}
-    for one in typical_graphs(graph, target or Target.host()):
-        for g in partition(one):
-            if g.func is not None:
-                found.setdefault(g.key, []).append(g)
+    for g in _groups(graph, target or Target.host()):
+        if g.func is not None:
+            found.setdefault(g.key, []).append(g)
     return _distinct(_task(key, same, target) for key, same in found.items())
+
+
+def _groups(graph: Graph, target: Target) -> Iterable[Group]:
+    """All kernels of a network; for an accelerator, those that it computes."""
+    if not backend_for(target).any_nest:
+        found = offloading(graph, target)
+        return groups_alone(found.graph, found.nodes)
+    return (g for one in typical_graphs(graph, target) for g in partition(one))
+
+
+def groups_alone(graph: Graph, nodes: Iterable[Node]) -> list[Group]:
+    """A kernel for each of some nodes, whatever surrounds it."""
+    lowering = _Lowering(graph)
+    return [lowering.group(FusedNodes((n.name,))) for n in nodes]
 
 
 def _task(key: str, same: list[Group], target: Target | None) -> Task:

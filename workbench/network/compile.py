@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arguments import is_a, whole
-from workbench.codegen.backend import require_runnable
+from workbench.codegen.backend import backend_for, require_runnable
 from workbench.errors import TargetError, UsageError
 from workbench.graph import Graph
 from workbench.graph.evaluation import ROUNDED
@@ -183,6 +183,8 @@ def resolved_target(target: Target | str | None) -> Target:
     if not target_kinds[found.kind].processor:
         message = f"A whole network runs on processors, not on {found.kind!r}."
         hint = f"compile it without a target, for this CPU; wb.tune(task, target={found.kind!r}) tunes one of its tasks"
+        if not backend_for(found).any_nest:
+            hint = f"wb.offload(graph, target={found.kind!r}) has it compute the products of a quantised network"
         raise TargetError("target.network", message, (found.kind,), hint)
     require_runnable(found)
     return found
