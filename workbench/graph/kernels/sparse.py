@@ -19,40 +19,41 @@ _VECTORS = 8
 def edge_order(k: KernelEmitter) -> None:
     """Where the edges of each row begin, and the edges sorted by row; numbers outside leave their edge out.
 
-    Every thread looks at all edges, and counts and places those of its own rows.
+    Every part of the edges is counted by itself, and placed behind what the parts before it have of a row. Owners of
+    rows would have to look at all edges, and where each goes is not foreseen by a processor.
     """
     edges, rows = math.prod(k.shape("in0")), k.shape("out0")[0] - 1
-    k.scratch("next", rows, "int32", shared=True)
-    parts = min(k.target.threads, rows)
+    parts = max(1, min(k.target.threads, edges // rows))  # more would add up more counts than there are edges
+    k.scratch("next", parts * rows, "int32", shared=True)
 
-    def own(code: Code, part: Number, each: str) -> None:
-        low, high, places = part * rows // parts, (part + 1) * rows // parts, code.array("in0")
-        found, order = code.array("next"), code.array("out1")
-        if each == "count":
-            with code.loop(high, low) as row:
+    def each(code: Code, part: Number, place: bool) -> None:
+        places, found, order = code.array("in0"), code.array("next").at(part * rows), code.array("out1")
+        if not place:
+            with code.loop(rows) as row:
                 found[row] = 0
-        with code.loop(edges) as e:
+        with code.loop((part + 1) * edges // parts, part * edges // parts) as e:
             row = _counted(places[e], rows)
-            with code.when((row - low).bits("uint64") < (high - low).bits("uint64")):
+            with code.when(row.bits("uint64") < code.number(rows).bits("uint64")):
                 at = found[row]
                 found[row] = at + 1
-                if each == "place":
+                if place:
                     order[at.to("int64")] = e.to("int32")
 
     def starts(code: Code) -> None:
         found, first, total = code.array("next"), code.array("out0"), code.variable(0, "int32")
         with code.loop(rows) as row:
-            count = found[row]
             first[row] = total.now
-            found[row] = total.now
-            total.set(total.now + count)
+            for part in range(parts):
+                count = found[row + part * rows]
+                found[row + part * rows] = total.now
+                total.set(total.now + count)
         first[rows] = total.now
         with code.loop(edges, total.now.to("int64")) as e:  # edges that were left out
             code.array("out1")[e] = 0
 
-    k.rows(parts, lambda code, part: own(code, part, "count"), edges * 4)
+    k.rows(parts, lambda code, part: each(code, part, place=False), edges * 4 // parts)
     k.once(starts)
-    k.rows(parts, lambda code, part: own(code, part, "place"), edges * 4)
+    k.rows(parts, lambda code, part: each(code, part, place=True), edges * 4 // parts)
 
 
 def _counted(number: Number, size: int) -> Number:
