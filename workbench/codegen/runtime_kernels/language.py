@@ -228,6 +228,13 @@ class Array:
         assert LLVM_TYPE[v.dtype] == LLVM_TYPE[self.dtype], (v.dtype, self.dtype)
         self.code.fb.effect(f"store {v.typed}, {self.at(at).base.typed}, align {itemsize(self.dtype)}")
 
+    def fetch(self, nbytes: int) -> None:
+        """Bring bytes from its beginning on into the cache, for loads that come soon."""
+        self.code.fb.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        for start in range(0, nbytes, self.code.target.line_bytes):
+            place = self.at(start // itemsize(self.dtype)).base
+            self.code.fb.hint(f"call void @llvm.prefetch.p0({place.typed}, i32 0, i32 3, i32 1)")
+
     def same(self, other: Array) -> Number:
         """Whether both begin at the same address."""
         text, operands = f"icmp eq ptr {self.base.text}, {other.base.text}", (self.base, other.base)

@@ -9,11 +9,14 @@ import math
 
 from workbench.codegen.runtime_kernels.language import Array, Code, Number
 from workbench.codegen.runtime_kernels.module import KernelEmitter
+from workbench.ir.dtypes import itemsize
 
 #: Parts that rows are cut into, each with about as many edges; many, because few rows may have most of the edges.
 _PARTS = 256
 #: Vectors of a row of the result that are summed in registers at a time.
 _VECTORS = 8
+#: Edges ahead of which rows are fetched, and bytes of a row up to which: longer ones keep memory busy by themselves.
+_AHEAD, _SHORT = 16, 128
 
 
 def edge_order(k: KernelEmitter) -> None:
@@ -75,7 +78,7 @@ def sparse_product(k: KernelEmitter) -> None:
         with code.loop(high, low) as row:
             begin, stop = first[row].to("int64"), first[row + 1].to("int64")
             for start, lanes in _pieces(width, k.target.lanes(k.dtype("in0"))):
-                _row(code, row * width + start, (begin, stop), (known, width, start), lanes)
+                _row(code, row * width + start, (begin, stop), (known, width, start, edges - 1), lanes)
 
     k.rows(parts, part, (edges + rows) * (width + 8) // parts)
 
@@ -105,16 +108,22 @@ def _pieces(width: int, lanes: int) -> list[tuple[int, tuple[int, ...]]]:
 
 
 def _row(
-    code: Code, to: Number, edges: tuple[Number, Number], where: tuple[int, int, int], lanes: tuple[int, ...]
+    code: Code, to: Number, edges: tuple[Number, Number], where: tuple[int, int, int, int], lanes: tuple[int, ...]
 ) -> None:
     """Sum vectors that lie side by side over the edges of a row."""
     (x, out, columns), values = (code.array(name) for name in ("in0", "out0", "in2")), code.given("in3")
-    known, width, start = where
+    known, width, start, last = where
     sums = [code.variable(0, x.dtype, n) for n in lanes]
     starts = [sum(lanes[:d]) for d in range(len(lanes))]
-    with code.loop(edges[1], edges[0]) as e:
+
+    def of_edge(e: Number) -> Array:
         at = _counted(columns[e], known).largest(0).smallest(known - 1)
-        row = x.at(at * width + start)
+        return x.at(at * width + start)
+
+    with code.loop(edges[1], edges[0]) as e:
+        if (nbytes := width * itemsize(x.dtype)) <= _SHORT:
+            of_edge((e + _AHEAD).smallest(last)).fetch(nbytes)
+        row = of_edge(e)
         for total, d, n in zip(sums, starts, lanes, strict=True):
             new = row.load(d, n)
             total.set(total.now + (new if values is None else values[e].spread(n) * new))
