@@ -9,7 +9,7 @@ while after theirs; the best of all runs counts. PyTorch takes part where it is 
 weights of 768 to 3,072 features for 128 rows, default schedules. ``spmm``: rows gathered, weighed and added up over
 edges that are known when the network is compiled (SciPy has its CSR matrix ready), or that are inputs of each run
 (SciPy makes it from the pairs); PyTorch gathers, multiplies and calls `index_add_`. ``networks``: the zoo's GCN and
-GraphSAGE. Graphs have the numbers of nodes and edges of Cora and ogbn-arxiv, and degrees that follow a power law. Prints
+GraphSAGE. Graphs have the numbers of nodes and edges of Cora and ogbn-arxiv; degrees follow a power law. Prints
 milliseconds, and geometric means of the factors.
 """
 
