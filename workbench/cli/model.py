@@ -99,9 +99,11 @@ def compiled(graph: Graph, options: Namespace, output: Output, target: Target) -
 
 def load_graph(options: Namespace, output: Output, target: Target) -> Graph:
     """Load, fill and optimise the model of a command line."""
+    from workbench.graph.passes import optimized
+
     shapes = parse_shapes(options.shape) or None
     without = passes_left_out(options)
-    return read_model(options, output, target, shapes).optimize(without=without, precision=options.precision)
+    return optimized(read_model(options, output, target, shapes), without, options.precision, target)
 
 
 def passes_left_out(options: Namespace) -> list[str]:

@@ -236,7 +236,7 @@ class Part(torch.nn.Module):  # type: ignore[misc]
         """The part as a graph for arguments of these shapes."""
         fixed = {k: arrays_of(arguments[k]) for k in self._weights}
         found = convert(self.module, arguments, fixed)
-        return replace(found, graph=optimized(found.graph, (), self._options.precision))
+        return replace(found, graph=optimized(found.graph, (), self._options.precision, _target(self._options)))
 
     def compile(self, arguments: Sequence[Any], converted: Converted) -> Callable[..., Any]:
         """Compile a graph, and keep it for arguments of these shapes."""

@@ -141,14 +141,12 @@ def optimized(
     """
     if not graph.groups:
         return run_passes(graph, order_of(precision or "float32", target), without)
-    if precision is not None and order_of(precision) and precision != _precision(graph):
+    if precision is not None:
+        order_of(precision)  # refuses one that there is not
+    if precision not in (None, precision_of(graph.origin.passes if graph.origin else ())):
         text = f"The graph is optimised already, for another precision than {precision}."
-        raise UsageError("usage.precision", text, (precision,), "give the graph as load_onnx returns it")
+        raise UsageError("usage.precision", text, (str(precision),), "give the graph as load_onnx returns it")
     if select_passes(DEFAULT, without) != DEFAULT:
         text = "The graph is optimised already, so no pass can be left out any more."
         raise UsageError("usage.pass", text, tuple(without), "give the graph as load_onnx returns it")
     return graph if target is None else suited(graph, target)
-
-
-def _precision(graph: Graph) -> str:
-    return precision_of(graph.origin.passes if graph.origin else ())
