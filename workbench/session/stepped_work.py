@@ -26,14 +26,13 @@ class SteppedWork(Generic[Answer]):
         Of the work, for `Host.later`.
     kept : str
         Attribute of the session's state that holds the `WorkProgress`.
-    twice, failed : str
-        What is said where it runs already, and what the log says of a fault of our own.
+    what : str
+        How a sentence about it begins.
     """
 
     name: ClassVar[str]
     kept: ClassVar[str]
-    twice: ClassVar[str]
-    failed: ClassVar[str]
+    what: ClassVar[str]
 
     host: Host
 
@@ -56,7 +55,7 @@ class SteppedWork(Generic[Answer]):
             "session.busy" where such work is under way.
         """
         if self.progress.step:
-            raise UsageError("session.busy", self.twice, (), "wait for it, or cancel it")
+            raise UsageError("session.busy", f"{self.what} is under way already", (), "wait for it, or cancel it")
         begun = WorkProgress("Waiting for its turn", answer=self.progress.answer)
         self._keep(begun)
         self.host.later(self.name, lambda: self._work(begun), "measure")
@@ -91,5 +90,5 @@ class SteppedWork(Generic[Answer]):
         except Exception as failure:
             error = error_json(failure)
             if error["code"] == "internal":
-                _log.error(self.failed, exc_info=failure)
+                _log.error("%s failed", self.what, exc_info=failure)
         return lambda: self._keep(WorkProgress(error=error, answer=answer))

@@ -44,9 +44,7 @@ def bfloat16(graph: Graph) -> Graph:
 
 @graph_pass("bfloat16_in_float32", default=False)
 def bfloat16_in_float32(graph: Graph) -> Graph:
-    """Products multiply numbers that are rounded to bfloat16 and kept in float32, for processors that lack an
-    instruction.
-    """
+    """Products multiply numbers rounded to bfloat16 and kept in float32, where processors have no instruction."""
     return _written(graph, "bfloat16_in_float32", _RoundingWriter)
 
 

@@ -49,8 +49,7 @@ def compare_precisions(host: Host, samples: Any = None) -> None:
 class _Comparison(SteppedWork[dict[str, Any]]):
     name = "precisions"
     kept = "precisions"
-    twice = "Precisions are being compared already"
-    failed = "the precisions of a model could not be compared"
+    what = "The comparison of precisions"
 
     graph: Graph
     samples: Any

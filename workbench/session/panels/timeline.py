@@ -59,8 +59,7 @@ def record_timeline(host: Host) -> None:
 class _Recording(SteppedWork[tuple[Shown, ...]]):
     name = "timeline"
     kept = "runs"
-    twice = "Runs are being recorded already"
-    failed = "runs of a model could not be recorded"
+    what = "The recording of runs"
 
     graph: Graph
     best: Sequence[Record]
