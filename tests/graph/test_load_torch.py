@@ -84,6 +84,48 @@ def test_open_dimensions_keep_their_names_and_take_other_sizes(torch, net, expor
         close(executable.run({"image": image.numpy(), "scale": scale.numpy()}), net(image, scale))
 
 
+@pytest.mark.parametrize("exporter", EXPORTERS)
+def test_open_dimensions_with_lengths_make_one_executable(torch, exporter):
+    class Attention(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv = torch.nn.Linear(8, 24)
+
+        def forward(self, x, mask):
+            q, k, v = self.qkv(x).reshape(1, -1, 3, 2, 4).permute(2, 0, 3, 1, 4)
+            scores = (q @ k.transpose(-1, -2)).masked_fill(mask[:, None, None] == 0, -1e9)
+            return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
+
+    net = Attention().eval()
+    given = torch.randn(1, 9, 8), torch.ones(1, 9)
+    n = torch.export.Dim("n", min=15, max=19)
+    named = {"x": {1: "n"}, "mask": {1: "n"}}
+    for dynamic, more in (({"x": {1: n}, "mask": {1: n}}, {}), (named, {"lengths": {"n": range(15, 20)}})):
+        graph = wb.load_torch(net, given, dynamic, exporter=exporter, **more)
+        assert graph.dynamic == {"n": (15, 16, 17, 18, 19)}
+    assert wb.load_torch(net, given, named, exporter=exporter).types["x"].shape == (1, 9, 8)
+    executable = wb.compile(graph, threads=1)
+    assert not executable.reason
+    for length in graph.dynamic["n"]:
+        x, mask = torch.randn(1, length, 8), (torch.arange(length) < length - 2)[None].float()
+        close(executable.run({"x": x.numpy(), "mask": mask.numpy()}), net(x, mask))
+
+
+def test_a_dimension_without_lengths_keeps_the_size_of_its_example(torch):
+    x = torch.randn(2, 3)
+    dynamic = {"x": {0: torch.export.Dim("rows"), 1: "columns"}}
+
+    class Twice(torch.nn.Module):
+        def forward(self, x):
+            return 2 * x
+
+    graph = wb.load_torch(Twice(), x, dynamic, exporter="torchscript", lengths={"columns": [3, 4]})
+    assert graph.dynamic == {"rows": (2,), "columns": (3, 4)}
+    with pytest.raises(UsageError) as refused:
+        wb.load_torch(Twice(), x, {"x": {0: 2 * torch.export.Dim("rows")}}, exporter="torchscript")
+    assert refused.value.code == "usage.dynamic"
+
+
 def test_arguments_by_name_and_values_that_are_no_tensors(torch):
     class Scaled(torch.nn.Module):
         def forward(self, x, factor=1.0, *, shift):

@@ -6,6 +6,7 @@ from itertools import count, pairwise
 
 import numpy as np
 import pytest
+from graph import open_nets
 from graph.test_uses import by_onnxruntime
 
 from workbench.errors import ModelError, UsageError
@@ -103,6 +104,20 @@ USES = {
     "repeated over a length": (
         [node("Shape", ["d"], ["shape"]), node("Expand", ["row", "shape"], ["e"]), node("Add", ["d", "e"], ["y"])],
         ROWS),
+    "chosen from the end": ([node("Gather", ["d", "ends"], ["y"], axis=0)], ROWS),
+    "chosen by numbers below 0": (
+        [node("ArgMin", ["d"], ["lowest"], axis=0), node("Sub", ["lowest", "two"], ["below"]),
+         node("Gather", ["d", "below"], ["y"], axis=0)], ROWS),
+    "joined at the end": ([node("Concat", ["d", "head"], ["y"], axis=0)], ROWS),
+    "joined between": ([node("Concat", ["head", "d", "head", "d"], ["y"], axis=0)], ROWS),
+    "the last rows": ([node("Slice", ["d", "ends", "far", "zero1"], ["y"])], ROWS),
+    "all backwards": ([node("Slice", ["d", "ends", "first", "zero1", "ends"], ["y"])], ROWS),
+    "parts of rows": (
+        [node("Split", ["d"], ["a", "b2"], axis=1), node("Sub", ["a", "b2"], ["y"])], ROWS),
+    "axes joined": ([node("Flatten", ["d"], ["y"], axis=0)], SQUARE),
+    "axes joined inside": ([node("Reshape", ["d", "pairs"], ["y"])], [1, 2, "n", "n", 3]),
+    "an axis split": (
+        [node("Concat", ["d", "d"], ["e"], axis=1), node("Reshape", ["e", "halves"], ["y"])], [2, "n", 3]),
     "forwards through time": ([node("RNN", ["d", "wi", "wh"], ["y"], hidden_size=2)], ["n", 1, 6]),
 }  # fmt: skip
 MORE = {
@@ -110,12 +125,12 @@ MORE = {
     "zero": INT(0), "one64": INT(1), "head": drawn((2, 6), 8), "from": INT([1]), "far": INT([99]), "zero1": INT([0]),
     "two": INT([2]), "pads": INT([1, 0, 2, 1]), "half": FLOAT(0.5), "scales": FLOAT([1, 1, 2]),
     "heads": INT([-1, 2, 3]), "row": drawn((6,), 9), "wi": drawn((1, 2, 6), 10), "wh": drawn((1, 2, 2), 11),
-    "wt": drawn((3, 2, 3), 12),
+    "wt": drawn((3, 2, 3), 12), "first": INT([-(2**40)]), "pairs": INT([1, -1, 3]), "halves": INT([2, 2, -1, 3]),
 }  # fmt: skip
 
 
 def padded_run(padded, program, values, feeds):
-    """Results of a padded graph for one size, cut to what counts."""
+    """Results of a padded graph for one size, cut to what counts, also where data say that."""
     numbers = padded.numbers(values)
     whole = dict(numbers.feeds)
     for v in program.inputs:
@@ -124,6 +139,8 @@ def padded_run(padded, program, values, feeds):
         whole[v.name][tuple(map(slice, feeds[v.name].shape))] = feeds[v.name]
     with np.errstate(all="ignore"):
         found = run_reference(padded.graph, whole)
+    for o, (length, axis) in padded.graph.cuts.items():
+        found[o] = found[o][(slice(None),) * axis + (slice(int(found[length][0])),)]
     return [found[o][tuple(map(slice, shape))] for o, shape in numbers.outputs.items()]
 
 
@@ -141,12 +158,54 @@ def test_padding_reaches_no_result(name):
         np.testing.assert_allclose(got, want, rtol=2e-5, atol=1e-6)
 
 
+CHOSEN = {
+    "places that are not 0": ([node("Greater", ["x", "half"], ["g"]), node("NonZero", ["g"], ["y"])], SQUARE),
+    "marked rows": (
+        [node("ReduceMean", ["x"], ["m"], axes=[1], keepdims=0), node("Greater", ["m", "half"], ["g"]),
+         node("Compress", ["x", "g"], ["y"], axis=0)], ROWS),
+    "marked elements": (
+        [node("Flatten", ["x"], ["f"], axis=0), node("Greater", ["f", "half"], ["g"]),
+         node("Squeeze", ["g", "zero1"], ["h"]), node("Compress", ["f", "h"], ["y"])], ROWS),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_what_data_choose_is_not_chosen_from_padding(name):
+    nodes, shape = CHOSEN[name]
+    used = {i for n in nodes for i in n.input}
+    model = model_of(nodes, {"x": shape}, {k: a for k, a in (MORE | {"half": FLOAT(0)}).items() if k in used})
+    sizes = open_sizes(read_program(model), {"n": range(LEAST, LARGEST + 1)})
+    padded = PaddedGraph(sizes, Bucket((LEAST,), (LARGEST,)))
+    for n in range(LEAST, LARGEST + 1):
+        feeds = {"x": drawn([n if d == "n" else d for d in shape], n) - FLOAT(1)}
+        (got,), (want, *_) = padded_run(padded, sizes.program, (n,), feeds), by_onnxruntime(model, feeds)
+        assert want.size
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize(
+    ("net", "least", "most"),
+    [(open_nets.boxes(), (3,), (40,)), (open_nets.detector(4, lengths=range(64, 129, 32)), (64, 64), (128, 96)),
+     (open_nets.bert(1, 16, 2), (1,), (9,)), (open_nets.recogniser(4, 10), (32,), (49,))],
+    ids=["boxes", "detector", "bert", "recogniser"],
+)  # fmt: skip
+def test_networks_as_exporters_write_them(net, least, most):
+    sizes = open_sizes(read_program(net.model), net.lengths)
+    padded, rng, kept = PaddedGraph(sizes, Bucket(least, most)), np.random.default_rng(0), 0
+    choices = [[n for n in r if a <= n <= z] for r, a, z in zip(net.lengths.values(), least, most, strict=True)]
+    for _ in range(6):
+        values = tuple(int(rng.choice(c)) for c in choices)
+        feeds = net.feeds(dict(zip(net.lengths, values, strict=True)), rng)
+        found = padded_run(padded, sizes.program, values, feeds)
+        for got, want in zip(found, by_onnxruntime(net.model, feeds), strict=True):
+            assert (got.shape, got.dtype) == (want.shape, want.dtype)
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+        kept += len(found[0])
+    assert kept
+
+
 #: What has no answer that padding leaves alone: operator on `d`, shape, and a word of the reason.
 REFUSED = {
-    "chosen from the end": ([node("Gather", ["d", "ends"], ["y"], axis=0)], ROWS, "chooses places"),
-    "joined at the end": ([node("Concat", ["d", "head"], ["y"], axis=0)], ROWS, "appends"),
-    "the last rows": ([node("Slice", ["d", "ends", "far", "zero1"], ["y"])], ROWS, "counted from an open end"),
-    "axes joined": ([node("Flatten", ["d"], ["y"], axis=0)], SQUARE, "joins"),
     "image normalised": ([node("InstanceNormalization", ["d", "three", "three"], ["y"])], IMAGE, "divides"),
     "mean at the border": (
         [node("AveragePool", ["d"], ["y"], kernel_shape=[3], pads=[1, 1])], IMAGE, "at the end of an image"),

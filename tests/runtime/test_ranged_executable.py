@@ -69,6 +69,22 @@ def recogniser():
     return model_of(nodes, {"x": [1, 3, 8, "width"]}, constants)
 
 
+def chooser():
+    """Boxes that stay, by the sums of their numbers, and the last one."""
+    nodes = [
+        node("Unsqueeze", ["x", "zero"], ["boxes"]),
+        node("ReduceMean", ["boxes"], ["mean"], axes=[2], keepdims=0),
+        node("Unsqueeze", ["mean", "zero"], ["scores"]),
+        node("NonMaxSuppression", ["boxes", "scores", "most"], ["kept"]),
+        node("Gather", ["kept", "two"], ["which"], axis=1),
+        node("Gather", ["x", "which"], ["found"], axis=0),
+        node("Concat", ["x", "x"], ["twice"], axis=0),
+        node("Gather", ["twice", "last"], ["end"], axis=0),
+    ]
+    constants = {"zero": INT([0]), "most": INT([5]), "two": INT(2), "last": INT([-1])}
+    return model_of(nodes, {"x": ["n", 4]}, constants, ("found", "twice", "end"))
+
+
 def drawn(shape, seed):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
@@ -87,8 +103,9 @@ def agrees(executable, model, feeds):
     [
         (attention(), "n", range(15, 21), lambda n: (n, 8)),
         (recogniser(), "width", range(33, 41), lambda n: (1, 3, 8, n)),
+        (chooser(), "n", range(33, 41), lambda n: (n, 4)),
     ],
-    ids=["attention", "recogniser"],
+    ids=["attention", "recogniser", "chooser"],
 )
 def test_every_size_is_right_and_compiled_ahead(model, name, lengths, shape, monkeypatch):
     graph = wb.load_onnx(model, dynamic={name: lengths})
@@ -183,12 +200,13 @@ def test_a_larger_bucket_that_is_faster_is_taken():
 
 
 def test_a_network_that_does_not_fit_says_why_and_is_compiled_for_each_shape():
-    model = model_of([node("Gather", ["x", "last"], ["y"], axis=0, name="end")], {"x": ["n", 4]}, {"last": INT([-1])})
+    end = node("GatherElements", ["x", "last"], ["y"], axis=0, name="end")
+    model = model_of([end], {"x": ["n", 4]}, {"last": INT([[-1] * 4])})
     graph = wb.load_onnx(model, dynamic={"n": range(30, 40)})
     with pytest.warns(ModelWarning, match="'end'") as told:
         executable = wb.compile(graph, threads=1)
     assert told[0].message.code == "model.padding"
-    assert "chooses places" in executable.reason
+    assert "there is no rule" in executable.reason
     for n in (31, 38):
         agrees(executable, model, {"x": drawn((n, 4), n)})
     assert executable.dynamic_table().empty
@@ -233,8 +251,8 @@ def test_a_size_inside_a_bucket_that_is_another_network(ahead, monkeypatch):
 @pytest.mark.filterwarnings("ignore::workbench.errors.ModelWarning")
 @pytest.mark.parametrize("dynamic", [True, {"n": range(30, 40)}])
 def test_what_is_compiled_for_each_shape_is_compiled_as_asked(dynamic):
-    nodes = [node("Gather", ["x", "last"], ["a"], axis=0), node("Relu", ["a"], ["b"]), node("Exp", ["b"], ["y"])]
-    graph = wb.load_onnx(model_of(nodes, {"x": ["n", 4]}, {"last": INT([-1])}), dynamic=dynamic)
+    nodes = [node("GatherElements", ["x", "last"], ["a"]), node("Relu", ["a"], ["b"]), node("Exp", ["b"], ["y"])]
+    graph = wb.load_onnx(model_of(nodes, {"x": ["n", 4]}, {"last": INT([[-1] * 4])}), dynamic=dynamic)
 
     def stages(**how):
         executable = wb.compile(graph, **how)

@@ -8,7 +8,7 @@ import inspect
 import io
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -17,11 +17,13 @@ from workbench.errors import ModelError, UsageError
 from workbench.graph.graph import Graph
 from workbench.graph.onnx.model_proto_file import save_onnx
 from workbench.graph.onnx.reader import load_onnx
+from workbench.graph.open_sizes import LENGTHS
 
 if TYPE_CHECKING:
     import onnx
 
-Dynamic: TypeAlias = "Mapping[str, Mapping[int, str] | Sequence[int]]"
+#: A dimension's name may be a ``torch.export.Dim``, which brings its lengths along.
+Dynamic: TypeAlias = "Mapping[str, Mapping[int, Any] | Sequence[int]]"
 Exporter: TypeAlias = Literal["dynamo", "torchscript"]
 
 #: Opset that is asked for where the caller does not choose one: the newest that each exporter writes by itself.
@@ -33,6 +35,7 @@ def load_torch(
     example_inputs: Any,
     dynamic: Dynamic | None = None,
     *,
+    lengths: Mapping[str, Iterable[int]] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
     exporter: Exporter | None = None,
     opset: int | None = None,
@@ -49,9 +52,13 @@ def load_torch(
         names of `forward`'s parameters.
     dynamic : mapping, optional
         Dimensions that stay open: ``{"x": {0: "batch"}}``, or ``{"x": [0, 2]}``. A name stands for the same size
-        everywhere. Other sizes can then be chosen with `shapes`, or later, when the file that `save` wrote is loaded.
+        everywhere; ``torch.export.Dim("n", max=512)`` is a name with its lengths. Other sizes can be chosen with
+        `lengths` or `shapes`, with ``compile(graph, dynamic=...)``, or when the file that `save` wrote is loaded.
+    lengths : mapping, optional
+        Lengths that open dimensions can have, by name, as `dynamic` of `load_onnx`: ``{"batch": range(1, 9)}``. Those
+        that are not named have the examples' size.
     shapes : mapping, optional
-        Shapes of inputs with open dimensions; those of the examples by default.
+        Shapes of inputs with open dimensions; those of the examples by default, or what `lengths` say.
     exporter : {"dynamo", "torchscript"}, optional
         By default "dynamo" where the package onnxscript is installed, and "torchscript" elsewhere.
     opset : int, optional
@@ -74,6 +81,8 @@ def load_torch(
     Examples
     --------
     >>> graph = wb.load_torch(net, torch.randn(2, 3, 224, 224), {"x": {0: "batch"}})  # doctest: +SKIP
+    >>> words = torch.export.Dim("n", max=512)  # doctest: +SKIP
+    >>> net = wb.compile(wb.load_torch(bert, torch.ones(1, 9, dtype=int), {"ids": {1: words}}))  # doctest: +SKIP
     """
     torch = _torch()
     is_a("module", module, torch.nn.Module, "give an instance of torch.nn.Module")
@@ -81,7 +90,8 @@ def load_torch(
     tensors = {name: a for name, a in arguments.items() if isinstance(a, torch.Tensor)}
     if not tensors:
         raise ArgumentTypeError("usage.type", "None of the example inputs is a tensor", (), "give torch.randn(...)")
-    axes = _axes(dynamic, tensors)
+    axes, bounds = _axes(dynamic, tensors)
+    lengths = bounds | dict(is_a("lengths", lengths or {}, Mapping, 'give lengths by name: {"n": range(1, 513)}'))
     chosen = _exporter(exporter)
     if chosen == "dynamo":
         _refuse_units(axes, tensors)
@@ -98,7 +108,13 @@ def load_torch(
         save_onnx(proto, save)
     declared = {v.name for v in proto.graph.input}
     own = {name: tuple(t.shape) for name, t in tensors.items() if name in axes and name in declared}
-    return load_onnx(proto, {**own, **(shapes or {})})
+    if not lengths:
+        return load_onnx(proto, {**own, **(shapes or {})})
+    said = {label for name in shapes or {} for label in axes.get(name, {}).values()}
+    sizes = {
+        label: (int(tensors[name].shape[d]),) for name in own for d, label in axes[name].items() if label not in said
+    }
+    return load_onnx(proto, shapes, {**sizes, **lengths})
 
 
 def _torch() -> Any:
@@ -145,10 +161,11 @@ def _bound(module: Any, given: Any) -> dict[str, Any]:
     return found
 
 
-def _axes(dynamic: Any, tensors: Mapping[str, Any]) -> dict[str, dict[int, str]]:
-    """Open dimensions: input -> axis from the front -> name."""
+def _axes(dynamic: Any, tensors: Mapping[str, Any]) -> tuple[dict[str, dict[int, str]], dict[str, range]]:
+    """Open dimensions: input -> axis from the front -> name; and the lengths that names bring along."""
     hint = f"write {{{next(iter(tensors))!r}: {{0: 'batch'}}}}"
     found: dict[str, dict[int, str]] = {}
+    lengths: dict[str, range] = {}
     for name, dims in is_a("dynamic", dynamic or {}, Mapping, hint).items():
         if name not in tensors:
             known = f"they are: {', '.join(tensors)}"
@@ -161,11 +178,22 @@ def _axes(dynamic: Any, tensors: Mapping[str, Any]) -> dict[str, dict[int, str]]
         )
         found[name] = {}
         for d, label in named.items():
+            label, bounds = _label(label)
+            if bounds:
+                lengths[label] = bounds
             if not isinstance(d, int) or not -rank <= d < rank or not isinstance(label, str):
                 text = f"Dimension {d!r} of {name!r} cannot be called {label!r}: the example has {rank} dimensions"
                 raise UsageError("usage.dynamic", text, (name,), hint)
             found[name][d % rank] = label
-    return found
+    return found, lengths
+
+
+def _label(given: Any) -> tuple[Any, range | None]:
+    """Name of an open dimension, and the lengths of a ``torch.export.Dim`` that has an end."""
+    name, least, most = (getattr(given, x, None) for x in ("__name__", "min", "max"))
+    if not isinstance(name, str) or not isinstance(least, int) or hasattr(given, "root"):  # no Dim, or a multiple
+        return given, None
+    return name, range(max(1, least), most + 1) if isinstance(most, int) and most < LENGTHS else None
 
 
 def _refuse_units(axes: Mapping[str, Mapping[int, str]], tensors: Mapping[str, Any]) -> None:

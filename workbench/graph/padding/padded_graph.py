@@ -19,7 +19,9 @@ from workbench.graph.opdef import opdef
 from workbench.graph.open_sizes import Bucket, OpenSizes
 from workbench.graph.operator_call import Call
 from workbench.graph.ops.arrays.movement import CODES
+from workbench.graph.ops.counted import counted
 from workbench.graph.ops.math.reduce import Reduce
+from workbench.graph.padding.places import Index, moves_of
 from workbench.graph.padding.rules import LENGTHS, Use, rule_of
 from workbench.graph.type_inference import follow
 from workbench.ir.dtypes import is_float, itemsize
@@ -80,12 +82,19 @@ class PaddedGraph:
     """
 
     def __init__(self, sizes: OpenSizes, bucket: Bucket) -> None:
-        self._sizes, self._program = sizes, sizes.at(bucket.most)
+        self._sizes, self._outputs = sizes, sizes.program.outputs
+        self._bounded = _bounded(sizes, bucket)
+        self._program = self._at(bucket.most)
         self._large = _Typed.of(self._program)
-        small = self._large if bucket.least == bucket.most else _Typed.of(sizes.at(bucket.least))
+        small = self._large if bucket.least == bucket.most else _Typed.of(self._at(bucket.least))
         self._walk = _Walk(self._program, self._large, small)
         self._walk.all()
-        self.graph = self._walk.graph()
+        self.graph = replace(self._walk.graph(), cuts=self._bounded.cuts if self._bounded else {})
+
+    def _at(self, values: Sequence[int]) -> Program:
+        """The program of a size; where data decide lengths, with the largest that they can have."""
+        program, bounded = self._sizes.at(values), self._bounded
+        return replace(program, nodes=bounded.nodes, outputs=bounded.outputs) if bounded else program
 
     def numbers(self, values: Sequence[int]) -> Numbers:
         """What a size of the bucket gives to the graph.
@@ -95,26 +104,44 @@ class PaddedGraph:
         ModelError
             "model.padding" where the network is another one for this size.
         """
-        here = _Typed.of(self._sizes.at(values))
+        here = _Typed.of(self._at(values))
         walk = _Walk(self._program, self._large, here)
         walk.all()
-        if not walk.steps <= self._walk.steps:
-            raise self._other(values)
+        if other := walk.steps - self._walk.steps:
+            raise self._other(values, min(other)[0])
         feeds: dict[str, Array] = {}
         for (tensor, axis), name in self._walk.lengths.items():
             length = here.types[tensor].shape[axis]
             if feeds.setdefault(name, np.array([length], np.int64))[0] != length:
-                raise self._other(values)
+                raise self._other(values, tensor)
         for name, count in self._walk.counts.items():
             dims = [here.types[count.tensor].shape[axis] for axis in count.axes]
             feeds[name] = np.asarray(1 / np.prod(dims), self.graph.types[name].dtype).reshape(1)
         for tensor, name in self._walk.given.items():
             feeds[name] = np.ascontiguousarray(here.values[tensor]).reshape(self.graph.types[name].shape)
-        return Numbers(feeds, {o: here.types[o].shape for o in self._program.outputs})
+        for name, (k, index) in self._walk.places.items():
+            feeds[name] = index(walk.use(k))
+        return Numbers(feeds, {o: here.types[o].shape for o in self._outputs})
 
-    def _other(self, values: Sequence[int]) -> ModelError:
+    def _other(self, values: Sequence[int], at: str) -> ModelError:
         size = ", ".join(f"{n}={v}" for n, v in zip(self._sizes.ranges, values, strict=True))
-        return ModelError("model.padding", f"The network {self.graph.name!r} has other operators for {size}.", (size,))
+        text = f"The network {self.graph.name!r} is another one for {size}, at {at!r}."
+        return ModelError("model.padding", text, (at, size))
+
+
+def _bounded(sizes: OpenSizes, bucket: Bucket) -> Graph | None:
+    """The network of a bucket with the largest lengths of what data decide; None where they decide nothing."""
+    program = sizes.at(bucket.most)
+    if not any(counted(node) for node in program.nodes):
+        return None
+    found = within_bounds(program, {})
+    if found.tail is None:
+        return found
+    first = found.tail.nodes[0]
+    hint = "cut the model there: load_onnx(path).with_outputs(names)"
+    raise ModelError(
+        "model.padding", f"Data decide the length of what {first.op} {first.name!r} reads.", (first.name,), hint
+    )
 
 
 def graph_of_bucket(sizes: OpenSizes, bucket: Bucket) -> Graph:
@@ -157,44 +184,96 @@ class _Walk:
         self.counts: dict[str, _Count] = {}
         #: Tensors that are computed from lengths -> the input that they are instead.
         self.given: dict[str, str] = {}
+        #: Inputs that say where elements come from: the node's position, and what works them out.
+        self.places: dict[str, tuple[int, Index]] = {}
 
     def all(self) -> None:
         """Take every node."""
-        for node, large, small in zip(self._program.nodes, self._large.calls, self._small.calls, strict=True):
-            self._take(node, large, small)
+        for k in range(len(self._program.nodes)):
+            self._take(k)
 
     def ragged(self, tensor: str) -> frozenset[int]:
         """Axes of a tensor along which the smaller size has less."""
         a, b = (t.types[tensor].shape for t in (self._large, self._small))
         return frozenset(d for d, (m, n) in enumerate(zip(a, b, strict=True)) if m != n)
 
-    def _take(self, node: Node, large: tuple[Call, tuple[TensorType, ...], tuple[Array, ...]],
-              small: tuple[Call, tuple[TensorType, ...], tuple[Array, ...]]) -> None:  # fmt: skip
-        (cl, outs, known), (cs, less, also) = large, small
-        use = Use(cl, cs, outs, less, tuple(self.ragged(i) if i else frozenset() for i in node.inputs))
-        if any(a.rank != b.rank or a.dtype != b.dtype for a, b in zip(outs, less, strict=True)):
+    def use(self, k: int) -> Use:
+        """The node at a position, for both sizes."""
+        (large, outs, _), (small, less, _) = self._large.calls[k], self._small.calls[k]
+        return Use(large, small, outs, less, tuple(self.ragged(i) if i else frozenset() for i in large.node.inputs))
+
+    def _take(self, k: int) -> None:
+        node, use = self._program.nodes[k], self.use(k)
+        known, also = self._large.calls[k][2], self._small.calls[k][2]
+        if any(a.rank != b.rank or a.dtype != b.dtype for a, b in zip(use.outs, use.less, strict=True)):
             raise use.refuse("gives tensors of another kind for another length")
         if known and also:
             self._sized.update(o for o, a, b in zip(node.outputs, known, also, strict=False) if o and not _begins(a, b))
             self._nodes.append(node)
             return
-        inputs = [self._as_data(use, k, i) for k, i in enumerate(node.inputs)]
-        if not any(use.ragged) and inputs == list(node.inputs) and self._sized.isdisjoint(node.inputs):
-            if any(a.shape != b.shape for a, b in zip(outs, less, strict=True)):
+        inputs = [self._as_data(use, i, name) for i, name in enumerate(node.inputs)]
+        open_ = any(use.ragged) or not self._sized.isdisjoint(inputs)
+        if not open_ and inputs == list(node.inputs) and self._sized.isdisjoint(node.inputs):
+            if any(a.shape != b.shape for a, b in zip(use.outs, use.less, strict=True)):
                 raise use.refuse("makes a tensor of open length")
-            self._nodes.append(node)
-            return
-        if any(use.ragged) or not self._sized.isdisjoint(inputs):
+        elif open_:
             if self._mean(use, node, inputs):
                 return
-            rule = rule_of(cl)
-            if rule is None:
-                raise use.refuse("has an axis of open length, for which there is no rule")
-            for (k, axis), fill in sorted(rule(use).items()):
-                inputs[k] = self._fill(node, inputs[k], node.inputs[k], axis, fill)
-                if node.op == "Softmax":  # there is nothing left of the lowest numbers
-                    self._filled[node.outputs[0], axis, 0.0] = node.outputs[0]
+            try:
+                self._fills(use, node, inputs)
+            except ModelError:
+                if not self._moved(k, use, node, inputs):
+                    raise
+                return
         self._nodes.append(replace(node, inputs=tuple(inputs)))
+
+    def _fills(self, u: Use, node: Node, inputs: list[str]) -> None:
+        """Have padding hold what the rule of an operator asks for."""
+        rule = rule_of(u.large)
+        if rule is None:
+            raise u.refuse("has an axis of open length, for which there is no rule")
+        for (i, axis), fill in sorted(rule(u).items()):
+            inputs[i] = self._fill(node, inputs[i], node.inputs[i], axis, fill)
+            if node.op == "Softmax":  # there is nothing left of the lowest numbers
+                self._filled[node.outputs[0], axis, 0.0] = node.outputs[0]
+
+    def _moved(self, k: int, u: Use, node: Node, inputs: Sequence[str]) -> bool:
+        """Write a node that only moves elements as picks from places that the size gives."""
+        moves = moves_of(u)
+        if moves is None:
+            return self._counted_from_the_end(u, node, inputs)
+        out, x = node.outputs[0], inputs[0]
+        if moves.itself:
+            x = f"{out}:parts"
+            self._nodes.append(replace(node, name=x, inputs=tuple(inputs), outputs=(x,)))
+        if moves.shape is not None:
+            x = self._add("Reshape", f"{out}:joined", (x, self._constant(np.array(moves.shape, np.int64))))
+        for n, pick in enumerate(moves.picks):
+            name = f"{out}:places{n}"
+            self.steps.add((node.name, "places", pick.axis, float(n)))
+            self.places[name] = k, pick.index
+            self._inputs[name] = TensorType(pick.index(u).shape, "int64")
+            x = self._add("Gather", f"{out}:picked{n}", (x, name), {"axis": pick.axis})
+        shape = self._constant(np.array(u.outs[0].shape, np.int64))
+        self._nodes.append(Node(node.name, "Reshape", (x, shape), (out,)))
+        return True
+
+    def _counted_from_the_end(self, u: Use, node: Node, inputs: Sequence[str]) -> bool:
+        """Write a Gather along an axis of open length, whose negative numbers count from the end of what counts."""
+        if node.op != "Gather" or node.domain:
+            return False
+        out, kind = node.outputs[0], self._large.types[node.inputs[1]].dtype
+        length, zero = self._length(node.inputs[0], u.large.named_axis(0)), self._constant(np.zeros((), kind))
+        self.steps.add((node.name, "length", u.large.named_axis(0), 0.0))
+        if kind != "int64":
+            length = self._add("Cast", f"{out}:length", (length,), {"to": CODES[kind]})
+        if not self._large.types[node.inputs[1]].rank:  # a length is a vector
+            length = self._add("Squeeze", f"{out}:one", (length,))
+        below = self._add("Less", f"{out}:below", (inputs[1], zero))
+        ahead = self._add("Add", f"{out}:ahead", (inputs[1], length))
+        index = self._add("Where", f"{out}:index", (below, ahead, inputs[1]))
+        self._nodes.append(replace(node, inputs=(inputs[0], index)))
+        return True
 
     def _as_data(self, u: Use, k: int, tensor: str) -> str:
         """The input that a tensor is instead where it is computed from lengths and read as data."""
@@ -245,8 +324,8 @@ class _Walk:
         kind = self._large.types[tensor]
         name = self._filled.get((x, axis, fill))
         if name is None:
-            info = None if np.dtype(kind.dtype).kind == "f" else np.iinfo(kind.dtype)
-            number = fill if info is None else min(max(fill, info.min), info.max)
+            whole = np.dtype(kind.dtype).kind in "iu"
+            number = min(max(fill, np.iinfo(kind.dtype).min), np.iinfo(kind.dtype).max) if whole else fill
             counts = self._counts(tensor, axis)
             value = self._constant(np.asarray(number, kind.dtype))
             name = self._add("Where", f"{x}:{axis}:{fill}", (counts, x, value))
@@ -255,16 +334,21 @@ class _Walk:
 
     def _counts(self, tensor: str, axis: int) -> str:
         """Which elements along an axis count, in the shape that broadcasts to the tensor."""
-        most, least = (t.types[tensor].shape[axis] for t in (self._large, self._small))
-        name = self._named.setdefault((most, least), f"{tensor}:{axis}:length")
-        self.lengths[tensor, axis] = name
-        self._inputs[name] = TensorType((1,), "int64")
+        most, name = self._large.types[tensor].shape[axis], self._length(tensor, axis)
         after = self._large.types[tensor].rank - axis - 1
         marks = f"{name}:{after}"
         if not any(n.outputs == (marks,) for n in self._nodes):
             places = self._constant(np.arange(most, dtype=np.int64).reshape(-1, *(1,) * after))
             self._add("Less", marks, (places, name))
         return marks
+
+    def _length(self, tensor: str, axis: int) -> str:
+        """The input that says how much of an axis counts."""
+        most, least = (t.types[tensor].shape[axis] for t in (self._large, self._small))
+        name = self._named.setdefault((most, least), f"{tensor}:{axis}:length")
+        self.lengths[tensor, axis] = name
+        self._inputs[name] = TensorType((1,), "int64")
+        return name
 
     def _add(self, op: str, name: str, inputs: Sequence[str], attrs: Mapping[str, int] | None = None) -> str:
         self._nodes.append(Node(name, op, tuple(inputs), (name,), dict(attrs or {})))

@@ -18,6 +18,7 @@ from workbench.errors import ModelError
 from workbench.graph.graph import TensorType
 from workbench.graph.opdef import opdef
 from workbench.graph.operator_call import Call
+from workbench.graph.ops.counted import Counted
 from workbench.graph.ops.lowering import Window
 from workbench.graph.ops.math.reduce import Reduce
 from workbench.graph.ops.nn.conv import conv_shape
@@ -82,7 +83,7 @@ _RULES: dict[str, Rule] = {}
 def rule_of(c: Call) -> Rule | None:
     """Rule of an operator; None where there is none."""
     op = opdef(c.node)
-    if c.node.domain:
+    if c.node.domain and not isinstance(op, Counted):
         return None
     if op.name in _RULES:
         return _RULES[op.name]
@@ -151,6 +152,12 @@ def _slice(u: Use) -> Fills:
 def _concat(u: Use) -> Fills:
     axis, last = u.large.named_axis(0), len(u.ragged) - 1
     return u.plain(lambda i, a: a != axis or i == last, "appends to an axis of open length")
+
+
+@_rule("Split")
+def _split(u: Use) -> Fills:
+    axis = u.large.named_axis(0)
+    return u.plain(lambda i, a: i == 0 and a != axis, "divides an axis of open length")
 
 
 @_rule("Gather")
@@ -239,6 +246,29 @@ def _steps(u: Use) -> Fills:
     return u.plain(
         lambda i, axis: axis != time or (i == 0 and prefix), "goes through an open number of steps backwards"
     )
+
+
+# ---- what data choose ----
+
+
+@_rule("NonMaxSuppression")
+def _boxes(u: Use) -> Fills:
+    """No score is above the lowest number, so such boxes are not looked at."""
+    return {(i, axis): LOWEST for i, axis in u.axes() if i == 1}
+
+
+@_rule("NonZero")
+def _places(u: Use) -> Fills:
+    return {(0, axis): 0.0 for axis in u.ragged[0]}
+
+
+@_rule("Compress")
+def _marked(u: Use) -> Fills:
+    x, flat = u.large.shape(0), "axis" not in u.large.node.attrs
+    along = {d for d in range(len(x)) if math.prod(x[:d]) == 1} if flat else {u.large.named_axis(0)}
+    if (flat and u.ragged[0] - along) or (not u.ragged[1] and u.ragged[0] & along):
+        raise u.refuse("chooses along axes of open length, or ones joined to them")
+    return {(1, 0): 0.0} if u.ragged[1] else {}
 
 
 # ---- windows ----
