@@ -72,8 +72,21 @@ def test_results_are_those_of_onnxruntime_on_what_is_written(clock, tmp_path):
     session = ort.InferenceSession(tmp_path / "sparse.onnx", providers=["CPUExecutionProvider"])
     for got, want in zip(wb.compile(done).run({"x": x}).values(), session.run(None, {"x": x}), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
-    again = wb.sparsify(wb.load_onnx(tmp_path / "sparse.onnx"), None, (16, 1))  # zeros that are there are used
+    read = wb.load_onnx(tmp_path / "sparse.onnx")  # blocks are known again
+    assert [n.op for n in read.optimize().nodes].count("SparseDense") == 2
+    for got, want in zip(wb.compile(read).run({"x": x}).values(), session.run(None, {"x": x}), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+    again = wb.sparsify(read, None, (16, 1))  # zeros that are there are used
     assert [n.op for n in again.optimize().nodes].count("SparseDense") == 2
+
+
+@pytest.mark.parametrize(
+    "text", ['{"one": [7, 1]}', '{"one": [16]}', '{"one": [0, 1]}', '{"one": "ab", "bias": [1, 1]}', "[1]", "{", "3"]
+)
+def test_blocks_of_a_file_that_are_none_are_passed_over(text):
+    model = to_onnx(net(np.random.default_rng(2)))
+    model.metadata_props.add(key="workbench.sparse_blocks", value=text)
+    assert "SparseDense" not in [n.op for n in wb.load_onnx(model).optimize().nodes]
 
 
 def test_what_does_not_pay_stays_as_it_was(clock):

@@ -24,6 +24,7 @@ from workbench.graph.onnx.known_sequences import without_sequences
 from workbench.graph.onnx.model_path import SIZES, ZOO, find_model, made_model
 from workbench.graph.onnx.opset_upgrade import REPLACED, modern
 from workbench.graph.onnx.protobuf_wire import Data, diagnose, without_weights
+from workbench.graph.onnx.sparse_blocks import BLOCKS, with_blocks
 from workbench.graph.onnx.weights import Tensors, dtype_of
 from workbench.graph.opdef import known, opdef
 from workbench.graph.open_sizes import fixed, open_sizes
@@ -121,12 +122,12 @@ def read_program(path_or_model: Model) -> Program:
         text = f"The model {name!r} has bodies or functions that are nested too deeply."
         raise ModelError("model.invalid_graph", text, (name,)) from None
     tensors.warn(name)
-    return replace(program, sizes=_sizes(model))
+    said = {p.key: p.value for p in model.metadata_props}
+    return with_blocks(replace(program, sizes=_sizes(said.get(SIZES, "{}"))), said.get(BLOCKS, ""))
 
 
-def _sizes(model: onnx.ModelProto) -> dict[str, int]:
+def _sizes(text: str) -> dict[str, int]:
     """Lengths of open dimensions that a model brings along."""
-    text = next((p.value for p in model.metadata_props if p.key == SIZES), "{}")
     try:
         return {str(name): int(size) for name, size in json.loads(text).items()}
     except (ValueError, TypeError, AttributeError):

@@ -13,6 +13,7 @@ from workbench.errors import ModelError
 from workbench.graph.graph import AttrValue, Graph, Node, TensorType
 from workbench.graph.model import Program
 from workbench.graph.onnx.model_proto_file import save_onnx as write
+from workbench.graph.onnx.sparse_blocks import BLOCKS, text_of
 from workbench.graph.operator_facts import BLOCK
 
 if TYPE_CHECKING:
@@ -66,7 +67,10 @@ def to_onnx(graph: Graph) -> onnx.ModelProto:
     others = {_domain(n): n.version for n in graph.nodes if _domain(n)}
     opsets = [onnx.helper.make_opsetid(d, v) for d, v in {"": opset, **others}.items()]
     needed = max(_OLDEST_IR, onnx.helper.find_min_ir_version_for(opsets, ignore_unknown=True))
-    return onnx.helper.make_model(proto, opset_imports=opsets, ir_version=needed, producer_name="workbench")
+    model = onnx.helper.make_model(proto, opset_imports=opsets, ir_version=needed, producer_name="workbench")
+    if blocks := text_of(graph.nodes):
+        model.metadata_props.add(key=BLOCKS, value=blocks)
+    return model
 
 
 def _domain(node: Node) -> str:

@@ -124,7 +124,7 @@ def _sparse_weights(s: Site, node: Node) -> Found:
     """Rows times weights that `sparsify` left in blocks go over these alone."""
     call = s.call(node)
     block, weights = call.get_ints(BLOCK), turned_weights(call) if BLOCK in node.attrs else None
-    if block is None or weights is None:
+    if block is None or weights is None or weights.shape[1] % block[0] or weights.shape[0] % block[1]:
         return None
     starts, blocks = block_weights(weights, (block[0], block[1]))
     names = (s.constant(f"{node.inputs[1]}.{what}", v) for what, v in (("starts", starts), ("blocks", blocks)))
