@@ -118,8 +118,16 @@ class Target:
     @property
     def isa(self) -> frozenset[str]:
         """Names of the vector extensions, and of what else decides which intrinsics there are."""
-        own = (f"{name}-{self.option(name)}" for name in target_kinds[self.kind].extensions)
-        return frozenset([*(f.removeprefix("+") for f in self.features.split(",") if f), *own])
+        kind = target_kinds[self.kind]
+        own = [f"{name}-{self.option(name)}" for name in kind.extensions]
+        more = (x for name in (kind.name, *own) for x in kind.includes.get(name, ()))
+        return frozenset([*(f.removeprefix("+") for f in self.features.split(",") if f), *own, *more])
+
+    @property
+    def title(self) -> str:
+        """The processor's name, or the kind with what decides which intrinsics it has."""
+        own = (f" -{name}={self.option(name)}" for name in target_kinds[self.kind].extensions)
+        return self.cpu or self.kind + "".join(own)
 
     @property
     def vector_bytes(self) -> int:

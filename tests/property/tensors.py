@@ -25,8 +25,9 @@ class Tile:
     k: tuple[int, ...]
 
 
-#: Of accelerators, whose products are no part of a processor's nests: tests/codegen/test_vta.py draws them.
-ELSEWHERE = tuple(name for name in registry.names if name.startswith("vta."))
+#: Of accelerators and GPUs, whose products are no part of a processor's nests: tests/codegen/test_vta.py and
+#: test_warp_tiles.py draw them.
+ELSEWHERE = tuple(name for name in registry.names if name.startswith(("vta.", "cuda.")))
 TILES = {
     "x86.amx.bf16": Tile("tiles_bf16", (16,), (16,), (16, 2)),
     "x86.amx.u8s8": Tile("tiles_u8s8", (16,), (16,), (16, 4)),

@@ -107,7 +107,8 @@ class Device:
     LOCAL_BYTES = 256
     #: Bytes of a temporary of one thread, at most: what does not fit its registers lies in memory, slowly.
     THREAD_BYTES = 64 << 10
-    #: Bytes that the address of a temporary is a multiple of: the widest load of a thread.
-    ALIGN = 16
+    #: Bytes that the address of a temporary is a multiple of: what a warp loads of a tile at once, and more than the
+    #: widest load of a thread.
+    ALIGN = 32
     #: Bytes of the widest load of a thread.
     VECTOR_BYTES = 16

@@ -106,6 +106,8 @@ class Intrinsic:
     cycles, latency : float
         Processor cycles from one call to the next, and from a result to the next one on the same accumulator; what a
         cost model goes by.
+    threads : int
+        Threads along threadIdx.x that compute it together: a warp, for those of GPUs.
     """
 
     name: str
@@ -117,6 +119,7 @@ class Intrinsic:
     machine: Callable[[Emitter, int], Machine] | None = field(compare=False)
     cycles: float = 0.5
     latency: float = 5.0
+    threads: int = 1
 
     @property
     def block(self) -> Block:
@@ -151,7 +154,7 @@ def require(body: tuple[Stmt, ...], target: Target) -> None:
         if missing:
             raise BuildError(
                 "build.intrinsic",
-                f"Loop {lp.name!r} calls {lp.intrin}, and {target.cpu!r} lacks {', '.join(missing)}.",
+                f"Loop {lp.name!r} calls {lp.intrin}, and {target.title!r} lacks {', '.join(missing)}.",
                 (lp.name, *missing),
                 "build for a target that has it; the interpreter and the C backend run the loops that describe it",
             )

@@ -50,6 +50,15 @@ def match(intrinsic: Intrinsic, func: Func, loop: str) -> Match:
     """
     chain, block = _chain(intrinsic, func, loop)
     _check_loops(intrinsic, chain, block)
+    bound = next((lp for lp in func.loop(loop)[1] if lp.kind == "threadIdx.x"), None)
+    if intrinsic.threads > 1 and bound is not None:
+        raise Mismatch(
+            "warp",
+            f"Loop {bound.name!r} is bound to threadIdx.x, and the {intrinsic.threads} threads along it compute one "
+            f"tile of {intrinsic.name} together.",
+            (bound.name,),
+            f"bind {bound.name!r} to threadIdx.y: each of its iterations is a warp then",
+        )
     if block.guard:
         raise Mismatch(
             "guard",

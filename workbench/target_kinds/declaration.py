@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Literal, TypeAlias
 
@@ -109,6 +109,8 @@ class TargetKind:
         values. "" where they follow from the backends of this kind.
     extensions : tuple of str
         Options whose value decides which intrinsics there are: `Target.isa` has ``NAME-VALUE`` for each.
+    includes : dict
+        ``NAME-VALUE``, or the kind's own name -> what else `Target.isa` has then.
     """
 
     name: str
@@ -117,6 +119,7 @@ class TargetKind:
     processor: bool = False
     devices: str = ""
     extensions: tuple[str, ...] = ()
+    includes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def read(self, given: Mapping[str, object]) -> tuple[tuple[str, str | int], ...]:
         """Return the values of all options, those that were not given by default."""

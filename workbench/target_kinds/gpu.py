@@ -25,8 +25,16 @@ _CUDA_MOST = {"max_num_threads": 1024, "max_shared_memory_per_block": 48 << 10}
 #: Architectures of NVIDIA's GPUs whose multiprocessors are known (`codegen.gpu.occupancy`).
 ARCHES = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_120")
 
+#: Products of tiles by a warp: of float16 on all of these, of bfloat16 from sm_80 on.
+_TILES = ("wmma-f16", "wmma-bf16")
+
 target_kinds.add(
-    TargetKind("cpu-simt", "CUDA C run by this CPU, thread by thread: it finds missing barriers.", options=LIMITS)
+    TargetKind(
+        "cpu-simt",
+        "CUDA C run by this CPU, thread by thread: it finds missing barriers.",
+        options=LIMITS,
+        includes={"cpu-simt": _TILES},
+    )
 )
 target_kinds.add(
     TargetKind(
@@ -45,5 +53,7 @@ target_kinds.add(
             *(replace(o, most=_CUDA_MOST.get(o.name)) for o in LIMITS),
         ),
         devices="workbench.runtime.device_code.cuda:devices",
+        extensions=("arch",),
+        includes={f"arch-{a}": _TILES if int(a[3:]) >= 80 else _TILES[:1] for a in ARCHES},
     )
 )

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from workbench.codegen.gpu.kernels import Kernel
 from workbench.codegen.gpu.placement import Placed
+from workbench.codegen.gpu.warp_tiles import TILE, tile_at
 from workbench.codegen.lowering import reduced_at
 from workbench.ir import Affine, Block, For, Stmt, accesses, blocks
 from workbench.ir.stmt import BLOCK_KINDS, THREAD_KINDS
@@ -79,7 +80,7 @@ def _visit(
             pending = []
         uses = list(_uses(s, path, placed))
         inside: list[_Use] = uses
-        if isinstance(s, For):
+        if isinstance(s, For) and s.note(TILE) is None:
             inside = _repeated(s, path, placed, found)
         starts = isinstance(s, For) and _starts_with_barrier(s, found)
         if not starts and any(u.meets(p) for u in uses for p in pending):
@@ -125,18 +126,22 @@ def _uses(s: Stmt, path: tuple[For, ...], placed: Mapping[str, Placed]) -> Itera
 
 
 def _of_block(b: Block, path: tuple[For, ...], placed: Mapping[str, Placed]) -> Iterator[_Use]:
+    at = tile_at(path)
+    lanes = None if at is None else path[at - 1]
     for acc in accesses(b):
         where = placed.get(acc.buffer)
         if where is not None and where.memory == "local":
             continue
         own = {lp.name: lp for lp in where.copies if lp.kind in THREAD_KINDS} if where is not None else {}
         # A copy of its own tells the thread as well as a digit does.
-        around = [For(lp.name, lp.extent, lp.body) if lp.name in own else lp for lp in path]
+        around = [For(lp.name, lp.extent, lp.body) if lp.name in own or lp is lanes else lp for lp in path]
         told = owner(acc.index, around)
         if told is not None:
             told = dict(told)
             for lp in own.values():
                 told[lp.kind] = frozenset([Place(-1, 1, 1, lp.extent)])
+            if lanes is not None:  # a warp is in order with itself, not with one of its threads
+                told[lanes.kind] = frozenset([Place(-2, 1, 1, lanes.extent)])
         yield _Use(acc.buffer, acc.is_write, told, _turn(acc.index))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from workbench.codegen.gpu.combining import with_trees
 from workbench.codegen.gpu.pipelining import pipelined
+from workbench.codegen.gpu.warp_tiles import tiles, with_lanes, with_tiles
 from workbench.codegen.lowering import init_nest, lowered, reduced_at, reducing_loops
 from workbench.ir import Affine, Block, Buffer, Dim, For, Func, Load, Stmt, accesses, blocks, loops
 from workbench.ir.affine import Digit, digit_extent
@@ -45,12 +46,13 @@ class Kernel:
         return math.prod(self.block.values())
 
 
-def device_func(func: Func) -> Func:
+def device_func(func: Func, has_tiles: bool = False) -> Func:
     """Return the function as code for a device is generated from it.
 
     A parallel loop that is outermost runs on the blocks of the grid, other parallel loops run in a row. The init of a
     sum around loops over threads, or around other blocks, is a nest of its own: barriers may stand in between. Threads
-    that reduce together do so in a tree (`combining`), and pipelines fetch an iteration ahead (`pipelining`).
+    that reduce together do so in a tree (`combining`), and pipelines fetch an iteration ahead (`pipelining`). Where the
+    language has tiles, warps compute those (`warp_tiles`).
 
     Raises
     ------
@@ -58,8 +60,10 @@ def device_func(func: Func) -> Func:
         "build.holes" when a number is still open.
     """
     func = with_trees(pipelined(lowered(func)))
+    if has_tiles:
+        func = with_tiles(func)
     body = tuple(_on_grid(s) for s in func.body)
-    return replace(func, body=_split_inits(body, frozenset()))
+    return with_lanes(replace(func, body=_split_inits(body, frozenset())))
 
 
 def _on_grid(s: Stmt) -> Stmt:
@@ -79,7 +83,7 @@ def _split_inits(body: tuple[Stmt, ...], started: frozenset[str]) -> tuple[Stmt,
         if not isinstance(s, For):
             out.append(_resuming(s) if s.name in started else s)
             continue
-        alone = len([b for b, _ in blocks((s,))]) == 1
+        alone = len([b for b, _ in blocks((s,))]) == 1 and not any(tiles((s,)))
         apart = {
             b.name: _noted(init_nest(b, path, f"{b.name}, init", _KEPT), b.name)
             for b, path in reduced_at(s)

@@ -12,9 +12,11 @@ from workbench.codegen.constants import Device
 from workbench.codegen.gpu.barriers import barriers
 from workbench.codegen.gpu.kernels import Kernel, cut_into_kernels, device_func, owned, without_threads
 from workbench.codegen.gpu.launch import Launch, Sizes
+from workbench.codegen.gpu.occupancy import WARP
 from workbench.codegen.gpu.placement import Placed, memories, place, shared_bytes, workspace
 from workbench.codegen.gpu.printer import KernelPrinter
 from workbench.codegen.gpu.warp_accesses import WarpAccess, warp_accesses
+from workbench.codegen.gpu.warp_tiles import head, operands, tiles
 from workbench.codegen.gpu.words import RESERVED, Words
 from workbench.errors import BuildError
 from workbench.ir import Affine, Buffer, Func, blocks, loops
@@ -49,7 +51,7 @@ class GpuModule:
     """
 
     def __init__(self, func: Func, symbol: str, words: Words, target: Target, poison: bool = False) -> None:
-        func = device_func(func)
+        func = device_func(func, words.has_tiles)
         kernels = cut_into_kernels(func, symbol)
         owner = owned(func)
         self._most_shared = int(target.option("max_shared_memory_per_block"))
@@ -68,6 +70,9 @@ class GpuModule:
             self._names("buffer", b.name)
         self._wide: dict[str, int] = {}
         self._spots = {k.name: barriers(k, self.placed) for k in self.kernels}
+        self._tiles = {
+            lp: operands(lp, self._buffers, target) for k in self.kernels for lp in tiles(k.body)
+        }  # fmt: skip
         for k in self.kernels:
             self._check(k)
 
@@ -75,6 +80,8 @@ class GpuModule:
         """Return the lines of the file; those of nests know their rows."""
         printed = [self._kernel(k) for k in self.kernels]
         parts = [self._title(), self._words.head.split("\n")]
+        if self._tiles:
+            parts.append(head().split("\n"))
         if text := self._helpers.text():
             parts.append(text.replace("static inline", self._words.function).split("\n"))
         return [line for k, part in enumerate([*parts, *printed]) for line in (("", *part) if k else part)]
@@ -117,6 +124,8 @@ class GpuModule:
                 (kernel.name,),
                 "bind shorter loops; each axis is as long as the longest loop that is bound to it",
             )
+        if any(tiles(kernel.body)):
+            self._check_tiles(kernel)
         for axis in ("blockIdx.y", "blockIdx.z"):
             if kernel.grid.get(axis, 1) > Device.BLOCKS:
                 raise BuildError(
@@ -126,6 +135,26 @@ class GpuModule:
                     (kernel.name,),
                     "bind the longest loop to blockIdx.x",
                 )
+
+    def _check_tiles(self, kernel: Kernel) -> None:
+        along = kernel.block.get("threadIdx.x", 1)
+        if along % WARP:
+            raise BuildError(
+                "gpu.warp",
+                f"A block of {kernel.name} has {along} threads along x: its tiles are computed by warps of {WARP}.",
+                (kernel.name,),
+                f"bind loops of {WARP} iterations, or a multiple, to threadIdx.x",
+            )
+        for lp in tiles(kernel.body):
+            for tile in self._tiles[lp].values():
+                own = self.placed.get(tile.buffer.name)
+                if own is not None and own.memory == "local":
+                    raise BuildError(
+                        "gpu.tile",
+                        f"{tile.buffer.name!r} lies in the registers of each thread, where no warp can load a tile.",
+                        (tile.buffer.name,),
+                        f"set_scope({tile.buffer.name!r}, 'shared')",
+                    )
 
     # ---- text ------------------------------------------------------------------------------------------------------
 
@@ -145,6 +174,7 @@ class GpuModule:
         out = KernelPrinter(
             ex, self._names, self._buffers, {}, self._poison, self.counter, words=self._words, kernel=kernel,
             temporaries=self._inside(kernel), spots=self._spots[kernel.name], wide=self._wide,
+            tiles=self._tiles,
         )  # fmt: skip
         written = {b.buffer for b, _ in blocks(kernel.body)}
         parameters = []

@@ -13,9 +13,10 @@ from workbench.codegen.gpu.barriers import Spot, has_barrier
 from workbench.codegen.gpu.combining import PART
 from workbench.codegen.gpu.kernels import INIT, Kernel
 from workbench.codegen.gpu.placement import Placed
+from workbench.codegen.gpu.warp_tiles import SUMS, TILE, Tile, tile_at
 from workbench.codegen.gpu.words import Words
 from workbench.codegen.lowering import init_nest
-from workbench.ir import Affine, Block, For, Load, Stmt, loops
+from workbench.ir import Affine, Block, For, Load, Stmt, blocks, loops
 from workbench.ir.affine import flat_index
 from workbench.ir.dtypes import itemsize
 from workbench.ir.poly import concrete
@@ -38,6 +39,10 @@ class KernelPrinter(NestPrinter):
     spots: frozenset[Spot] = field(kw_only=True)
     #: Blocks that move several elements at once, and how many.
     wide: dict[str, int] = field(default_factory=dict)
+    #: Loops that a warp computes, and the tiles that they touch.
+    tiles: Mapping[For, Mapping[str, Tile]] = field(default_factory=dict)
+    #: Block -> the unrolled loops that tell its sums in registers apart.
+    _sums: dict[str, tuple[For, ...]] = field(default_factory=dict)
     #: Loops around, and the axes of threads about which nothing is left to ask.
     _path: tuple[For, ...] = ()
     _asked: frozenset[str] = frozenset()
@@ -47,6 +52,7 @@ class KernelPrinter(NestPrinter):
         for k, s in enumerate(stmts):
             if (around, k) in self.spots:
                 self.emit(depth, self.words.barrier)
+            self._declare_sums(s, depth)
             init, part = (s.note(INIT), s.note(PART)) if isinstance(s, For) else (None, None)
             if init is not None:
                 with self.notes.at(f"init:{init}", pinned=True):
@@ -107,6 +113,9 @@ class KernelPrinter(NestPrinter):
     def _loop(self, lp: For, depth: int) -> None:
         if lp.kind == "vectorize" and self._copied(lp, depth):
             return
+        if lp.note(TILE) is not None:
+            self._tile(lp, depth)
+            return
         before = self._path
         self._path = (*before, lp)
         NestPrinter._loop(self, lp, depth)
@@ -128,6 +137,45 @@ class KernelPrinter(NestPrinter):
     def _pragma(self, lp: For, depth: int) -> None:
         unrolled = For(lp.name, lp.extent, lp.body, "unroll") if lp.kind in ("vectorize", "vthread") else lp
         NestPrinter._pragma(self, unrolled, depth)
+
+    # ---- tiles -----------------------------------------------------------------------------------------------------
+
+    def _declare_sums(self, s: Stmt, depth: int) -> None:
+        """Declare the sums of a warp that are in registers from this statement on."""
+        for key, _ in s.notes:
+            if not key.startswith(SUMS):
+                continue
+            block = key.removeprefix(SUMS)
+            path = next(path for b, path in blocks((s,)) if _sums_of(b, path) == block)
+            self._sums[block] = tuple(lp for lp in path if lp.kind == "unroll")
+            sizes = "".join(f"[{lp.extent}]" for lp in self._sums[block])
+            with self.notes.at(f"init:{block}", pinned=True):
+                self.emit(depth, f"wmma_sums {self.names('sums', f'{block}_sums')}{sizes} = {{}};")
+
+    def _tile(self, lp: For, depth: int) -> None:
+        """Print what a warp does with a tile."""
+        b, path = next(blocks((lp,)))
+        block, what = _sums_of(b, path), lp.note(TILE)
+        at = self.tiles[lp]
+        c, row = self._address(at["C"]), at["C"].row
+        name = self.names("sums", f"{block}_sums") + "".join(
+            f"[{self.names('loop', x.name)}]" for x in self._sums.get(block, ())
+        )
+        with self.notes.at(f"stmt:{block}", pinned=True):
+            if what in ("first", "whole"):
+                self.emit(depth, f"wmma_sums {name} = {{}};")
+            if what in ("load", "whole"):
+                self.emit(depth, f"wmma_load({name}, {c}, {row});")
+            if what in ("step", "first", "whole"):
+                given = ", ".join(f"{self._address(at[n])}, {at[n].row}" for n in "AB")
+                function = str(lp.intrin).removeprefix("cuda.").replace(".", "_")
+                self.emit(depth, f"{function}({name}, {given}); /* {comment(', '.join(x.name for x in path))} */")
+            if what in ("store", "first", "whole"):
+                self.emit(depth, f"wmma_store({c}, {row}, {name});")
+                self.emit(depth, self.words.warp_barrier)
+
+    def _address(self, tile: Tile) -> str:
+        return f"&{self.ex.element(tile.buffer.name, tile.index)}"
 
     # ---- temporaries -----------------------------------------------------------------------------------------------
 
@@ -209,6 +257,12 @@ class KernelPrinter(NestPrinter):
 
     def _flat(self, name: str, index: tuple[Affine, ...]) -> Affine:
         return flat_index(index, self.buffers[name].strides())
+
+
+def _sums_of(b: Block, path: tuple[For, ...]) -> str:
+    """The block whose sums a statement moves or adds to."""
+    at = tile_at(path)
+    return b.name if at is None else str(path[at].note("of") or b.name)
 
 
 def _aligned(flat: Affine, loop: str, lanes: int) -> bool:

@@ -31,6 +31,33 @@ template <class T, int n> struct __attribute__((aligned(sizeof(T) * n))) simt_wi
 typedef long long longlong;
 WIDE(char) WIDE(short) WIDE(int) WIDE(longlong) WIDE(float)
 
+/* Tiles of a warp: each thread has 8 of the 256 sums, and reads what it needs of the operands. */
+static int simt_lane(void);
+static float simt_bits(uint32_t u) {
+    float f;
+    memcpy(&f, &u, 4);
+    return f;
+}
+static float simt_bf16(uint16_t h) { return simt_bits((uint32_t)h << 16); }
+static float simt_f16(uint16_t h) {
+    const int exponent = h >> 10 & 31, fraction = h & 1023;
+    const float size = exponent == 31 ? (fraction ? NAN : INFINITY)
+                       : exponent     ? ldexpf(1024 + fraction, exponent - 25)
+                                      : ldexpf(fraction, -24);
+    return h & 0x8000 ? -size : size;
+}
+#define WMMA_EACH for (int k = 0, at = simt_lane() * 8, i = at / 16, j = at % 16; k < 8; ++k, ++j)
+template <class S> static void wmma_load(S &c, const float *p, int row) { WMMA_EACH c.x[k] = p[i * row + j]; }
+template <class S> static void wmma_store(float *p, int row, const S &c) { WMMA_EACH p[i * row + j] = c.x[k]; }
+template <float (*value)(uint16_t), class S>
+static void wmma(S &c, const uint16_t *p, int p_row, const uint16_t *q, int down, int right) {
+    WMMA_EACH for (int r = 0; r < 16; ++r) c.x[k] += value(p[i * p_row + r]) * value(q[r * down + j * right]);
+}
+#define wmma_f16(c, p, p_row, q, q_row) wmma<simt_f16>(c, p, p_row, q, q_row, 1)
+#define wmma_bf16(c, p, p_row, q, q_row) wmma<simt_bf16>(c, p, p_row, q, q_row, 1)
+#define wmma_f16_transposed(c, p, p_row, q, q_row) wmma<simt_f16>(c, p, p_row, q, 1, q_row)
+#define wmma_bf16_transposed(c, p, p_row, q, q_row) wmma<simt_bf16>(c, p, p_row, q, 1, q_row)
+
 enum { SIMT_FINE, SIMT_UNEVEN, SIMT_RACE, SIMT_INDEX, SIMT_MEMORY };
 struct simt_fibre {
     ucontext_t context;
@@ -52,6 +79,8 @@ static void __attribute__((noinline)) simt_switch(int line) {
     simt_fibres[simt_self].line = line;
     swapcontext(&simt_fibres[simt_self].context, &simt_home);
 }
+static int simt_lane(void) { return simt_self % 32; }
+#define __syncwarp() ((void)0)
 static void simt_wait(int line) { simt_switch(line); }
 static void __attribute__((noinline)) simt_shared(void *array, size_t nbytes) {
     if (simt_self == simt_first) memset(array, 0xff, nbytes);

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from workbench.codegen.gpu.kernels import Kernel
 from workbench.codegen.gpu.occupancy import WARP
 from workbench.codegen.gpu.placement import Placed
+from workbench.codegen.gpu.warp_tiles import tile_at
 from workbench.ir import Affine, Buffer, For, accesses, blocks
 from workbench.ir.affine import flat_index
 from workbench.ir.dtypes import itemsize
@@ -63,6 +64,8 @@ def warp_accesses(
 ) -> Iterator[WarpAccess]:
     """Yield the accesses of a kernel to global and shared memory; `wide` says what blocks move several elements."""
     for b, path in blocks(kernel.body):
+        if tile_at(path) is not None:
+            continue  # how a warp loads a tile is the instruction's business
         lanes = list(_lanes(kernel, path))
         for acc in accesses(b):
             memory = placed[acc.buffer].memory if acc.buffer in placed else "global"

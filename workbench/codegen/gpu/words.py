@@ -10,7 +10,8 @@ friend mutable namespace new noexcept not not_eq nullptr operator or or_eq priva
 static_assert static_cast template this thread_local throw try typeid typename using virtual wchar_t xor xor_eq"""
 _DEVICE = """threadIdx blockIdx blockDim gridDim warpSize dim3 LAUNCH SHARED kernel global local constant half uchar
 ushort uint ulong size_t barrier vload vstore event_t image2d_t sampler_t read_only write_only read_write complex
-imaginary uniform pipe generic linux unix isnan isinf signbit min max mix step clamp sign dot cross length"""
+imaginary uniform pipe generic linux unix isnan isinf signbit min max mix step clamp sign dot cross length
+wmma_sums wmma_load wmma_store wmma_f16 wmma_f16_transposed wmma_bf16 wmma_bf16_transposed"""
 RESERVED = frozenset([*_CPP.split(), *_DEVICE.split()])
 
 
@@ -30,8 +31,8 @@ class Words:
         Before the declaration of memory that a block shares.
     spaces : dict
         Memory -> what a pointer into it says of it.
-    barrier : str
-        Statement at which the threads of a block meet.
+    barrier, warp_barrier : str
+        Statement at which the threads of a block meet, and those of a warp; the second only with `has_tiles`.
     number : dict
         Kind of a bound loop -> the number of the block or thread.
     copy : str
@@ -40,6 +41,8 @@ class Words:
         Before the definition of a function that a kernel calls.
     head : str
         Beginning of a file.
+    has_tiles : bool
+        Whether the threads of a warp can compute a tile together.
     """
 
     language: str
@@ -52,6 +55,8 @@ class Words:
     copy: str
     function: str
     head: str
+    has_tiles: bool = False
+    warp_barrier: str = ""
 
 
 _AXES = "xyz"
@@ -92,7 +97,7 @@ typedef unsigned long long uint64_t;
 #define PRAGMA(text) _Pragma(#text)
 #define UNROLL(n) PRAGMA(unroll n)
 #define VECTOR_LOOP PRAGMA(unroll)
-#define ALIGNED __align__(16)"""
+#define ALIGNED __align__(32)"""
 
 _OPENCL_HEAD = """typedef char int8_t;
 typedef uchar uint8_t;
@@ -120,7 +125,7 @@ typedef ulong uint64_t;
 #define PRAGMA(text) _Pragma(#text)
 #define UNROLL(n) PRAGMA(unroll n)
 #define VECTOR_LOOP PRAGMA(unroll)
-#define ALIGNED __attribute__((aligned(16)))"""
+#define ALIGNED __attribute__((aligned(32)))"""
 
 #: Functions of the C library for float; OpenCL C has one name for all types.
 _FLOAT_NAMES = "exp log sqrt tanh erf floor ceil rint fabs copysign pow fmod"
@@ -142,6 +147,8 @@ CUDA = Words(
     copy="*({type}{n} *)&{to} = *(const {type}{n} *)&{source};",
     function="static __device__ inline",
     head=_CUDA_HEAD,
+    has_tiles=True,
+    warp_barrier="__syncwarp();",
 )
 OPENCL = Words(
     language="OpenCL C",

@@ -25,6 +25,7 @@ from workbench.target import Target
         "tensorize.marked": "a loop is parallel, vectorised, unrolled or bound",
         "tensorize.order": "a reduction stands where the intrinsic has a spatial loop, or the other way round",
         "tensorize.extent": "a loop is longer or shorter than the intrinsic's",
+        "tensorize.warp": "a loop around is bound to the threads that compute a tile together",
         "tensorize.guard": "the block does not run at every point",
         "tensorize.compute": "the block computes something else",
         "tensorize.dtype": "an operand holds elements of another type",
@@ -40,6 +41,9 @@ class Tensorize(Primitive):
     move with every loop as the description says. The nest stays as it is and says what happens; the code generator
     writes the instruction in its place. Results stay in registers from the outermost reducing loop on inside of which
     all spatial loops are unrolled, as long as there are registers for all of them.
+
+    On a GPU the threads of a warp compute a tile together: 32 along threadIdx.x, which no loop around it is bound to.
+    Loops bound to threadIdx.y are the warps.
 
     The target has to have the instruction. A schedule without a target takes any; where the machine lacks it, the
     interpreter still runs the schedule.
@@ -73,7 +77,7 @@ class Tensorize(Primitive):
         if missing:
             refuse(
                 "tensorize.target",
-                f"{self.intrin} needs {', '.join(missing)}, which {target.cpu!r} does not have.",
+                f"{self.intrin} needs {', '.join(missing)}, which {target.title!r} does not have.",
                 (self.loop,),
                 "a Schedule without a target takes the step, and the interpreter runs it",
             )
