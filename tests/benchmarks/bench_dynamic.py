@@ -31,9 +31,9 @@ from graph.open_nets import OpenNet, bert, boxes, detector, recogniser
 import workbench as wb
 
 NETWORKS: Mapping[str, Callable[[], OpenNet]] = {
-    "bert": bert,
+    "bert": lambda: bert(layers=2),
     "reader": recogniser,
-    "detector": lambda: detector(lengths=range(64, 321, 32)),
+    "detector": lambda: detector(lengths=range(64, 225, 32)),
     "boxes": boxes,
 }
 

@@ -35,7 +35,9 @@ def look(name: str, rounds: int, threads: int) -> None:
     calls = len(executable.plan.calls)
     print(f"{name}: {len(graph.nodes)} nodes, {calls} calls, {whole:.2f} ms, {threads} threads")
     print(f"  calls + gaps / run  median {statistics.median(shares):.4f}  ({min(shares):.4f} to {max(shares):.4f})")
-    print(f"  recording costs     median {statistics.median(costs):.4f}  gaps {statistics.median(gaps):.1%}", flush=True)
+    print(
+        f"  recording costs     median {statistics.median(costs):.4f}  gaps {statistics.median(gaps):.1%}", flush=True
+    )
 
 
 def main() -> None:

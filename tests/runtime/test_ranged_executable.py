@@ -177,6 +177,20 @@ def test_graphs_of_open_lengths_are_changed_for_one_size_alone():
         assert refused.value.hint
 
 
+def test_arrays_of_any_kind_are_taken_after_others_of_their_shape(small):
+    model, executable = small
+    x = drawn((17, 8), 3)
+    want = by_onnxruntime(model, {"x": x})[0]
+    for given in (x, x, np.asfortranarray(x), np.repeat(x, 2, axis=1)[:, ::2], x.copy()):
+        np.testing.assert_allclose(executable.run(given)["y"], want, rtol=1e-4, atol=1e-5)
+    for _ in range(2):
+        with pytest.raises(ShapeError) as refused:
+            executable.run(x.astype(np.float64))
+        assert refused.value.code == "shape.dtype"
+        with pytest.raises(ShapeError):
+            executable.run(drawn((19, 8), 0))
+
+
 def test_sizes_outside_of_the_range_are_refused(small):
     _, executable = small
     for shape, code in (((19, 8), "shape.range"), ((14, 8), "shape.range"), ((17, 7), "shape.mismatch")):

@@ -8,9 +8,11 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
 
 from workbench.errors import ModelError, ModelWarning, ShapeError
 from workbench.graph.graph import Graph
@@ -22,6 +24,7 @@ from workbench.network.compile import plan_of, ranged
 from workbench.network.dynamic_shapes import DynamicExecutable, fitting
 from workbench.runtime.buffers import Array, aligned_empty
 from workbench.runtime.execution.executable import Executable
+from workbench.runtime.free_list import FreeList
 from workbench.runtime.named_arguments import by_name
 from workbench.runtime.networks.execution_plan import ArraySpec, ExecutablePlan
 from workbench.runtime.networks.network import TimedRuns
@@ -45,12 +48,13 @@ ROUNDS = 4
 
 @dataclass(slots=True, eq=False)
 class Compiled:
-    """Kernels for the sizes of a bucket, and the milliseconds of a run with them."""
+    """Kernels for the sizes of a bucket, the milliseconds of a run with them, and memory for inputs that are padded."""
 
     bucket: Bucket
     padded: PaddedGraph
     executable: Executable
     ms: float = math.inf
+    rooms: FreeList[dict[str, Array]] = field(default_factory=FreeList)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,7 @@ class RangedExecutable(Executable):
         self.inputs = tuple(ArraySpec(n, t.shape, t.dtype) for n, t in largest.items())
         self._names = list(largest)
         self._choices: dict[tuple[int, ...], _Choice] = {}
+        self._seen: dict[tuple[Any, ...], tuple[int, ...]] = {}  # shapes and types that fit -> lengths
         self._apart: set[tuple[int, ...]] = set()
         for one in compiled * ROUNDS:  # in turns: what else runs meanwhile slows down some, not one of them each time
             one.ms = min(one.ms, _milliseconds(one.executable))
@@ -123,30 +128,40 @@ class RangedExecutable(Executable):
         ShapeError
             Also ``shape.range`` for a length outside.
         """
-        given = self._checked(args, named)
-        values = self._values(given)
-        choice = self._shared(values)
+        given, values = self._sized(args, named)
+        choice = self._choices.get(values) or self._shared(values)
         if choice is None:
             return self._per_shape.run(given, out=out)
         places = named_outputs(self._results, out)
         check_apart(places, given.items())
-        found = choice.compiled.executable.run(self._feeds(choice, given))
+        room = choice.compiled.rooms.take() or {}
+        found = choice.compiled.executable.run(self._feeds(choice, given, room))
+        choice.compiled.rooms.give(room)
         return {o: _placed(o, found[o][cut], places.get(o)) for o, cut in choice.cuts.items()}
 
     __call__ = run
 
     def bind(self, *args: Any, out: Any = None, **named: Any) -> Any:
         """Runs that read these arrays, which are checked now and not again; what they return is overwritten."""
-        given = self._checked(args, named)
-        self._values(given)
+        given, _ = self._sized(args, named)
         return lambda: self.run(given, out=out)
 
-    def _checked(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Array]:
+    def _sized(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[dict[str, Array], tuple[int, ...]]:
+        """Arrays by name, and the lengths of the open dimensions; what was seen to fit is not checked again."""
         given = by_name(self._names, args, named)
-        return {n: fitting(v, given[n]) for n, v in self._declared.items()}
+        found = [given[n] for n in self._names]
+        kinds = tuple((x.shape, x.dtype) if type(x) is np.ndarray and x.flags.c_contiguous else None for x in found)
+        if (values := self._seen.get(kinds)) is not None:
+            return given, values
+        checked = {n: fitting(v, given[n]) for n, v in self._declared.items()}
+        values = self._values(checked)
+        if None not in kinds and len(self._seen) < AHEAD:
+            self._seen[kinds] = values
+        return checked, values
 
     def _arrays(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Array]:
-        return list(self._checked(args, named).values())
+        given, _ = self._sized(args, named)
+        return [given[n] for n in self._names]
 
     def _values(self, given: Mapping[str, Array]) -> tuple[int, ...]:
         """Lengths of the open dimensions, in the order of the ranges."""
@@ -197,14 +212,17 @@ class RangedExecutable(Executable):
             return self._choices.setdefault(values, _Choice(one, numbers, cuts))
         raise AssertionError
 
-    def _feeds(self, choice: _Choice, given: Mapping[str, Array]) -> dict[str, Array]:
+    def _feeds(self, choice: _Choice, given: Mapping[str, Array], room: dict[str, Array]) -> dict[str, Array]:
+        """Inputs of the kernels; `room` has, or gets, the memory of those that are padded."""
         found = dict(choice.numbers.feeds)
         for spec in choice.compiled.executable.inputs:
             if spec.name not in given:
                 continue
             x = given[spec.name]
             if x.shape != spec.shape:
-                whole = aligned_empty(spec.shape, spec.dtype)
+                whole = room.get(spec.name)
+                if whole is None:
+                    whole = room[spec.name] = aligned_empty(spec.shape, spec.dtype)
                 whole[...] = 0
                 whole[tuple(map(slice, x.shape))] = x
                 x = whole
@@ -256,7 +274,7 @@ class RangedExecutable(Executable):
         choice = self._shared(values)
         if choice is None:
             return self._fixed(values), given
-        return choice.compiled.executable, self._feeds(choice, given)
+        return choice.compiled.executable, self._feeds(choice, given, {})
 
     def poison(self) -> None:
         """As `Executable.poison`, for all kernels."""
