@@ -21,12 +21,14 @@ import pytest
 from browser.driver import free_port
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 from jupyter_server.services.contents.manager import ContentsManager
+from session.test_opening import model
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
-from workbench.errors import LogError
+from workbench.errors import LogError, ModelError
 from workbench.server import ScheduleWorkbench
 from workbench.server.frames import frame
+from workbench.server.model_process import ModelReaders
 from workbench.server.places import place_of
 from workbench.server.reader_process import Limits, ReaderProcess
 
@@ -273,6 +275,39 @@ def test_a_file_is_looked_at_before_it_opens(port: int, root: Path) -> None:
         format_of(port, "good.log", token="")
     with pytest.raises(HTTPError, match="403"):
         format_of(port, "nothing.log", token="wrong")
+
+
+def model_of(port: int, path: str, token: str = "secret") -> list[dict[str, Any]]:
+    query = urllib.parse.urlencode({"path": path, "token": token})
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/schedule-workbench/model?{query}", timeout=60) as answer:
+        return [json.loads(line) for line in answer]
+
+
+def test_a_model_is_read_within_what_the_server_gives_out(port: int, root: Path) -> None:
+    model(root / "m.onnx", ["batch", 64])
+    model(root / ".hidden.onnx", [1, 64])
+    model(root.parent / "outside.onnx", [1, 64])
+    graph, weights = model_of(port, "m.onnx")
+    assert [node["op"] for node in graph["nodes"].values()] == ["Cast", "MatMul"]
+    assert weights["rows"]["w"]["bars"]
+    for path in (".hidden.onnx", "../outside.onnx", "nothing.onnx"):
+        [error] = model_of(port, path)
+        assert error["error"]["code"] == "log.missing", path
+    with pytest.raises(HTTPError, match="403"):
+        model_of(port, "m.onnx", token="")
+
+
+def test_a_process_that_reads_a_model_is_bounded(root: Path) -> None:
+    model(root / "m.onnx", ["batch", 64])
+
+    async def work() -> None:
+        readers = ModelReaders(Limits(1 << 20, open_seconds=60, cpu_seconds=60, idle_seconds=60, most_logs=1))
+        async for _ in readers.ask({"path": str(root / "m.onnx")}):
+            pass
+
+    with pytest.raises(ModelError) as info:
+        asked(work)
+    assert info.value.code == "model.reader"
 
 
 def test_without_token_or_from_another_page_there_is_no_connection(port: int) -> None:

@@ -1,9 +1,10 @@
-"""Extension of Jupyter's server: reads the logs of tuners for JupyterLab's viewer, without a kernel.
+"""Extension of Jupyter's server: reads logs of tuners and models for JupyterLab's viewers, without a kernel.
 
 `extension` is what the server loads, `log_socket` the connection of one tab, `reader_process` the process behind it
 from the server's side, `reader_main` from the process's own. The server itself reads no log: a process with limits of
-memory and time does, and whatever happens to it ends no more than its tab. Only `format_handler` looks at the first
-bytes of a file, to say whether it is a log. `places` confines both to the files that the server gives out.
+memory and time (`process_limits`) does, and whatever happens to it ends no more than its tab. `model_handler` gives
+what is in a model, which a process reads as well (`model_process`, `model_main`). Only `format_handler` looks at the
+first bytes of a file, to say whether it is a log. `places` confines all to the files that the server gives out.
 `prompt_messages` lets what kernels say leave at once.
 """
 

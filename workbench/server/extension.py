@@ -7,6 +7,8 @@ from traitlets import Integer
 
 from workbench.server.format_handler import FormatHandler, prepare
 from workbench.server.log_socket import LogSocket
+from workbench.server.model_handler import ModelHandler
+from workbench.server.model_process import ModelReaders
 from workbench.server.prompt_messages import prompt
 from workbench.server.reader_process import Limits
 
@@ -34,13 +36,19 @@ class ScheduleWorkbench(ExtensionApp):  # type: ignore[misc]
     most_logs = Integer(8, min=1, help="Logs that may be open at the same time.").tag(config=True)
 
     def initialize_handlers(self) -> None:
-        """Offer an address for logs that are on show, and one for files that may be logs."""
+        """Offer addresses for logs that are on show, files that may be logs, and models."""
         limits = Limits(self.memory_mib << 20, self.open_seconds, self.cpu_seconds, self.idle_seconds, self.most_logs)
+        self._readers = ModelReaders(limits)
         self.handlers += [
             (r"/schedule-workbench/log", LogSocket, {"limits": limits}),
             (r"/schedule-workbench/format", FormatHandler),
+            (r"/schedule-workbench/model", ModelHandler, {"readers": self._readers}),
         ]
         prepare()
+
+    async def stop_extension(self) -> None:
+        """End the process that is ready for the next model."""
+        self._readers.close()
 
     def initialize_settings(self) -> None:
         """Let the messages of kernels leave at once."""

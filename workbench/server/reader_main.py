@@ -29,6 +29,7 @@ from workbench.logs.explorer.subject import Subject
 from workbench.logs.tuning_log import TuningLog
 from workbench.markup import clean, plural
 from workbench.server.frames import frame
+from workbench.server.process_limits import limit
 from workbench.session.core.protocol import error_json
 from workbench.session.explorer_exchange import ExplorerExchange
 
@@ -131,17 +132,6 @@ def listen(lines: BinaryIO, inbox: queue.SimpleQueue[Any], folder: str) -> None:
                     inbox.put(message)
     finally:
         leave(folder)
-
-
-def limit(memory_bytes: int, cpu_seconds: int) -> None:
-    """Bound this process, and those that it starts, where the system can."""
-    with contextlib.suppress(ImportError, OSError, ValueError, AttributeError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 5))
-        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (memory_bytes, memory_bytes))
 
 
 def main(memory_bytes: int, open_seconds: int, cpu_seconds: int, folder: str, path: str) -> None:

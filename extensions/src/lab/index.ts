@@ -37,15 +37,16 @@ const open: JupyterFrontEndPlugin<void> = {
   description: 'Opens ONNX models: double click, context menu, launcher tile',
   autoStart: true,
   requires: [IDocumentManager],
-  optional: [ILauncher, ICommandPalette, IDefaultFileBrowser, ITranslator],
+  optional: [ILauncher, ICommandPalette, IDefaultFileBrowser, ITranslator, ILayoutRestorer],
   activate: (
     app: JupyterFrontEnd,
     documents: IDocumentManager,
     launcher: ILauncher | null,
     palette: ICommandPalette | null,
     browser: IDefaultFileBrowser | null,
-    translator: ITranslator | null
-  ) => addOpen(app, documents, words(translator), launcher, palette, browser)
+    translator: ITranslator | null,
+    restorer: ILayoutRestorer | null
+  ) => addOpen(app, documents, words(translator), launcher, palette, browser, restorer)
 };
 
 const log: JupyterFrontEndPlugin<void> = {

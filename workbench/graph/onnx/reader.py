@@ -107,7 +107,7 @@ def read_program(path_or_model: Model) -> Program:
     ModelError
         As for `load_onnx`, as far as no shapes are needed.
     """
-    model, path, name, own = _open(path_or_model, light=True)
+    model, path, name, own = open_model(path_or_model, light=True)
     try:
         check_texts(model, name)
         opsets = opsets_of(model)
@@ -188,11 +188,11 @@ def read_model(source: Model) -> tuple[onnx.ModelProto, Path | None, str]:
     ModelError
         "model.missing_file", "model.not_onnx", "model.truncated" or "model.file_too_large".
     """
-    model, path, name, _ = _open(source, light=False)
+    model, path, name, _ = open_model(source, light=False)
     return model, None if path is None else path.parent, name
 
 
-def _open(source: Model, light: bool) -> tuple[onnx.ModelProto, Path | None, str, Data]:
+def open_model(source: Model, light: bool) -> tuple[onnx.ModelProto, Path | None, str, Data]:
     """Parse a model; `light` leaves weights of a file where they are, in the data that is given along."""
     import onnx
 

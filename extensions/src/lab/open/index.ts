@@ -2,15 +2,16 @@
  * Somebody's own model or log: a view of `.onnx` files, a tile in the launcher, an entry in the menu of new documents
  * (`schema/open.json`) and in the file browser's.
  */
-import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
 import { MainAreaWidget, type ICommandPalette } from '@jupyterlab/apputils';
 import type { IDocumentManager } from '@jupyterlab/docmanager';
 import type { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
 import type { ILauncher } from '@jupyterlab/launcher';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { workbenchIcon, workbenchIconUrl } from '../icon';
-import { ShownFactory, ShownModelFactory } from '../shown';
-import { OpenPanel } from './panel';
+import { keepOpen, ShownFactory, ShownModelFactory } from '../shown';
+import { LatePanel } from '../late';
+import { prepare } from '../model/reading';
 
 const COMMAND = 'schedule-workbench:open';
 const SELECTED = 'schedule-workbench:open-selected';
@@ -23,7 +24,8 @@ export function addOpen(
   trans: TranslationBundle,
   launcher: ILauncher | null,
   palette: ICommandPalette | null,
-  browser: IDefaultFileBrowser | null
+  browser: IDefaultFileBrowser | null,
+  restorer: ILayoutRestorer | null
 ): void {
   app.docRegistry.addFileType({
     name: 'onnx',
@@ -36,14 +38,18 @@ export function addOpen(
   });
   app.docRegistry.addModelFactory(new ShownModelFactory(MODEL));
   const factory = new ShownFactory(FACTORY, ['onnx'], ['onnx'], MODEL, context => {
-    const panel: OpenPanel = new OpenPanel(app, documents, '', () => panel.parent?.dispose());
-    void context.ready.then(() => panel.open(context.path));
-    return panel;
-  });
-  factory.widgetCreated.connect((_, widget) => {
-    widget.title.icon = workbenchIcon;
+    const shown: LatePanel = new LatePanel(async () => {
+      const [{ ModelPanel }] = await Promise.all([import('../model/panel'), context.ready]);
+      const panel = new ModelPanel(app, documents, () => shown.parent?.dispose());
+      context.pathChanged.connect(() => panel.open(context.path));
+      panel.open(context.path);
+      return panel;
+    });
+    return shown;
   });
   app.docRegistry.addWidgetFactory(factory);
+  keepOpen(factory, 'schedule-workbench-model', restorer);
+  prepareForModels(app, browser);
 
   app.commands.addCommand(COMMAND, {
     label: args =>
@@ -53,13 +59,12 @@ export function addOpen(
     execute: args => {
       if (typeof args.path === 'string')
         return app.commands.execute('docmanager:open', { path: args.path, factory: FACTORY });
-      const panel: OpenPanel = new OpenPanel(
-        app,
-        documents,
-        typeof args.cwd === 'string' ? args.cwd : (browser?.model.path ?? ''),
-        () => widget.dispose()
-      );
-      const widget = new MainAreaWidget({ content: panel });
+      const folder = typeof args.cwd === 'string' ? args.cwd : (browser?.model.path ?? '');
+      const panel = new LatePanel(async () => {
+        const { OpenPanel } = await import('./panel');
+        return new OpenPanel(app, documents, folder, () => widget.dispose());
+      });
+      const widget: MainAreaWidget = new MainAreaWidget({ content: panel });
       widget.toolbar.hide(); // nothing is in it
       widget.title.label = trans.__('Open a model');
       widget.title.icon = workbenchIcon;
@@ -92,4 +97,16 @@ export function addOpen(
   launcher?.add({ command: COMMAND, category: 'Notebook', rank: 19, kernelIconUrl: workbenchIconUrl });
   palette?.addItem({ command: COMMAND, category: trans.__('Schedule Workbench'), args: { isPalette: true } });
   app.contextMenu.addItem({ command: SELECTED, selector: '.jp-DirListing-item[data-file-type="onnx"]', rank: 1.5 });
+}
+
+/** Where a folder with models is on show, one is likely to be opened; the server takes a second to get ready. */
+function prepareForModels(app: JupyterFrontEnd, browser: IDefaultFileBrowser | null): void {
+  if (!browser) return;
+  const { model } = browser;
+  let prepared = '';
+  model.refreshed.connect(() => {
+    if (prepared === model.path || ![...model.items()].some(item => item.path.endsWith('.onnx'))) return;
+    prepared = model.path;
+    prepare(app.serviceManager.serverSettings);
+  });
 }

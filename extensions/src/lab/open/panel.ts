@@ -24,12 +24,13 @@ export class OpenPanel extends Widget {
   /** Counts the files that were chosen: what is said of an earlier one is too late. */
   private turn = 0;
 
-  /** `done` is called when the notebook is open; `folder` is where a file is looked for first. */
+  /** `done` is called when the notebook is open, `folder` is where a file is looked for first; or it is `given`. */
   constructor(
     private app: JupyterFrontEnd,
     private documents: IDocumentManager,
     private folder: string,
-    private done: () => void
+    private done: () => void,
+    private given = false
   ) {
     super();
     this.addClass('jp-ScheduleWorkbenchLog');
@@ -89,6 +90,7 @@ export class OpenPanel extends Widget {
     render(
       h(OpenView, {
         state: this.state,
+        given: this.given,
         onChoose: () => void this.choose(),
         onChange: (change: Partial<OpenState>) => this.change({ error: null, ...change }),
         onStart: () => void this.start()

@@ -30,6 +30,8 @@ export interface OpenState {
 
 interface Props {
   state: OpenState;
+  /** Whether the file is not to be chosen: it is on show already. */
+  given: boolean;
   onChoose: () => void;
   onChange: (change: Partial<OpenState>) => void;
   onStart: () => void;
@@ -96,7 +98,7 @@ function Shape({
   );
 }
 
-function Form({ state, model, onChange, onStart }: Omit<Props, 'onChoose'> & { model: Description }) {
+function Form({ state, model, onChange, onStart }: Omit<Props, 'onChoose' | 'given'> & { model: Description }) {
   const open = model.inputs.some(input => !input.dims || input.dims.some(isOpen));
   return (
     <form
@@ -158,17 +160,19 @@ function Form({ state, model, onChange, onStart }: Omit<Props, 'onChoose'> & { m
   );
 }
 
-export function OpenView({ state, onChoose, ...rest }: Props) {
+export function OpenView({ state, given, onChoose, ...rest }: Props) {
   const { path, busy, error, model } = state;
   return (
     <div class="swbl swbl-open">
-      <h1>Open a model in the Schedule Workbench</h1>
-      <Line name="File">
-        {path ? <b>{path}</b> : 'an ONNX model, or a tuning log'}{' '}
-        <button type="button" class="jp-mod-styled jp-mod-reject" disabled={busy !== ''} onClick={onChoose}>
-          {path ? 'Another one…' : 'Choose…'}
-        </button>
-      </Line>
+      <h1>{given ? 'Tune this model' : 'Open a model in the Schedule Workbench'}</h1>
+      {!given && (
+        <Line name="File">
+          {path ? <b>{path}</b> : 'an ONNX model, or a tuning log'}{' '}
+          <button type="button" class="jp-mod-styled jp-mod-reject" disabled={busy !== ''} onClick={onChoose}>
+            {path ? 'Another one…' : 'Choose…'}
+          </button>
+        </Line>
+      )}
       {model && <Form state={state} model={model} {...rest} />}
       {busy && (
         <p class="swbl-note" role="status">

@@ -1,4 +1,4 @@
-"use strict";(self.rspackChunkschedule_workbench=self.rspackChunkschedule_workbench||[]).push([[700],{36(r,o,e){var s=e(32),a=e.n(s),t=e(33),i=(e.n(t))()(a());i.push([r.id,`/* Buttons, and a few of which one is pressed. */
+"use strict";(self.rspackChunkschedule_workbench=self.rspackChunkschedule_workbench||[]).push([[700],{43(e,o,r){var s=r(39),a=r.n(s),t=r(40),i=(r.n(t))()(a());i.push([e.id,`/* Buttons, and a few of which one is pressed. */
 .swb-button {
   height: 24px;
   padding: 0 8px;
@@ -45,8 +45,306 @@
 .swb-switch button:focus-visible {
   outline-offset: -2px;
 }
-`,""]),e.d(o,{},{A:i})},34(r,o,e){var s=e(32),a=e.n(s),t=e(33),i=e.n(t),n=e(35),l=e(36),p=e(37),b=e(38),w=e(39),d=i()(a());d.i(n.A),d.i(l.A),d.i(p.A),d.i(b.A),d.i(w.A),d.push([r.id,`/* The styles of the explorer's module: the frame, controls and words that it shares with the workbench, then its own. */
-`,""]),e.d(o,{},{A:d})},39(r,o,e){var s=e(32),a=e.n(s),t=e(33),i=(e.n(t))()(a());i.push([r.id,`/* The explorer of logs. */
+`,""]),r.d(o,{},{A:i})},48(e,o,r){var s=r(39),a=r.n(s),t=r(40),i=(r.n(t))()(a());i.push([e.id,`/* A drawn graph. */
+.swb-dag-stage {
+  position: relative;
+  flex: 1 1 auto;
+  min-height: 200px;
+  border: var(--swb-hair);
+  border-radius: 6px;
+  overflow: hidden;
+}
+.swb-dag-svg {
+  position: absolute;
+  inset: 0;
+  width: 100%;
+  height: 100%;
+  display: block;
+  cursor: grab;
+  touch-action: none;
+  user-select: none;
+}
+.swb-dag-svg.is-over {
+  cursor: pointer;
+}
+.swb-dag-svg:active {
+  cursor: grabbing;
+}
+.swb-edges {
+  fill: none;
+  stroke: var(--swb-line2);
+  stroke-width: 1.2;
+}
+.swb-edges.is-linked {
+  stroke: var(--swb-tx2);
+  stroke-width: 1.8;
+}
+.swb-tone1 {
+  --swb-tone: var(--swb-s1);
+}
+.swb-tone2 {
+  --swb-tone: var(--swb-s2);
+}
+.swb-tone3 {
+  --swb-tone: var(--swb-s3);
+}
+.swb-tone4 {
+  --swb-tone: var(--swb-s4);
+}
+.swb-tone5 {
+  --swb-tone: var(--swb-s5);
+}
+.swb-tone6 {
+  --swb-tone: var(--swb-s6);
+}
+.swb .swb-node {
+  cursor: pointer;
+  outline: none;
+}
+.swb-many {
+  font: 600 64px var(--swb-ui);
+  fill: var(--swb-tx2);
+  dominant-baseline: central;
+  pointer-events: none;
+}
+.swb-node-box {
+  stroke: var(--swb-line2);
+  stroke-width: 1;
+  fill: var(--swb-tone, var(--swb-bg2));
+}
+.swb-node {
+  &.is-fixed {
+    cursor: inherit;
+  }
+  text {
+    font-family: var(--swb-ui);
+    fill: var(--swb-tx);
+    text-anchor: middle;
+    pointer-events: none;
+  }
+  .is-mono & text:not(.swb-node-sub) {
+    font-family: var(--swb-mono);
+  }
+  &:is(.is-view, .is-input, .is-output) {
+    .swb-node-box {
+      fill: var(--swb-tone, var(--swb-bg));
+    }
+    text {
+      fill: var(--swb-tx3);
+    }
+  }
+  &.is-view .swb-node-box {
+    stroke-dasharray: 3 2;
+  }
+  &:is(.swb-tone2, .swb-tone3, .swb-tone4, .swb-tone5, .swb-tone6) .swb-node-box {
+    stroke: none;
+  }
+  &:is(.swb-tone1, .swb-tone2, .swb-tone3) text {
+    fill: var(--swb-s-lo);
+  }
+  &.swb-tone4 text {
+    fill: var(--swb-i4);
+  }
+  &:is(.swb-tone5, .swb-tone6) text {
+    fill: var(--swb-s-hi);
+  }
+  &:hover .swb-node-box {
+    stroke: var(--swb-tx3);
+    stroke-width: 1;
+  }
+  &.is-frame {
+    .swb-node-box,
+    &:hover .swb-node-box {
+      fill: var(--swb-bg);
+      stroke: var(--swb-line2);
+    }
+    text {
+      text-anchor: start;
+      fill: var(--swb-tx2);
+    }
+    text.swb-times {
+      text-anchor: end;
+      font-weight: 600;
+      fill: var(--swb-tx);
+    }
+  }
+  &.is-removed .swb-node-box {
+    stroke: var(--swb-dng);
+    stroke-width: 2;
+    stroke-dasharray: 5 3;
+  }
+  &.is-added .swb-node-box {
+    stroke: var(--swb-ac);
+    stroke-width: 2;
+  }
+  &.is-changed .swb-node-box {
+    stroke: var(--swb-s5);
+    stroke-width: 2;
+    stroke-dasharray: 1 3;
+    stroke-linecap: round;
+  }
+}
+.is-dim {
+  opacity: 0.22;
+}
+.swb-stack {
+  fill: none;
+  stroke: var(--swb-line2);
+}
+.swb-hatch {
+  fill: none;
+  stroke: var(--swb-tx3);
+  stroke-width: 1;
+  opacity: 0.5;
+  pointer-events: none;
+}
+.swb-ring {
+  fill: none;
+  stroke: none;
+  stroke-width: 2;
+  vector-effect: non-scaling-stroke;
+}
+.swb-ring.is-current {
+  stroke: var(--swb-ac);
+}
+.swb-node:focus-visible .swb-ring {
+  stroke: var(--swb-tx);
+}
+.swb-node:focus-visible .swb-ring.is-current {
+  stroke: var(--swb-ac);
+  stroke-width: 3;
+}
+.swb-block {
+  fill: var(--swb-tone, var(--swb-line2));
+  &.is-frame {
+    fill: var(--swb-bg);
+    stroke: var(--swb-line2);
+  }
+  &.swb-hatch {
+    fill: none;
+  }
+  &.is-removed {
+    fill: var(--swb-dng);
+  }
+  &.is-added {
+    fill: var(--swb-ac);
+  }
+  &.is-changed {
+    fill: var(--swb-s5);
+  }
+}
+.swb-minimap {
+  position: absolute;
+  right: 4px;
+  top: 4px;
+  background: var(--swb-bg);
+  box-shadow: 0 0 0 1px var(--swb-line);
+  border-radius: 2px;
+  z-index: 2;
+  cursor: pointer;
+  touch-action: none;
+}
+.swb-minimap-frame {
+  fill: none;
+  stroke: var(--swb-ac);
+  stroke-width: 1.5;
+  vector-effect: non-scaling-stroke;
+}
+/* What goes on beyond the edge fades out, and a sign says how much of it there is. */
+.swb-dag-stage::before,
+.swb-dag-stage::after {
+  position: absolute;
+  z-index: 1;
+  left: 0;
+  right: 0;
+  height: 22px;
+  background: linear-gradient(var(--swb-bg), transparent);
+  pointer-events: none;
+}
+.swb-dag-stage:has(> .is-up)::before {
+  content: '';
+  top: 0;
+}
+.swb-dag-stage:has(> .is-down)::after {
+  content: '';
+  bottom: 0;
+  transform: scaleY(-1);
+}
+.swb .swb-dag-more {
+  position: absolute;
+  z-index: 2;
+  left: 4px;
+  height: 20px;
+  padding: 0 6px;
+  border: var(--swb-edge);
+  border-radius: 10px;
+  background: var(--swb-bg);
+  color: var(--swb-tx2);
+  font-size: 11px;
+  white-space: nowrap;
+  &:hover {
+    color: var(--swb-tx);
+    background: var(--swb-bg2);
+  }
+  &.is-up {
+    top: 4px;
+  }
+  &.is-down {
+    bottom: 4px;
+  }
+  &:has(~ .swb-dag-corner:not(:empty)).is-down {
+    bottom: 26px;
+  }
+  &.is-left,
+  &.is-right {
+    top: calc(50% - 10px);
+  }
+  &.is-right {
+    left: auto;
+    right: 76px;
+  }
+}
+.swb-passes ~ .swb-dag-stage {
+  min-height: 100px;
+}
+.swb-dag-corner {
+  position: absolute;
+  z-index: 2;
+  left: 0;
+  bottom: 0;
+  padding: 2px 6px;
+  border-radius: 0 4px 0 0;
+  background: color-mix(in srgb, var(--swb-bg) 92%, transparent);
+  pointer-events: none;
+  &:empty {
+    display: none;
+  }
+}
+@container (width < 320px) {
+  .swb-readout-bytes {
+    display: none;
+  }
+}
+.swb-readout {
+  min-height: 32px;
+  font-size: 11px;
+  color: var(--swb-tx2);
+}
+.swb-readout-name {
+  color: var(--swb-tx);
+}
+.swb-readout-line {
+  display: flex;
+  gap: 12px;
+  white-space: nowrap;
+}
+.swb-readout-line > .swb-faint:first-child {
+  overflow: hidden;
+  text-overflow: ellipsis;
+  min-width: 0;
+}
+`,""]),r.d(o,{},{A:i})},41(e,o,r){var s=r(39),a=r.n(s),t=r(40),i=r.n(t),n=r(42),b=r(43),l=r(44),w=r(45),p=r(46),d=i()(a());d.i(n.A),d.i(b.A),d.i(l.A),d.i(w.A),d.i(p.A),d.push([e.id,`/* The styles of the explorer's module: the frame, controls and words that it shares with the workbench, then its own. */
+`,""]),r.d(o,{},{A:d})},46(e,o,r){var s=r(39),a=r.n(s),t=r(40),i=(r.n(t))()(a());i.push([e.id,`/* The explorer of logs. */
 .swx-top {
   border-bottom: 0;
 }
@@ -511,7 +809,154 @@
     resize: vertical;
   }
 }
-`,""]),e.d(o,{},{A:i})},37(r,o,e){var s=e(32),a=e.n(s),t=e(33),i=(e.n(t))()(a());i.push([r.id,`/* Header, notes, status bar. */
+`,""]),r.d(o,{},{A:i})},47(e,o,r){var s=r(39),a=r.n(s),t=r(40),i=(r.n(t))()(a());i.push([e.id,`/* Graph and stages: what stands around a drawn graph. */
+.swb-dag {
+  display: flex;
+  flex-direction: column;
+  gap: 8px;
+  min-width: 0;
+  min-height: 0;
+  height: 100%;
+  container-type: inline-size;
+}
+.swb-dag-head,
+.swb-tasks-head {
+  display: flex;
+  align-items: baseline;
+  justify-content: space-between;
+  gap: 8px;
+  min-width: 0;
+}
+/* The switch of the shell already says which graph it is. */
+.swb-switch ~ .swb-slot .swb-dag-head .swb-h3 {
+  display: none;
+}
+/* Beside the switch there is room for what the graph shows; its sides before and after a pass take a line of their own. */
+.swb-switch ~ .swb-slot-graph .swb-dag-head:not(:has(.swb-switch)) {
+  gap: 4px;
+  align-self: flex-end;
+  max-width: calc(100% - 100px);
+  flex-wrap: nowrap;
+  margin-top: -31px;
+}
+.swb-slot-graph .swb-dag-head {
+  flex-wrap: wrap;
+  justify-content: flex-start;
+  align-items: center;
+  & .swb-h3 {
+    margin-right: auto;
+  }
+}
+.swb .swb-dag-head select {
+  height: 22px;
+  padding: 0 2px;
+  font-size: 11px;
+  color: var(--swb-tx2);
+}
+.swb-legend-box {
+  width: 12px;
+  height: 8px;
+  &.is-hatched {
+    margin-left: 6px;
+    border: var(--swb-edge);
+    background: repeating-linear-gradient(135deg, var(--swb-tx3) 0 1px, var(--swb-bg2) 1px 4px);
+  }
+}
+.swb-missing {
+  padding: 8px 0;
+  color: var(--swb-tx2);
+  font-size: 11px;
+}
+.swb-passes {
+  flex: none;
+  max-height: 90px;
+  overflow: auto;
+  border: var(--swb-hair);
+  border-radius: 6px;
+}
+.swb .swb-passes button {
+  display: flex;
+  gap: 8px;
+  width: 100%;
+  height: 22px;
+  align-items: center;
+  padding: 0 8px;
+  border: 0;
+  background: none;
+  font-size: 11px;
+  white-space: nowrap;
+  & :first-child {
+    flex: 1;
+  }
+  &.is-idle {
+    color: var(--swb-tx3);
+  }
+  &:hover {
+    background: var(--swb-bg2);
+  }
+  &:focus-visible {
+    outline-offset: -2px;
+  }
+  &[aria-pressed='true'] {
+    background: var(--swb-ac-soft);
+    box-shadow: inset 2px 0 var(--swb-ac);
+  }
+}
+.swb-dag-bar {
+  display: flex;
+  align-items: center;
+  gap: 8px;
+  min-width: 0;
+}
+.swb-search {
+  display: flex;
+  align-items: center;
+  gap: 8px;
+  flex: 1;
+  min-width: 0;
+  font-size: 11px;
+  white-space: nowrap;
+}
+.swb-search input {
+  flex: 1 1 56px;
+  max-width: 240px;
+}
+.swb-search input::placeholder {
+  color: var(--swb-tx3);
+  opacity: 1;
+}
+.swb-dag-tools {
+  display: inline-flex;
+  flex: none;
+}
+.swb .swb-dag-tools button {
+  height: 24px;
+  min-width: 26px;
+  padding: 0 6px;
+  text-align: center;
+  border: var(--swb-edge);
+  background: var(--swb-bg);
+  color: var(--swb-tx2);
+  font-size: 11px;
+}
+.swb-dag-tools button + button {
+  margin-left: -1px;
+}
+.swb-dag-tools button:first-child {
+  border-radius: 4px 0 0 4px;
+}
+.swb-dag-tools button:last-child {
+  border-radius: 0 4px 4px 0;
+}
+.swb-dag-tools button:hover {
+  background: var(--swb-bg2);
+  color: var(--swb-tx);
+}
+.swb-dag-tools button:focus-visible {
+  position: relative;
+  z-index: 1;
+}
+`,""]),r.d(o,{},{A:i})},44(e,o,r){var s=r(39),a=r.n(s),t=r(40),i=(r.n(t))()(a());i.push([e.id,`/* Header, notes, status bar. */
 .swb-top {
   display: flex;
   align-items: center;
@@ -721,8 +1166,8 @@
   color: var(--swb-tx2);
   font-size: 11px;
 }
-`,""]),e.d(o,{},{A:i})},31(r,o,e){var s=e(32),a=e.n(s),t=e(33),i=e.n(t),n=e(34),l=e(40),p=i()(a());p.i(n.A),p.i(l.A),p.push([r.id,`
-`,""]),e.d(o,{},{A:p})},40(r,o,e){var s=e(32),a=e.n(s),t=e(33),i=(e.n(t))()(a());i.push([r.id,`/* The JupyterLab extension: log viewer (swbl-*) and saved views. Colours follow the theme. */
+`,""]),r.d(o,{},{A:i})},38(e,o,r){var s=r(39),a=r.n(s),t=r(40),i=r.n(t),n=r(41),b=r(47),l=r(48),w=r(49),p=r(50),d=i()(a());d.i(n.A),d.i(b.A),d.i(l.A),d.i(w.A),d.i(p.A),d.push([e.id,`
+`,""]),r.d(o,{},{A:d})},49(e,o,r){var s=r(39),a=r.n(s),t=r(40),i=(r.n(t))()(a());i.push([e.id,`/* The JupyterLab extension: log viewer (swbl-*) and saved views. Colours follow the theme. */
 .jp-ScheduleWorkbenchLog {
   overflow: auto;
   background: var(--jp-layout-color1);
@@ -1136,7 +1581,122 @@
 .jp-ScheduleWorkbenchPanel .swb [data-swb-do='panel'] {
   display: none;
 }
-`,""]),e.d(o,{},{A:i})},38(r,o,e){var s=e(32),a=e.n(s),t=e(33),i=(e.n(t))()(a());i.push([r.id,`/* Words, legends and blanks that several panels use. */
+`,""]),r.d(o,{},{A:i})},50(e,o,r){var s=r(39),a=r.n(s),t=r(40),i=(r.n(t))()(a());i.push([e.id,`/* A model without a kernel: its graph, and what is chosen in it. */
+.jp-ScheduleWorkbenchLate {
+  display: flex;
+  background: var(--jp-layout-color1);
+  overflow: hidden;
+}
+.jp-ScheduleWorkbenchLate > * {
+  flex: 1 1 auto;
+  min-width: 0;
+  min-height: 0;
+}
+.jp-ScheduleWorkbenchModel {
+  display: flex;
+  flex-direction: column;
+  overflow: hidden;
+  outline: none;
+}
+.jp-ScheduleWorkbenchModel > .jp-ScheduleWorkbenchLog {
+  flex: 0 0 auto;
+  max-height: 55%;
+  border-bottom: 1px solid var(--jp-border-color1);
+}
+.jp-ScheduleWorkbenchModel-page {
+  flex: 1 1 auto;
+  min-height: 0;
+}
+.swb.swbl-model {
+  box-sizing: border-box;
+  display: flex;
+  flex-direction: column;
+  gap: 6px;
+  max-width: none;
+  height: 100%;
+  padding: 8px 12px;
+  border: 0;
+  border-radius: 0;
+  container-type: inline-size;
+}
+.swbl-model-bar {
+  align-items: center;
+  margin: 0;
+  & > span {
+    flex: 1 1 auto;
+    white-space: nowrap;
+  }
+  & > b {
+    white-space: nowrap;
+  }
+}
+.swbl-model-parts {
+  display: grid;
+  flex: 1 1 auto;
+  grid-template: minmax(0, 1fr) / minmax(0, 1fr) clamp(260px, 28%, 480px);
+  gap: 12px;
+  min-height: 0;
+}
+@container (max-width: 640px) {
+  .swbl-model-parts {
+    grid-template: minmax(0, 3fr) minmax(0, 2fr) / minmax(0, 1fr);
+  }
+}
+.swbl-details {
+  overflow: auto;
+  overflow-wrap: anywhere;
+  h2,
+  h3 {
+    margin: 0 0 4px;
+    font-size: 13px;
+    font-weight: 600;
+  }
+  h3 {
+    margin-top: 12px;
+    color: var(--swb-tx2);
+    font-size: 11px;
+  }
+  p,
+  dl,
+  ul {
+    margin: 0;
+    padding: 0;
+    list-style: none;
+  }
+  dl > div {
+    display: flex;
+    gap: 8px;
+  }
+  dt {
+    flex: 0 0 96px;
+    color: var(--swb-tx2);
+  }
+  dd {
+    min-width: 0;
+    margin: 0;
+  }
+  li {
+    margin-bottom: 5px;
+  }
+  .swbl-button {
+    float: right;
+    margin: 0;
+  }
+  code {
+    font-family: var(--swb-mono);
+    font-size: 11px;
+  }
+}
+.swbl-bars {
+  display: block;
+  width: 100%;
+  height: 26px;
+  border-bottom: var(--swb-hair);
+  path {
+    fill: var(--swb-ac);
+  }
+}
+`,""]),r.d(o,{},{A:i})},45(e,o,r){var s=r(39),a=r.n(s),t=r(40),i=(r.n(t))()(a());i.push([e.id,`/* Words, legends and blanks that several panels use. */
 .swb-bg1 {
   background: var(--swb-s1);
 }
@@ -1212,7 +1772,7 @@
   width: 12px;
   height: 8px;
 }
-`,""]),e.d(o,{},{A:i})},35(r,o,e){var s=e(32),a=e.n(s),t=e(33),i=(e.n(t))()(a());i.push([r.id,`/* Tokens, frame and what every panel uses. JupyterLab's variables come first, so that the theme is the host's. */
+`,""]),r.d(o,{},{A:i})},42(e,o,r){var s=r(39),a=r.n(s),t=r(40),i=(r.n(t))()(a());i.push([e.id,`/* Tokens, frame and what every panel uses. JupyterLab's variables come first, so that the theme is the host's. */
 .swb {
   --swb-bg: var(--jp-layout-color1, #fff);
   --swb-tx: var(--jp-ui-font-color0, #1b1f24);
@@ -1501,4 +2061,4 @@
     scroll-behavior: auto !important;
   }
 }
-`,""]),e.d(o,{},{A:i})},33(r){r.exports=function(r){var o=[];return o.toString=function(){return this.map(function(o){var e="",s=void 0!==o[5];return o[4]&&(e+="@supports (".concat(o[4],") {")),o[2]&&(e+="@media ".concat(o[2]," {")),s&&(e+="@layer".concat(o[5].length>0?" ".concat(o[5]):""," {")),e+=r(o),s&&(e+="}"),o[2]&&(e+="}"),o[4]&&(e+="}"),e}).join("")},o.i=function(r,e,s,a,t){"string"==typeof r&&(r=[[null,r,void 0]]);var i={};if(s)for(var n=0;n<this.length;n++){var l=this[n][0];null!=l&&(i[l]=!0)}for(var p=0;p<r.length;p++){var b=[].concat(r[p]);s&&i[b[0]]||(void 0!==t&&(void 0===b[5]||(b[1]="@layer".concat(b[5].length>0?" ".concat(b[5]):""," {").concat(b[1],"}")),b[5]=t),e&&(b[2]&&(b[1]="@media ".concat(b[2]," {").concat(b[1],"}")),b[2]=e),a&&(b[4]?(b[1]="@supports (".concat(b[4],") {").concat(b[1],"}"),b[4]=a):b[4]="".concat(a)),o.push(b))}},o}},32(r){r.exports=function(r){return r[1]}},25(r){var o=[];function e(r){for(var e=-1,s=0;s<o.length;s++)if(o[s].identifier===r){e=s;break}return e}function s(r,s){for(var a={},t=[],i=0;i<r.length;i++){var n=r[i],l=s.base?n[0]+s.base:n[0],p=a[l]||0,b="".concat(l," ").concat(p);a[l]=p+1;var w=e(b),d={css:n[1],media:n[2],sourceMap:n[3],supports:n[4],layer:n[5]};if(-1!==w)o[w].references++,o[w].updater(d);else{var x=function(r,o){var e=o.domAPI(o);return e.update(r),function(o){o?(o.css!==r.css||o.media!==r.media||o.sourceMap!==r.sourceMap||o.supports!==r.supports||o.layer!==r.layer)&&e.update(r=o):e.remove()}}(d,s);s.byIndex=i,o.splice(i,0,{identifier:b,updater:x,references:1})}t.push(b)}return t}r.exports=function(r,a){var t=s(r=r||[],a=a||{});return function(r){r=r||[];for(var i=0;i<t.length;i++){var n=e(t[i]);o[n].references--}for(var l=s(r,a),p=0;p<t.length;p++){var b=e(t[p]);0===o[b].references&&(o[b].updater(),o.splice(b,1))}t=l}}},27(r){var o={};r.exports=function(r,e){var s=function(r){if(void 0===o[r]){var e=document.querySelector(r);if(window.HTMLIFrameElement&&e instanceof window.HTMLIFrameElement)try{e=e.contentDocument.head}catch(r){e=null}o[r]=e}return o[r]}(r);if(!s)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");s.appendChild(e)}},29(r){r.exports=function(r){var o=document.createElement("style");return r.setAttributes(o,r.attributes),r.insert(o,r.options),o}},28(r,o,e){r.exports=function(r){var o=e.nc;o&&r.setAttribute("nonce",o)}},26(r){r.exports=function(r){if("u"<typeof document)return{update:function(){},remove:function(){}};var o=r.insertStyleElement(r);return{update:function(e){var s,a,t;s="",e.supports&&(s+="@supports (".concat(e.supports,") {")),e.media&&(s+="@media ".concat(e.media," {")),(a=void 0!==e.layer)&&(s+="@layer".concat(e.layer.length>0?" ".concat(e.layer):""," {")),s+=e.css,a&&(s+="}"),e.media&&(s+="}"),e.supports&&(s+="}"),(t=e.sourceMap)&&"u">typeof btoa&&(s+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(t))))," */")),r.styleTagTransform(s,o,r.options)},remove:function(){var r;null===(r=o).parentNode||r.parentNode.removeChild(r)}}}},30(r){r.exports=function(r,o){if(o.styleSheet)o.styleSheet.cssText=r;else{for(;o.firstChild;)o.removeChild(o.firstChild);o.appendChild(document.createTextNode(r))}}},24(r,o,e){var s=e(25),a=e.n(s),t=e(26),i=e.n(t),n=e(27),l=e.n(n),p=e(28),b=e.n(p),w=e(29),d=e.n(w),x=e(30),c=e.n(x),h=e(31),f={};f.styleTagTransform=c(),f.setAttributes=b(),f.insert=l().bind(null,"head"),f.domAPI=i(),f.insertStyleElement=d(),a()(h.A,f),h.A&&h.A.locals&&h.A.locals}}]);
+`,""]),r.d(o,{},{A:i})},40(e){e.exports=function(e){var o=[];return o.toString=function(){return this.map(function(o){var r="",s=void 0!==o[5];return o[4]&&(r+="@supports (".concat(o[4],") {")),o[2]&&(r+="@media ".concat(o[2]," {")),s&&(r+="@layer".concat(o[5].length>0?" ".concat(o[5]):""," {")),r+=e(o),s&&(r+="}"),o[2]&&(r+="}"),o[4]&&(r+="}"),r}).join("")},o.i=function(e,r,s,a,t){"string"==typeof e&&(e=[[null,e,void 0]]);var i={};if(s)for(var n=0;n<this.length;n++){var b=this[n][0];null!=b&&(i[b]=!0)}for(var l=0;l<e.length;l++){var w=[].concat(e[l]);s&&i[w[0]]||(void 0!==t&&(void 0===w[5]||(w[1]="@layer".concat(w[5].length>0?" ".concat(w[5]):""," {").concat(w[1],"}")),w[5]=t),r&&(w[2]&&(w[1]="@media ".concat(w[2]," {").concat(w[1],"}")),w[2]=r),a&&(w[4]?(w[1]="@supports (".concat(w[4],") {").concat(w[1],"}"),w[4]=a):w[4]="".concat(a)),o.push(w))}},o}},39(e){e.exports=function(e){return e[1]}},32(e){var o=[];function r(e){for(var r=-1,s=0;s<o.length;s++)if(o[s].identifier===e){r=s;break}return r}function s(e,s){for(var a={},t=[],i=0;i<e.length;i++){var n=e[i],b=s.base?n[0]+s.base:n[0],l=a[b]||0,w="".concat(b," ").concat(l);a[b]=l+1;var p=r(w),d={css:n[1],media:n[2],sourceMap:n[3],supports:n[4],layer:n[5]};if(-1!==p)o[p].references++,o[p].updater(d);else{var x=function(e,o){var r=o.domAPI(o);return r.update(e),function(o){o?(o.css!==e.css||o.media!==e.media||o.sourceMap!==e.sourceMap||o.supports!==e.supports||o.layer!==e.layer)&&r.update(e=o):r.remove()}}(d,s);s.byIndex=i,o.splice(i,0,{identifier:w,updater:x,references:1})}t.push(w)}return t}e.exports=function(e,a){var t=s(e=e||[],a=a||{});return function(e){e=e||[];for(var i=0;i<t.length;i++){var n=r(t[i]);o[n].references--}for(var b=s(e,a),l=0;l<t.length;l++){var w=r(t[l]);0===o[w].references&&(o[w].updater(),o.splice(w,1))}t=b}}},34(e){var o={};e.exports=function(e,r){var s=function(e){if(void 0===o[e]){var r=document.querySelector(e);if(window.HTMLIFrameElement&&r instanceof window.HTMLIFrameElement)try{r=r.contentDocument.head}catch(e){r=null}o[e]=r}return o[e]}(e);if(!s)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");s.appendChild(r)}},36(e){e.exports=function(e){var o=document.createElement("style");return e.setAttributes(o,e.attributes),e.insert(o,e.options),o}},35(e,o,r){e.exports=function(e){var o=r.nc;o&&e.setAttribute("nonce",o)}},33(e){e.exports=function(e){if("u"<typeof document)return{update:function(){},remove:function(){}};var o=e.insertStyleElement(e);return{update:function(r){var s,a,t;s="",r.supports&&(s+="@supports (".concat(r.supports,") {")),r.media&&(s+="@media ".concat(r.media," {")),(a=void 0!==r.layer)&&(s+="@layer".concat(r.layer.length>0?" ".concat(r.layer):""," {")),s+=r.css,a&&(s+="}"),r.media&&(s+="}"),r.supports&&(s+="}"),(t=r.sourceMap)&&"u">typeof btoa&&(s+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(t))))," */")),e.styleTagTransform(s,o,e.options)},remove:function(){var e;null===(e=o).parentNode||e.parentNode.removeChild(e)}}}},37(e){e.exports=function(e,o){if(o.styleSheet)o.styleSheet.cssText=e;else{for(;o.firstChild;)o.removeChild(o.firstChild);o.appendChild(document.createTextNode(e))}}},31(e,o,r){var s=r(32),a=r.n(s),t=r(33),i=r.n(t),n=r(34),b=r.n(n),l=r(35),w=r.n(l),p=r(36),d=r.n(p),x=r(37),c=r.n(x),h=r(38),g={};g.styleTagTransform=c(),g.setAttributes=w(),g.insert=b().bind(null,"head"),g.domAPI=i(),g.insertStyleElement=d(),a()(h.A,g),h.A&&h.A.locals&&h.A.locals}}]);

@@ -1,0 +1,121 @@
+"""What an ONNX file holds, as it is shown before anything is decided about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from workbench.analysis.graph_drawing.file_drawing import model_file
+from workbench.errors import ModelError
+from workbench.graph.onnx.file_contents import BARS, ModelFile, statistics
+
+
+def saved(path: Path, nodes: list[onnx.NodeProto], weights: dict[str, np.ndarray], dims: list[object]) -> str:
+    ends = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, dims),
+        helper.make_tensor_value_info("y", TensorProto.FLOAT, None),
+    ]
+    stored = [numpy_helper.from_array(value, name) for name, value in weights.items()]
+    graph = helper.make_graph(nodes, "net", ends[:1], ends[1:], stored)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name="a tool")
+    onnx.save(model, path)
+    return str(path)
+
+
+def conv(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    return {"w": rng.standard_normal((8, 3, 3, 3), np.float32)}
+
+
+def test_nodes_types_and_attributes(tmp_path: Path) -> None:
+    """Operators that nobody knows are there, open dimensions stay open, names are made up once."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], name="n", kernel_shape=[3, 3], strides=[2, 2]),
+        helper.make_node("Relu", ["c"], ["r"], name="n"),
+        helper.make_node("Strange", ["r"], ["s"], domain="own", level=3),
+        helper.make_node("Relu", ["s"], ["y"]),
+    ]
+    path = saved(tmp_path / "m.onnx", nodes, conv(np.random.default_rng(0)), ["batch", 3, 33, 33])
+    found = ModelFile(path).contents()
+    assert [n.name for n in found.nodes] == ["n", "n_1", "Strange_2", "Relu_3"]
+    assert found.nodes[0].attributes == {"kernel_shape": "[3, 3]", "strides": "[2, 2]"}
+    assert (found.nodes[2].domain, found.nodes[2].attributes) == ("own", {"level": "3"})
+    assert {k: found.types[k] for k in "xwcr"} == {
+        "x": "float32 batch×3×33×33", "w": "float32 8×3×3×3", "c": "float32 batch×8×16×16", "r": "float32 batch×8×16×16"
+    }  # fmt: skip
+    assert (found.inputs, found.outputs, found.weights) == (("x",), ("y",), {"w": 8 * 3 * 3 * 3 * 4})
+    assert found.about["Parameters"] == "216"
+    assert found.about["Producer"] == "a tool"
+    drawing = model_file(found)
+    at = {p.leaf.id: p for p in drawing.nodes}
+    assert (at["n"].leaf.label, at["n"].leaf.bytes) == ("Conv 3×3 /2", 864)
+    assert {(e.a, e.b) for e in drawing.edges} == {
+        ("in:x", "n"), ("n", "n_1"), ("n_1", "Strange_2"), ("Strange_2", "Relu_3"), ("Relu_3", "out:y")
+    }  # fmt: skip
+    assert at["in:x"].y < at["n"].y < at["Relu_3"].y
+
+
+def test_nodes_in_any_order_and_in_a_circle(tmp_path: Path) -> None:
+    first, second = helper.make_node("Relu", ["x"], ["a"]), helper.make_node("Exp", ["a"], ["y"])
+    found = ModelFile(saved(tmp_path / "m.onnx", [second, first], {}, [4])).contents()
+    assert [n.op for n in found.nodes] == ["Relu", "Exp"]
+    circle = [helper.make_node("Add", ["x", "y"], ["a"]), second]
+    with pytest.raises(ModelError, match="circle") as info:
+        ModelFile(saved(tmp_path / "c.onnx", circle, {}, [4])).contents()
+    assert info.value.code == "model.cycle"
+
+
+def test_what_a_body_reads_from_outside_is_an_input_of_its_node(tmp_path: Path) -> None:
+    def body(op: str) -> onnx.GraphProto:
+        out = helper.make_tensor_value_info("b", TensorProto.FLOAT, None)
+        return helper.make_graph([helper.make_node(op, ["a"], ["b"])], op, [], [out])
+
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"]),
+        helper.make_node("If", ["c"], ["y"], then_branch=body("Exp"), else_branch=body("Neg")),
+    ]
+    found = ModelFile(saved(tmp_path / "m.onnx", nodes, {"c": np.array(True)}, [4])).contents()
+    assert found.nodes[1].inputs == ("c", "a")
+    assert found.nodes[1].attributes["then_branch"] == "graph of 1 nodes"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int8", "uint8", "int64", "bool"])
+@pytest.mark.parametrize("size", [13, 1000])
+def test_statistics_are_those_of_numpy(dtype: str, size: int) -> None:
+    rng = np.random.default_rng(size)
+    a = (10 * rng.standard_normal(size)).astype(dtype)
+    a[::3] = 0
+    found, wide = statistics(a), a.astype(np.float64)
+    expected = {"min": wide.min(), "max": wide.max(), "mean": wide.mean(), "std": wide.std(), "zeros": (a == 0).mean()}
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, rel=1e-12, abs=1e-15), name
+    assert (
+        found["bars"] == np.histogram(wide, BARS, None if np.ptp(wide) else (wide[0] - 0.5, wide[0] + 0.5))[0].tolist()
+    )
+
+
+def test_statistics_of_odd_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.graph.onnx.file_contents._CHUNK", 7)
+    a = np.arange(40, dtype=np.float32)
+    a[3:5] = np.nan, np.inf
+    found = statistics(a)
+    assert (found["odd"], found["min"], found["max"], sum(found["bars"])) == (2, 0.0, 39.0, 38)
+    assert statistics(np.full(20, np.nan)) == {"odd": 20}
+    assert statistics(np.full(20, 3.0))["std"] == 0.0
+    assert statistics(np.array([1.5, 2])) == {"values": "1.5, 2"}
+    assert statistics(np.array(["a", "b"], object)) == {"values": "a, b"}
+    assert statistics(np.zeros((0, 4), np.float32)) == {"values": ""}
+
+
+def test_weights_that_are_missing_say_so(tmp_path: Path) -> None:
+    path = saved(tmp_path / "m.onnx", [helper.make_node("Relu", ["x"], ["y"])], {"w": np.ones(4000, "f")}, [4])
+    onnx.save(onnx.load(path), path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    assert dict(ModelFile(path).statistics())["w"]["mean"] == 1.0
+    (tmp_path / "w.bin").unlink()
+    file = ModelFile(path)
+    assert file.contents().weights == {"w": 16000}
+    assert "cannot be read" in dict(file.statistics())["w"]["why"]

@@ -1,0 +1,57 @@
+"""`ModelHandler`: what is in a model, for a page that has no kernel."""
+
+from __future__ import annotations
+
+import json
+from contextlib import aclosing
+from typing import Any
+
+from jupyter_server.auth.decorator import authorized
+from jupyter_server.base.handlers import APIHandler
+from tornado.iostream import StreamClosedError
+from tornado.web import authenticated
+
+from workbench.errors import WorkbenchError
+from workbench.server.model_process import ModelReaders
+from workbench.server.places import place_of
+
+
+class ModelHandler(APIHandler):  # type: ignore[misc]
+    """``GET …?path=PATH`` gives lines of JSON: the graph, then statistics of the weights, or what is wrong.
+
+    ``expanded`` names frames of the drawing that are open, ``statistics=0`` leaves the weights out. Without a path a
+    process is made ready for the next one.
+    """
+
+    def initialize(self, readers: ModelReaders) -> None:
+        """Take what starts processes."""
+        self._readers = readers
+
+    @authenticated
+    @authorized(action="read", resource="contents")  # type: ignore[untyped-decorator]
+    async def get(self) -> None:
+        """Look into a model."""
+        path = self.get_query_argument("path", "", strip=False)
+        try:
+            if path:
+                await self._answer(path)
+            await self._readers.prepare()
+        except WorkbenchError as error:
+            self._say({"t": "error", "error": error.to_json()})
+        except StreamClosedError:
+            return  # nobody waits for the rest
+        self.finish(set_content_type="application/x-ndjson")
+
+    async def _answer(self, path: str) -> None:
+        question = {
+            "path": await place_of(path, self.contents_manager),
+            "expanded": self.get_query_arguments("expanded", strip=False),
+            "statistics": self.get_query_argument("statistics", "1") == "1",
+        }
+        async with aclosing(self._readers.ask(question)) as lines:
+            async for line in lines:
+                self.write(line)
+                await self.flush()
+
+    def _say(self, message: dict[str, Any]) -> None:
+        self.write(json.dumps(message) + "\n")

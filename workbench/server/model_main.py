@@ -1,0 +1,99 @@
+"""The process that looks into a model, ``python -m workbench.server.model_main MEMORY SECONDS IDLE``.
+
+It loads what it needs, says with an empty line that it is ready, and waits for its one question, a line of JSON on
+standard input with ``path``, ``expanded`` (frames of the drawing that are open) and ``statistics`` (whether those of
+the weights are wanted). It answers in lines of JSON and ends; without a question it ends after IDLE seconds.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import os
+import select
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from workbench.analysis.graph_drawing.file_drawing import model_file
+from workbench.errors import ModelError
+from workbench.graph.onnx.file_contents import ModelFile, prepare
+from workbench.markup import clean
+from workbench.server.process_limits import limit
+from workbench.session.core.protocol import error_json
+
+MOST_NODES = 20_000
+"""Nodes of a model that is drawn. Chosen: one of 2,000 is drawn within a second."""
+
+BATCH_S = 0.15
+"""Seconds between two lines with statistics."""
+
+
+def answer(question: Mapping[str, Any], say: Callable[[Mapping[str, Any]], None]) -> None:
+    """Say what is in the model: ``graph`` first, then ``weights`` as they are read."""
+    file = ModelFile(question["path"])
+    found = file.contents()
+    if len(found.nodes) > MOST_NODES:
+        text = f"The model has {len(found.nodes):,} nodes; up to {MOST_NODES:,} are drawn"
+        raise ModelError("model.too_large", text, (file.name,), "Tune reads it all the same")
+    nodes = {
+        n.name: {
+            "op": f"{n.domain}.{n.op}".lstrip("."), "attributes": n.attributes, "inputs": n.inputs, "outputs": n.outputs
+        }
+        for n in found.nodes
+    }  # fmt: skip
+    drawing = model_file(found, question.get("expanded", ())).columns()
+    about = {key: clean(value) for key, value in found.about.items()}
+    say({"t": "graph", "drawing": drawing, "nodes": nodes, "types": found.types, "about": about,
+         "weights": found.weights, "inputs": found.inputs, "outputs": found.outputs})  # fmt: skip
+    if not question.get("statistics", True):
+        return
+    rows: dict[str, Any] = {}
+    since = time.monotonic()
+    for name, row in file.statistics():
+        rows[name] = {k: v if not isinstance(v, float) or math.isfinite(v) else None for k, v in row.items()}
+        if time.monotonic() - since > BATCH_S:
+            say({"t": "weights", "rows": rows})
+            rows, since = {}, time.monotonic()
+    say({"t": "weights", "rows": rows})
+
+
+def main(memory_bytes: int, seconds: int, idle_seconds: int) -> None:
+    """Wait for the question and answer it."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # nothing that prints disturbs the answer
+    limit(memory_bytes, seconds)
+    prepare()
+    gc.disable()  # one answer leaves no garbage worth the time
+    out.write("\n")
+    out.flush()
+    if os.name == "posix" and not select.select([0], [], [], idle_seconds)[0]:
+        return
+    line = sys.stdin.buffer.readline()
+    if not line:
+        return
+    question = json.loads(line)
+
+    def say(message: Mapping[str, Any]) -> None:
+        out.write(json.dumps(message) + "\n")
+        out.flush()
+
+    try:
+        answer(question, say)
+    except MemoryError:
+        hint = "c.ScheduleWorkbench.memory_mib in the server's configuration"
+        text = "The model needs more memory than the server gives"
+        say({"t": "error", "error": error_json(ModelError("model.too_large", text, (), hint))})
+    except Exception as error:  # whatever it is, the page is told
+        told = error_json(error)
+        name = Path(question["path"]).name
+        told["where"] = [name if one == question["path"] else one for one in told["where"]]
+        told["message"] = told["message"].replace(question["path"], name)
+        say({"t": "error", "error": told})
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
