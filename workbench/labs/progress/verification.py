@@ -336,7 +336,7 @@ def _replayed(lab: str, exercise: str, target: str, variant: str, steps: str) ->
         return 0, start is None
     if not isinstance(work, list):
         raise UsageError("lab.hand_in", "steps have to be a list")
-    schedule = Schedule.from_json(start.base, work, setting.target)
+    schedule = Schedule.from_json(start.base, work, start.target or setting.target)
     found = judged_work(one, None if schedule.trace == start.trace else schedule, setting)
     return sum(f.points for f in found if f.good), all(f.good for f in found)
 
