@@ -287,6 +287,20 @@ def test_a_1x1_convolution_sees_an_image_as_one_row_of_pixels():
     assert relative(wb.compile(graph, precision="bfloat16").run(feeds)["y"], want) < 0.02
 
 
+@pytest.mark.parametrize(("op", "dtype"), [("Conv", "float32"), ("ConvInteger", "int8")])
+@pytest.mark.parametrize("size", [(1, 5, 1), (7, 3, 1), (2, 1, 4)])
+def test_strides_along_a_side_of_one_pixel_are_not_those_of_a_row(op, dtype, size):
+    batch, h, w = size
+    rng = np.random.default_rng(0)
+    x, weights = (rng.integers(-50, 50, s).astype(dtype) for s in ((batch, 1, h, w), (2, 1, 1, 1)))
+    node = Node("c", op, ("x", "w"), ("a",), {"strides": (1, 3) if w == 1 else (3, 1)})
+    nodes = [node, Node("s", "Add", ("a", "a"), ("y",))]
+    graph = Graph.make("g", nodes, {"x": TensorType(x.shape, dtype)}, ("y",), {"w": weights})
+    want = 2 * np.einsum("nchw,oc->nohw", x.astype("i8"), weights[:, :, 0, 0].astype("i8"))
+    for without in ((), ("layout",)):
+        np.testing.assert_array_equal(wb.compile(graph, without=without).run({"x": x})["y"], want)
+
+
 def test_rows_of_pixels_that_are_parts_of_a_concatenation():
     nodes = [
         Node("c", "Conv", ("x", "w"), ("a",)),

@@ -282,9 +282,12 @@ def zero_times_infinite(c: Case) -> bool:
 
 
 def odd(c: Case) -> np.ndarray:
-    """Which texts hold white space that is no blank, or are empty where the standard says what splits them."""
-    given = bool(c.attr("delimiter", b""))
-    return np.reshape([str(s) == "" if given else "\t" in str(s) for s in c.x[0].flat], c.x[0].shape).astype(bool)
+    """Which texts hold white space that is no blank, end in a blank behind the last split that is allowed, or are empty
+    where the standard says what splits them.
+    """
+    given, limited = bool(c.attr("delimiter", b"")), c.attr("maxsplit") is not None
+    strange = [str(s) == "" if given else "\t" in str(s) or (limited and str(s)[-1:] == " ") for s in c.x[0].flat]
+    return np.reshape(strange, c.x[0].shape).astype(bool)
 
 
 def odd_counts(c: Case) -> bool:

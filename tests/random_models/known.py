@@ -100,7 +100,11 @@ SHAPES = (
     ),
     Entry("ConvTranspose", short_kernel, "SAME is input * stride; onnxruntime gives less where kernels are smaller"),
     Entry("Slice", far_end, "an end beyond a dimension is clamped to it; onnxruntime reads INT_MAX as the beginning"),
-    Entry("StringSplit", odd_counts, "white space is more than blanks, and an empty text is one text"),
+    Entry(
+        "StringSplit",
+        odd_counts,
+        "white space is more than blanks, a rest keeps its end, and an empty text is one text",
+    ),
 )
 #: Where elements are others.
 VALUES = (
@@ -265,7 +269,7 @@ VALUES = (
     Entry(
         "StringSplit",
         lambda c: c.only(odd(c)[..., None], odd(c)),
-        "white space is more than blanks, and an empty text is one text",
+        "white space is more than blanks, a rest keeps its end, and an empty text is one text",
     ),
     Entry(
         "ReduceMean",

@@ -54,7 +54,8 @@ class ConvShape:
     @property
     def by_pixel(self) -> bool:
         """Whether a pixel of the result follows from the pixel at its place alone."""
-        alone = not self.win.padded and self.win.out == self.win.size and set(self.win.kernel) == {1}
+        win = self.win
+        alone = not win.padded and win.out == win.size and {*win.kernel, *win.strides} == {1}
         return alone and (self.groups == 1 or self.layout == "NCHW")  # of groups the channels are no row of vectors
 
 
