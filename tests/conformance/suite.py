@@ -5,6 +5,7 @@ Run it by hand (about two minutes)::
     python tests/conformance/suite.py                        # everything but the nine large models
     python tests/conformance/suite.py --match "^test_conv"   # some of it
     python tests/conformance/suite.py --json result.json
+    python tests/conformance/suite.py --plainly              # by load_onnx(model) and compile(graph), as people do
 
 A test counts as passed only when its outputs were compared. "Compiled" are those in which no step was left to the
 reference implementations (see `DynamicExecutable.reference_steps`); the others say which operators were.
@@ -26,11 +27,14 @@ from pathlib import Path
 
 os.environ.setdefault("ALLOW_RELEASED_ONNX_OPSET_ONLY", "0")
 
+import numpy as np
 import onnx
 from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner, _normalize_tensor
 
+import workbench as wb
 from workbench import onnx_backend
+from workbench.errors import ModelError
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 #: Element types that the plain part of the suite has.
@@ -75,14 +79,29 @@ def is_plain(model: onnx.ModelProto) -> bool:
     return not any(a.HasField("g") for n in model.graph.node for a in n.attribute)
 
 
-def run_case(case) -> Outcome:
+class Plainly:
+    """`load_onnx` and `compile` as they are called for a model of one's own: the shapes are those that it declares."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        try:
+            self.executable = wb.compile(wb.load_onnx(model))
+        except ModelError as e:
+            raise unittest.SkipTest(str(e)) if e.code in onnx_backend.UNSUPPORTED else e from e
+
+    def run(self, inputs):
+        """Outputs in the model's order."""
+        names = [v.name for v in self.executable.inputs]
+        return self.executable.run(dict(zip(names, map(np.asarray, inputs), strict=False))).values()
+
+
+def run_case(case, prepare=onnx_backend.prepare) -> Outcome:
     """Run one test."""
     operator = "?"
     plain = False
     try:
         model, sets = material(case)
         operator, plain = model.graph.node[0].op_type if model.graph.node else "?", is_plain(model)
-        rep = onnx_backend.prepare(model)
+        rep = prepare(model)
         for inputs, expected in sets:
             got = list(rep.run(inputs))
             Runner.assert_similar_outputs(expected, got, rtol=case.rtol, atol=case.atol, model_dir=case.model_dir)
@@ -91,17 +110,17 @@ def run_case(case) -> Outcome:
     except Exception as e:
         lines = [line for line in str(e).splitlines() if line.strip()] or [""]
         return Outcome(case.name, operator, "failed", plain, f"{type(e).__name__}: {lines[0]}")
-    return Outcome(case.name, operator, "passed", plain, reference=rep.executable.reference_steps)
+    return Outcome(case.name, operator, "passed", plain, reference=getattr(rep.executable, "reference_steps", ()))
 
 
-def outcomes(match: str = "", kinds: tuple[str, ...] = KINDS) -> Iterator[Outcome]:
+def outcomes(match: str = "", kinds: tuple[str, ...] = KINDS, prepare=onnx_backend.prepare) -> Iterator[Outcome]:
     """Results of all tests whose name matches."""
     warnings.filterwarnings("ignore")
     pattern = re.compile(match)
     for kind in kinds:
         for case in load_model_tests(kind=kind):
             if pattern.search(case.name):
-                yield run_case(case)
+                yield run_case(case, prepare)
 
 
 def summary(found: list[Outcome]) -> str:
@@ -127,8 +146,9 @@ def main() -> None:
     p.add_argument("--kinds", nargs="+", default=list(KINDS), choices=[*KINDS, "real"])
     p.add_argument("--json", type=Path)
     p.add_argument("--failures", action="store_true", help="also list what failed or is not supported")
+    p.add_argument("--plainly", action="store_true", help="by load_onnx(model) and compile(graph)")
     args = p.parse_args()
-    found = list(outcomes(args.match, tuple(args.kinds)))
+    found = list(outcomes(args.match, tuple(args.kinds), Plainly if args.plainly else onnx_backend.prepare))
     if args.failures:
         for o in found:
             if o.status != "passed":

@@ -97,6 +97,16 @@ def test_elementary_functions():
     np.testing.assert_allclose(run(y, X=X), np.clip(X, 2, 9) ** 2)
 
 
+def test_values_are_converted_as_in_tvm():
+    a = x()
+    y = te.compute((3, 4), lambda i, j: (a[i, j] / 3).astype("int32"), name="Y")
+    np.testing.assert_array_equal(run(y, X=X - 5), np.trunc((X - 5) / np.float32(3)))
+    assert y.dtype == "int32"
+    with pytest.raises(ExpressionError) as e:
+        a[0, 0].astype("int33")
+    assert e.value.code == "te.dtype"
+
+
 def test_dtypes_widen_and_cast():
     n = te.placeholder((4,), "int32", name="N")
     f = te.placeholder((4,), name="F")

@@ -13,8 +13,7 @@ from typing import cast as cast_to
 
 from workbench.arguments import is_a, shown
 from workbench.errors import ExpressionError
-from workbench.ir import Affine, Binary, Block, Buffer, Cast, Expr, For, Func, Iter, Load, Select, Stmt, Where
-from workbench.ir.dtypes import element_type
+from workbench.ir import Affine, Binary, Block, Buffer, Expr, For, Func, Iter, Load, Select, Stmt, Where
 from workbench.ir.expr import measure
 from workbench.ir.expr_dtypes import neutral
 from workbench.ir.size_limits import DEEPEST_EXPRESSION, EXTENT_LIMIT, MOST_DIMENSIONS, MOST_NODES
@@ -27,6 +26,7 @@ from workbench.te.value import (
     Tensor,
     Value,
     coerce,
+    dtype_name,
     join,
     literal,
     strong,
@@ -53,7 +53,7 @@ def placeholder(shape: Shape, dtype: str = "float32", name: str | None = None, c
     constant : bool
         Whether the values are known ahead of time (weights), so that they may be packed at compile time.
     """
-    return Tensor(_name(name, "p"), _shape(shape), _dtype(dtype), constant)
+    return Tensor(_name(name, "p"), _shape(shape), dtype_name(dtype), constant)
 
 
 def reduce_axis(extent: int | Sequence[int], name: str = "k") -> Axis:
@@ -203,8 +203,7 @@ def select(cond: Cond | Value, a: Scalar, b: Scalar) -> Value:
 
 def cast(a: Scalar, dtype: str) -> Value:
     """Convert to `dtype`; floats are cut towards zero and to the range of an integer type, NaN becomes 0."""
-    v, name = value_of(a), _dtype(dtype)
-    return v if v.dtype == name else join(Cast(name, v.expr), name, v)
+    return value_of(a).astype(dtype)
 
 
 def const(value: float | int | bool, dtype: str = "float32") -> Value:
@@ -212,7 +211,7 @@ def const(value: float | int | bool, dtype: str = "float32") -> Value:
     weak = value_of(value)
     if weak.dtype != "weak":
         raise ExpressionError("te.value", f"A literal is a number, not {shown(value)}.", (), "te.const(1.0)")
-    return literal(weak, _dtype(dtype))
+    return literal(weak, dtype_name(dtype))
 
 
 def func(outputs: Tensor | Sequence[Tensor], name: str | None = None) -> Func:
@@ -320,15 +319,6 @@ def _shape(shape: Shape) -> tuple[int, ...]:
         text = f"A dimension of {shown(bad[0])} is not possible; every extent is from 1 to below 2**40."
         raise ExpressionError("te.shape", text, (), "for example (64, 64)")
     return dims
-
-
-def _dtype(dtype: str) -> str:
-    full_name = element_type(dtype)
-    if full_name is None:
-        raise ExpressionError(
-            "te.dtype", f"There is no element type {shown(dtype)}.", (), "for example 'float32' or 'int64'"
-        )
-    return full_name
 
 
 def _given(value: Scalar | None, what: str) -> Scalar:

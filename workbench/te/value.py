@@ -12,7 +12,7 @@ import numpy as np
 from workbench.arguments import shown
 from workbench.errors import ExpressionError
 from workbench.ir import Affine, Binary, Cast, Const, Expr, Index, Load, Pick, Unary
-from workbench.ir.dtypes import is_float
+from workbench.ir.dtypes import element_type, is_float
 from workbench.ir.expr import free_digit, tidy
 from workbench.te.index import Axis, merge_extents, merge_names
 
@@ -52,6 +52,10 @@ class Value:
 
     def __neg__(self) -> Value:
         return unary("neg", self)
+
+    def astype(self, dtype: str) -> Value:
+        """Convert to another type, as `te.cast` does."""
+        return _cast_to(self, dtype_name(dtype))
 
 
 Scalar: TypeAlias = Value | Axis | float | int | bool
@@ -223,6 +227,16 @@ def literal(v: Value, dtype: str) -> Value:
     if dtype != "bool" and not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max:
         raise ExpressionError("te.dtype", f"The literal {shown(x)} does not fit {dtype}.", (), "cast the tensor first")
     return Value(Const(bool(x) if dtype == "bool" else int(x), dtype), dtype)
+
+
+def dtype_name(dtype: str) -> str:
+    """Full name of an element type; what is none is refused."""
+    full_name = element_type(dtype)
+    if full_name is None:
+        raise ExpressionError(
+            "te.dtype", f"There is no element type {shown(dtype)}.", (), "for example 'float32' or 'int64'"
+        )
+    return full_name
 
 
 def _cast_to(v: Value, dtype: str) -> Value:
