@@ -94,6 +94,20 @@ def test_pieces_are_the_network_cut_where_few_tensors_cross():
         np.testing.assert_allclose(values[graph.outputs[0]], want[graph.outputs[0]], rtol=1e-5, atol=1e-5)
 
 
+def test_constants_that_are_nodes_cross_no_cut(clock):
+    graph = net()
+    made = [Node(f"constant{n}", "Constant", (), (n,), {"value": a}) for n, a in graph.constants.items()]
+    told = Graph.make("told", [*made, *graph.nodes], graph.input_types(), graph.outputs, {})
+    clock["pieces"] = {(1, "onnxruntime"): 0.1}
+    clock["whole"] = {0: 5.0, 1: 6.0, 2: 4.0}
+    found = wb.partition(told, threads=1, seconds=0.1, parts=3)
+    assert found.way[1] == "onnxruntime"  # as of the network whose weights are no nodes
+    assert len(found.pieces) > 2
+    check(found, graph)
+    only = Graph.make("only", made[:1], {}, [made[0].outputs[0]], {})
+    assert wb.partition(only, threads=1, seconds=0.1).run({})["w0"].shape == (12, 12)
+
+
 def test_a_mixture_that_is_measured_to_be_the_fastest(clock):
     graph = net()
     clock["pieces"] = {(1, "onnxruntime"): 0.1}

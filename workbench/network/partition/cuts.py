@@ -34,6 +34,17 @@ def pieces(graph: Graph, costs: Mapping[str, float], most: int) -> list[tuple[No
     return found
 
 
+def without_known(graph: Graph) -> Graph:
+    """The network without nodes that depend on constants alone: what they make crosses no cut.
+
+    Weights that are stored as bytes stay so: how they are read is part of the products that compute with bytes.
+    """
+    if any(n.op == "DequantizeLinear" for n in graph.nodes):
+        return graph
+    found = graph.optimize(["fold_constants"])
+    return found if found.nodes else graph
+
+
 def _places(graph: Graph) -> set[int]:
     """Numbers of nodes behind which the network may be cut; its end is one."""
     last = {i: k for k, n in enumerate(graph.nodes, 1) for i in n.inputs if i}

@@ -19,7 +19,7 @@ from workbench.network.backends import BACKENDS
 from workbench.network.compile import compile
 from workbench.network.extern import difference
 from workbench.network.partition.candidates import OURS, Piece, Setting, assignments, joined, refusal, timed
-from workbench.network.partition.cuts import pieces
+from workbench.network.partition.cuts import pieces, without_known
 from workbench.network.turns import in_turns
 from workbench.runtime.execution.executable import Executable
 from workbench.runtime.networks.execution_plan import main_node
@@ -158,7 +158,7 @@ def partition(
     count = resolved.threads if threads is None else whole("threads", threads, code="run.threads")
     parts = whole("parts", parts, code="usage.number")
     s = Setting(names, log, resolved, count, real("seconds", seconds, 0) / (2 * parts))
-    return _measured(graph, s, inputs, parts)
+    return _measured(without_known(graph), s, inputs, parts)
 
 
 def _measured(graph: Graph, s: Setting, inputs: Mapping[str, Any] | None, parts: int) -> Partition:
