@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -54,6 +55,16 @@ def test_a_product(vector):
     s = tiled_matmul(vector=vector)
     a, b = operands(s.func)
     np.testing.assert_allclose(s.build(POCL)(a, b), a.astype("f8") @ b, atol=1e-4)
+
+
+def test_threads_may_call_one_kernel_at_the_same_time():
+    """Each gets the result of its own operands, though all use the same memory of the device."""
+    x = te.placeholder((4096,), name="x")
+    kernel = Schedule(te.func(te.compute((4096,), lambda i: x[i] + 1.0, name="y"))).build(POCL)
+    arrays = [np.full(4096, k, "f4") for k in range(24)]
+    with ThreadPoolExecutor(8) as pool:
+        for a, y in zip(arrays, pool.map(kernel, arrays), strict=True):
+            np.testing.assert_array_equal(y, a + 1)
 
 
 def test_temporaries_between_kernels():
@@ -145,6 +156,8 @@ def test_devices_that_are_not_there(monkeypatch):
     assert s.build().source.startswith("/* matmul")
     rows = list(device_code.devices())
     assert rows[0].state == "runs"
+    alone = [r.target.endswith(" -thread_warp_size=1") for r in rows]
+    assert alone == [opencl.is_processor(Target(r.target)) for r in rows]
     opencl.devices.cache_clear()
     monkeypatch.setattr(opencl.importlib.util, "find_spec", lambda name: None)
     try:

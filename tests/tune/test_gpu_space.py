@@ -108,6 +108,19 @@ def test_every_row_fits_the_device(options):
     assert limit / 2 < max(shared) <= limit
 
 
+@needs_compiler
+@pytest.mark.parametrize("name", ["matmul_bias_relu", "conv", "softmax", "layer_norm"])
+def test_where_threads_run_one_by_one_the_rules_are_those_of_processors(name):
+    """A grid over the parallel loops, tiles in the registers of one thread, no shared memory."""
+    target = Target("cpu-simt -thread_warp_size=1")
+    func = workloads.ALL[name]()
+    assert not any("gpu" in r.rule for r in make_space(func, target).rules() if r.fired)
+    for s in (default_schedule(func, target), *drawn(func, 1, 3, target)):
+        launches = GpuModule(s.func, "kernel", CUDA, target).launches()
+        assert all(n.threads == 1 for n in launches)
+        check(func, s, target)
+
+
 @pytest.mark.parametrize("threads", [16, 64, 128])
 def test_default_schedules_fit_small_blocks(threads):
     """Rules that share out whole loops keep to what a block may have."""

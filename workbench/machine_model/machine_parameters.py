@@ -117,7 +117,14 @@ class Machine:
 
     @staticmethod
     def of(target: Target | None) -> Machine:
-        """Numbers of a target (of the host for None); a cache level that does not exist counts as the one below it."""
+        """Numbers of a target (of the host for None); a cache level that does not exist counts as the one below it.
+
+        A device whose threads do not run together is this processor, behind a driver: it has the numbers of the host,
+        and no instruction that a schedule names.
+        """
+        gpu = None if target is None else Gpu.of(target)
+        if gpu is not None and gpu.warp == 1:
+            return replace(Machine.of(None), isa=frozenset())
         if target is None:
             target = Target.host()
         l1 = target.l1_bytes or 32 << 10
@@ -127,7 +134,7 @@ class Machine:
         halves = lanes == 16 and l1 == _HALVES_L1 and _HALVES_ISA in target.isa
         found = Machine(
             lanes, target.vector_registers, l1, l2, l3, target.line_bytes, target.threads, target.isa, halves,
-            gpu=Gpu.of(target), accelerator=Design.of(target) if target.kind == "vta" else None,
+            gpu=gpu, accelerator=Design.of(target) if target.kind == "vta" else None,
         )  # fmt: skip
         return replace(found, pace=_stored_pace(target, str(cache_dir()), found))
 

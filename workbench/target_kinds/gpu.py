@@ -11,7 +11,7 @@ LIMITS = (
     Option("max_num_threads", "threads of a block, at most", 1024),
     Option("max_shared_memory_per_block", "bytes that the threads of a block share, at most", 48 << 10),
     Option("registers_per_block", "registers of 4 bytes that the threads of a block have together", 64 << 10),
-    Option("thread_warp_size", "threads that run together", 32),
+    Option("thread_warp_size", "threads that run together; 1 for a processor", 32),
     # What follows is for the estimate of time; the numbers are those of an A100.
     Option("multiprocessors", "multiprocessors of the device", 108),
     Option("shared_memory_per_multiprocessor", "bytes that all blocks on a multiprocessor share", 164 << 10),

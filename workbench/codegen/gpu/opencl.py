@@ -89,7 +89,12 @@ def problem(target: Target) -> TargetError | None:
 
 def is_processor(target: Target) -> bool:
     """Whether kernels for a target take the cores of this machine."""
-    return problem(target) is None and bool(find_device(str(target.option("device"))).type & library().device_type.CPU)
+    return problem(target) is None and is_cpu(find_device(str(target.option("device"))))
+
+
+def is_cpu(device: Any) -> bool:
+    """Whether a device is a processor."""
+    return bool(device.type & library().device_type.CPU)
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,8 @@ class DeviceKernel:
         self._kernels = [kernel(n.kernel) for n in self._launches]
         self.operands: list[Any] = []
         self.workspace: list[tuple[int, int, Any]] = []
-        self._found: BaseException | None = None
+        self._calls = threading.Lock()  # all calls share the memory of the operands
+        self._found: dict[int, BaseException] = {}  # by thread
         self._entry = KERNEL_TYPE(self._call)  # lives as long as its address is called
         self.address = ctypes.cast(self._entry, ctypes.c_void_p).value or 0
 
@@ -95,21 +97,23 @@ class DeviceKernel:
 
     def _call(self, bufs: int, workspace: int, rt: int) -> None:
         """Run on buffers of this process; what goes wrong is asked for by `fault`."""
-        self._found = None
         try:
-            if not self.operands:
-                self.reserve()
-            arrays = self._arrays(bufs)
-            for k, array in enumerate(arrays):
-                self.write(k, array)
-            if self.workspace:
-                self.write_workspace(_bytes_at(workspace, self._code.workspace_bytes(1)))
-            self.run()
-            for k, array in enumerate(arrays):
-                if self._code.params[k].role == "output":
-                    self.read(k, array)
+            with self._calls:
+                self._run_on(self._arrays(bufs), workspace)
         except BaseException as error:  # nothing can pass through the caller, which is native code
-            self._found = error
+            self._found[threading.get_ident()] = error
+
+    def _run_on(self, arrays: Sequence[Array], workspace: int) -> None:
+        if not self.operands:
+            self.reserve()
+        for k, array in enumerate(arrays):
+            self.write(k, array)
+        if self.workspace:
+            self.write_workspace(_bytes_at(workspace, self._code.workspace_bytes(1)))
+        self.run()
+        for k, array in enumerate(arrays):
+            if self._code.params[k].role == "output":
+                self.read(k, array)
 
     def _arrays(self, bufs: int) -> Sequence[Array]:
         params = self._code.params
@@ -117,9 +121,8 @@ class DeviceKernel:
         return [_bytes_at(at or 0, _nbytes(p.shape, p.dtype)) for at, p in zip(places, params, strict=True)]
 
     def fault(self) -> WorkbenchError | None:
-        """Say what went wrong in the last call; what stopped it from outside, such as an interrupt, is raised."""
-        found, self._found = self._found, None
-        return as_fault(found)
+        """Say what went wrong in this thread's last call; what stopped it from outside, as an interrupt, is raised."""
+        return as_fault(self._found.pop(threading.get_ident(), None))
 
     def close(self) -> None:
         """Let go of the memory."""

@@ -133,4 +133,8 @@ def devices() -> Iterator[Row]:
         return
     for device in found:
         parts = f"{device.max_compute_units} units, {device.local_mem_size >> 10} KB shared by a block"
-        yield Row(f"opencl -device={_word(device)}", f"{opencl.label(device)}, {parts}", "runs", device.version.strip())
+        # A processor runs work-items one by one: the rules of processors suit it.
+        alone = " -thread_warp_size=1" if opencl.is_cpu(device) else ""
+        yield Row(
+            f"opencl -device={_word(device)}{alone}", f"{opencl.label(device)}, {parts}", "runs", device.version.strip()
+        )
