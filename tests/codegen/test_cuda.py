@@ -267,3 +267,16 @@ def test_build_and_statistics_agree_on_launches():
     s = Schedule(workloads.softmax(8, 12))
     s.bind("inverse_i", "blockIdx.x")
     assert [k.kernel for k in s.build("cpu-simt").statistics] == ["kernel0", "kernel1", "kernel2"]
+
+
+def test_statistics_are_a_listing_whose_lines_know_their_rows():
+    s = tiled_matmul()
+    found = listing(s, "kernels", "opencl")
+    assert found.lines[0].text.startswith(
+        "kernel0: 2 x 2 x 1 blocks of 8 x 8 x 1 threads, 2048 bytes shared, 2 barriers"
+    )
+    assert {"stmt:A.copy", "stmt:B.copy", "stmt:C"} <= set(found.rows) <= set(listing(s, "nest").rows)
+    assert str(found).rstrip() == "\n".join(str(k) for k in s.build("opencl").statistics)
+    with pytest.raises(BuildError) as e:
+        listing(s, "kernels", "c")
+    assert e.value.code == "build.statistics"

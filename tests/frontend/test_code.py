@@ -336,7 +336,7 @@ def test_every_list_of_tabs_has_its_panel_and_is_walked_by_keys(bench: Bench) ->
         for key, shown in (
             ("Home", "Program"),
             ("ArrowRight", "C"),
-            ("End", "Assembly"),
+            ("End", "Kernels"),
             ("ArrowRight", "Program"),
             ("ArrowRight", inner),
         ):

@@ -20,8 +20,8 @@ Another processor of LLVM needs no class: it is an `Architecture` (`workbench.ar
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
 
 from workbench.codegen.assembly_listing import instructions
 from workbench.codegen.code_line import Named
@@ -34,6 +34,13 @@ from workbench.target import Target
 
 #: A name that every assembler and language takes as it is.
 _SYMBOL = re.compile("[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+class Statistics(Protocol):
+    """What is known of one kernel before it runs."""
+
+    def lines(self) -> Iterable[tuple[str, str]]:
+        """Return it line by line, each with its row of the nest; "" for what is about the whole kernel."""
 
 
 class Backend:
@@ -104,7 +111,7 @@ class Backend:
         """Say why this machine cannot make object code for the target; None when it can."""
         return None
 
-    def statistics(self, func: Func, target: Target) -> Sequence[object]:
+    def statistics(self, func: Func, target: Target) -> Sequence[Statistics]:
         """Return what is known of the code before it runs, a value for each kernel."""
         hint = "build for a GPU: schedule.build('cuda')"
         raise BuildError("build.statistics", f"Code in {self.language} has no statistics.", (self.name,), hint)

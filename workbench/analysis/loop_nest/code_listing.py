@@ -16,7 +16,8 @@ from workbench.schedule import Schedule
 from workbench.target import Target
 from workbench.target_kinds import target_kinds
 
-#: ``nest``, the loops and statements; a kind of target (``c``, ``llvm``), what its backend writes; ``asm``.
+#: ``nest``, the loops and statements; a kind of target (``c``, ``llvm``), what its backend writes; ``asm``;
+#: ``kernels``, the statistics.
 CodeKind: TypeAlias = str
 
 #: Lines of a listing: more than anybody reads, and as much as a page can hold. Chosen, not measured.
@@ -92,7 +93,8 @@ def listing(schedule: Schedule | Func, kind: CodeKind = "nest", target: Target |
         Under any schedule; only ``nest`` can be listed while numbers are open.
     kind : str
         ``nest``, the loops and statements; ``c``, the same as C99; ``llvm``, what LLVM is given, and so on for every
-        kind of target; ``asm``, the machine's instructions.
+        kind of target; ``asm``, the machine's instructions; ``kernels``, what is known of a GPU's kernels before they
+        run.
     target : Target or str, optional
         What code is generated for; the schedule's own by default, or this machine.
 
@@ -117,7 +119,7 @@ def listing(schedule: Schedule | Func, kind: CodeKind = "nest", target: Target |
 def code_kinds() -> dict[CodeKind, str]:
     """Return the kinds of listings, in the order of their tabs, each with its title."""
     languages = {b.kind: b.language for b in backends}
-    return {"nest": "Program", **dict(sorted(languages.items())), "asm": "Assembly"}
+    return {"nest": "Program", **dict(sorted(languages.items())), "asm": "Assembly", "kernels": "Kernels"}
 
 
 def code_kind(kind: object) -> CodeKind:
@@ -140,6 +142,8 @@ def _lines(kind: CodeKind, func: Func, target: Target) -> list[tuple[str, str]]:
         return listing_of(func)
     if kind == "asm":
         return backend_for(target).asm_listing(func, target)
+    if kind == "kernels":
+        return [line for kernel in backend_for(target).statistics(func, target) for line in kernel.lines()]
     made = _as_kind(target, kind)
     return backend_for(made).listing(func, made)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from workbench.codegen.gpu import nvrtc
@@ -92,20 +92,24 @@ class KernelStatistics:
     code: MachineCode | None = None
 
     def __str__(self) -> str:
+        return "\n".join(text for text, _ in self.lines())
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Yield what is known, line by line, each with its row of the nest; "" for what is about the whole kernel."""
         grid, block = (" x ".join(map(str, sizes)) for sizes in (self.grid, self.block))
         own = f"{self.shared_bytes} bytes shared, {self.barriers} barriers"
-        rows = [f"{self.kernel}: {grid} blocks of {block} threads, {own}"]
+        yield f"{self.kernel}: {grid} blocks of {block} threads, {own}", ""
         if (code := self.code) is not None:
             full, spilled = code.occupancy, f"{code.spilled_bytes} bytes spilled, {code.stack_bytes} of stack"
-            rows.append(f"  {code.arch}: {code.registers} registers, {spilled}")
-            rows.append(f"  occupancy {full.share:.0%}: {full.blocks} blocks at once, bounded by {full.limiter}")
-            rows += ["  " + ", ".join(_said(code))] if code.instructions else []
+            yield f"  {code.arch}: {code.registers} registers, {spilled}", ""
+            yield f"  occupancy {full.share:.0%}: {full.blocks} blocks at once, bounded by {full.limiter}", ""
+            if code.instructions:
+                yield "  " + ", ".join(_said(code)), ""
         for a in self.accesses:
             what = f"{a.block} {'writes' if a.is_write else 'reads'} {a.buffer}"
             unit = "sectors" if a.memory == "global" else "turns of the banks"
             how = f"{a.memory}, {a.width} bytes x {a.threads} threads"
-            rows.append(f"  {what} ({how}): {a.transactions} {unit}, at least {a.least}")
-        return "\n".join(rows)
+            yield f"  {what} ({how}): {a.transactions} {unit}, at least {a.least}", a.row
 
 
 def _said(code: MachineCode) -> Iterable[str]:

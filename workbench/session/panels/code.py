@@ -30,7 +30,7 @@ MOST_ROWS = 2_000
 
 RECORDED_LINES = 6_000
 """Lines of a listing that are recorded at most."""
-RECORDED_KINDS = ("nest", "c", "llvm", "cuda", "opencl", "asm")
+RECORDED_KINDS = ("nest", "c", "llvm", "cuda", "opencl", "asm", "kernels")
 """Listings that the panel has tabs for."""
 
 

@@ -1,7 +1,7 @@
 // The code of a variant, and what differs between two.
 
 /** What the question "code" can list. */
-export type CodeKind = 'nest' | 'c' | 'llvm' | 'cuda' | 'opencl' | 'asm';
+export type CodeKind = 'nest' | 'c' | 'llvm' | 'cuda' | 'opencl' | 'asm' | 'kernels';
 /** Answer to the question "code": a page of a listing. */
 export interface CodeAnswer {
   /** The variant that it is of. */

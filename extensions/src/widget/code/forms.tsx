@@ -13,7 +13,8 @@ const KINDS: readonly (readonly [CodeKind, string])[] = [
   ['llvm', 'LLVM'],
   ['cuda', 'CUDA'],
   ['opencl', 'OpenCL'],
-  ['asm', 'Assembly']
+  ['asm', 'Assembly'],
+  ['kernels', 'Kernels']
 ];
 
 /** Which form of the code is shown. */

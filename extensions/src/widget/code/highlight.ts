@@ -16,7 +16,8 @@ const RULES: Readonly<Record<CodeKind, RegExp>> = {
   cuda: C,
   opencl: C,
   llvm: of(';.*|^[!@].*', FIRST),
-  asm: of('\\s# .*|//.*', FIRST)
+  asm: of('\\s# .*|//.*', FIRST),
+  kernels: of('^$', '^\\w+:|occupancy|registers|bounded by')
 };
 const NAMES = ['', 'is-comment', 'is-word', 'is-number'];
 
