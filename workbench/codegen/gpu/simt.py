@@ -96,14 +96,14 @@ def fault(status: bytes) -> RunFailure | None:
     where = (f"block {block}", f"thread {thread}")
     spots = [f"waits in line {n}" if n > 0 else "has ended" for n in (line, other)]
     found = {
-        1: ("gpu.barrier", f"Thread 0 of block {block} {spots[0]}, thread {thread} {spots[1]}: a barrier is for all "
-            "threads of a block.", "no barrier in a loop or branch that only some threads take"),
-        2: ("gpu.race", f"The result (parameter {thread}) depends on the order of the threads.",
-            "a barrier is missing between a write and a read by two threads, or two threads write one element"),
-        3: ("gpu.index", f"Thread {thread} of block {block} uses an index outside of a temporary.", ""),
-        4: ("gpu.memory", "There is not enough memory for the stacks of the threads.", "use smaller blocks"),
+        1: RunFailure("gpu.barrier", f"Thread 0 of block {block} {spots[0]}, thread {thread} {spots[1]}: a barrier is "
+                      "for all threads of a block.", where,
+                      "no barrier in a loop or branch that only some threads take"),
+        2: RunFailure("gpu.race", f"The result (parameter {thread}) depends on the order of the threads.", (),
+                      "a barrier is missing between a write and a read by two threads, or two threads write one "
+                      "element"),
+        3: RunFailure("gpu.index", f"Thread {thread} of block {block} uses an index outside of a temporary.", where),
+        4: RunFailure("gpu.memory", "There is not enough memory for the stacks of the threads.", (),
+                      "use smaller blocks"),
     }  # fmt: skip
-    if code not in found:
-        return None
-    name, message, hint = found[code]
-    return RunFailure(name, message, where if code in (1, 3) else (), hint)
+    return found.get(code)
