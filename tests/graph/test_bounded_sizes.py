@@ -122,7 +122,7 @@ def test_what_needs_the_number_of_rows_is_a_stage_of_its_own(what):
 
 def test_loops_come_behind_what_is_compiled_ahead():
     body = onnx.helper.make_graph(
-        [node("Identity", ["go"], ["more"]), node("Add", ["state", "state"], ["next"])],
+        [node("Identity", ["go"], ["more"]), node("Concat", ["state", "state"], ["next"], axis=2)],
         "body",
         [onnx.helper.make_tensor_value_info(*of) for of in (("i", 7, []), ("go", 9, []), ("state", 1, None))],
         [onnx.helper.make_empty_tensor_value_info(o) for o in ("more", "next")],

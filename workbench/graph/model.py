@@ -6,7 +6,7 @@ are programs too; what they read from outside stands among the inputs of their n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -110,6 +110,8 @@ class Program:
         Tensors of the surrounding program that a body reads.
     sizes : mapping
         Named dimension -> its length where nobody says one.
+    compiled : callable, optional
+        Of a body: its outputs for the values of what it reads, in machine code.
     """
 
     name: str
@@ -119,6 +121,7 @@ class Program:
     constants: Mapping[str, Array] = field(default_factory=dict)
     captures: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
+    compiled: Callable[[Mapping[str, Array]], Mapping[str, Array]] | None = None
 
     @staticmethod
     def make(

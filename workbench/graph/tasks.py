@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from workbench.graph.offloading import offloading
 from workbench.graph.opdef import opdef
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import dims
+from workbench.graph.ops.control import Control
 from workbench.graph.ops.lowering import as_type, widened
 from workbench.graph.padding.padded_graph import graph_of_bucket
 from workbench.graph.passes import optimized, run_pass, suited
@@ -37,6 +38,9 @@ from workbench.ir.text.stages import one_line_per_stage
 from workbench.markup import Drawn
 from workbench.safe_text import shown_legibly
 from workbench.target import Target
+
+#: Types of elements that the reference computes in another one.
+_NARROW = ("float16", "bfloat16")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,7 +165,27 @@ def _groups(graph: Graph, target: Target) -> Iterable[Group]:
     if not backend_for(target).any_nest:
         found = offloading(graph, target)
         return groups_alone(found.graph, found.nodes)
-    return (g for one in typical_graphs(graph, target) for g in partition(one))
+    return (g for one in typical_graphs(graph, target) for g in with_bodies(one, target))
+
+
+def with_bodies(graph: Graph, target: Target) -> Iterator[Group]:
+    """Kernels of an optimised network, and those of the bodies that its nodes have."""
+    for group in partition(graph):
+        yield group
+        for body in body_graphs(graph, group, target).values():
+            yield from with_bodies(body, target)
+
+
+def body_graphs(graph: Graph, group: Group, target: Target) -> dict[str, Graph]:
+    """Bodies of If, Loop or Scan by attribute, optimised as the network is; of other groups none."""
+    op = opdef(group.nodes[0])
+    if not group.obstacle or not isinstance(op, Control):
+        return {}
+    origin = graph.origin
+    passes, without = (origin.passes, origin.without) if origin else (None, ())
+    found = op.body_graphs(make_call(group.nodes[0], graph.types, graph.constants))
+    whole = {n: g for n, g in found.items() if g.nodes and not any(t.dtype in _NARROW for t in g.types.values())}
+    return {n: suited(g.optimize(passes, without), target) for n, g in whole.items()}
 
 
 def groups_alone(graph: Graph, nodes: Iterable[Node]) -> list[Group]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -20,7 +21,7 @@ from workbench.graph.model import Program
 from workbench.graph.open_sizes import OpenSizes, open_sizes
 from workbench.graph.passes import optimized, suited
 from workbench.graph.size_limits import check_memory, check_total
-from workbench.graph.tasks import partition
+from workbench.graph.tasks import partition, with_bodies
 from workbench.graph.type_inference import make_call
 from workbench.ir import Buffer, Func
 from workbench.ir.bytes_moved import least_traffic, vector_reads
@@ -29,6 +30,7 @@ from workbench.ir.product_type import PLAIN, product_type
 from workbench.late_binding import Provided
 from workbench.log import Database, load_log
 from workbench.log.reader import check_model
+from workbench.network.compiled_bodies import with_compiled_bodies
 from workbench.network.kernels import Kernels, make_kernels, variant_of
 from workbench.network.reference_step import ReferenceStep
 from workbench.runtime.buffers import as_aligned
@@ -125,7 +127,7 @@ def compile(
         return ranged(sizes, _database(log, set(), nearest=True), resolved, threads, ready)
     graph = optimized(graph, without, precision, resolved)
     groups = partition(graph)
-    database = _database(log, {g.key for g in groups if g.func is not None}, nearest)
+    database = _database(log, {g.key for g in with_bodies(graph, resolved) if g.func is not None}, nearest)
     plan = plan_of(graph, groups, database, resolved, threads, nearest)
     if graph.tail is None:
         return Executable(plan)
@@ -158,11 +160,20 @@ def plan_of(
     graph: Graph, groups: Sequence[Group], database: Database, target: Target, threads: int, nearest: bool
 ) -> ExecutablePlan:
     """Schedule, compile and plan an optimised graph."""
+
+    def of_body(body: Graph) -> Executable:
+        return Executable(plan_of(body, partition(body), database, target, threads, nearest))
+
+    groups, bodies = with_compiled_bodies(graph, groups, target, of_body)
     with quiet():  # threads that spin after weights were transformed would share the cores of the first runs
         kernels = make_kernels(groups, database, target, nearest)
         plan = make_plan(graph, groups, kernels, threads, str(target))
     check_total(graph.name, plan.arena_bytes + sum(a.nbytes for a in (*plan.inputs, *plan.outputs)))
-    return plan
+    if not bodies:
+        return plan
+    untuned = (name for one in (plan, *(b.plan for b in bodies)) for name in one.untuned)
+    borrowed = (pair for one in (plan, *(b.plan for b in bodies)) for pair in one.borrowed)
+    return replace(plan, untuned=tuple(dict.fromkeys(untuned)), borrowed=tuple(dict.fromkeys(borrowed)))
 
 
 def resolved_target(target: Target | str | None) -> Target:

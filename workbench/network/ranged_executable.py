@@ -132,10 +132,13 @@ class RangedExecutable(Executable):
         choice = self._choices.get(values) or self._shared(values)
         if choice is None:
             return self._per_shape.run(given, out=out)
-        places = named_outputs(self._results, out)
-        check_apart(places, given.items())
+        network = choice.compiled.executable
+        places: Mapping[str, Array] = {}
+        if out is not None:
+            places = named_outputs(self._results, out)
+            check_apart(places, given.items())
         room = choice.compiled.rooms.take() or {}
-        found = choice.compiled.executable.run(self._feeds(choice, given, room))
+        found = network._run_checked(list(self._feeds(choice, given, room).values()))
         choice.compiled.rooms.give(room)
         return {o: _placed(o, found[o][cut], places.get(o)) for o, cut in choice.cuts.items()}
 
@@ -214,12 +217,12 @@ class RangedExecutable(Executable):
 
     def _feeds(self, choice: _Choice, given: Mapping[str, Array], room: dict[str, Array]) -> dict[str, Array]:
         """Inputs of the kernels; `room` has, or gets, the memory of those that are padded."""
-        found = dict(choice.numbers.feeds)
+        found: dict[str, Array] = {}
         for spec in choice.compiled.executable.inputs:
-            if spec.name not in given:
-                continue
-            x = given[spec.name]
-            if x.shape != spec.shape:
+            x = given.get(spec.name)
+            if x is None:
+                x = choice.numbers.feeds[spec.name]
+            elif x.shape != spec.shape:
                 whole = room.get(spec.name)
                 if whole is None:
                     whole = room[spec.name] = aligned_empty(spec.shape, spec.dtype)

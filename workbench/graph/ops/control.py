@@ -1,4 +1,4 @@
-"""Control flow: If, Loop and Scan, whose bodies are programs that the reference runs node by node.
+"""Control flow: If, Loop and Scan, whose bodies are programs: compiled ones, or run node by node by the reference.
 
 What a body reads from outside are the last inputs of its node. The attribute ``captures`` has the names that the body
 knows them by: a pass may have renamed the inputs.
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from workbench.errors import ModelError
-from workbench.graph.graph import Array, Node, TensorType
+from workbench.graph.graph import Array, Graph, Node, TensorType
 from workbench.graph.model import Program
 from workbench.graph.node_steps import Steps
 from workbench.graph.opdef import OpDef, operator
@@ -28,7 +28,9 @@ def _named(body: Program, values: Sequence[str]) -> dict[str, str]:
     return {v.name: x for v, x in zip(body.inputs, values, strict=True)}
 
 
-class _Control(OpDef):
+class Control(OpDef):
+    """Base: operators that have bodies."""
+
     multi = True
 
     def body(self, c: Call, name: str) -> Program:
@@ -52,23 +54,45 @@ class _Control(OpDef):
         if len(given) != len(body.inputs):
             raise c.error("invalid_graph", f"gives {len(given)} values to a body with {len(body.inputs)} inputs")
         outside = dict(zip(self.captures(c), args[self.own(c) :], strict=True))
-        feeds = {v.name: x for v, x in zip(body.inputs, given, strict=True)}
-        found = interpret(body.nodes, {**outside, **body.constants, **feeds}, body.outputs)
+        values = {**outside, **{v.name: x for v, x in zip(body.inputs, given, strict=True)}}
+        found = body.compiled(values) if body.compiled else None
+        if found is None:
+            found = interpret(body.nodes, {**body.constants, **values}, body.outputs)
         return tuple(found[o] for o in body.outputs)
+
+    def given(self, c: Call) -> dict[str, tuple[TensorType, ...]]:
+        """Types of what each body gets at every turn, by attribute; of those bodies whose types are known."""
+        return {}
+
+    def body_graphs(self, c: Call) -> dict[str, Graph]:
+        """Typed graphs of the bodies, by attribute; without those of a branch that does not fit."""
+        found = dict[str, Graph]()
+        for name, types in self.given(c).items():
+            try:
+                found[name] = self.body_graph(c, self.body(c, name), types)
+            except ModelError:
+                continue
+        return found
 
     def body_types(self, c: Call, body: Program, given: Sequence[TensorType]) -> tuple[TensorType, ...]:
         """Types of a body's outputs."""
+        graph = self.body_graph(c, body, given)
+        return tuple(graph.types[o] for o in body.outputs)
+
+    def body_graph(self, c: Call, body: Program, given: Sequence[TensorType]) -> Graph:
+        """Typed graph of a body."""
         own, names = self.own(c), self.captures(c)
         outside = {n: t for n, t in zip(names, c.types[own:], strict=True) if t is not None}
         known = {n: v for n, v in zip(names, c.values[own:], strict=True) if v is not None}
-        types = {**outside, **{v.name: t for v, t in zip(body.inputs, given, strict=True)}}
-        graph = body.typed(types, known)
-        return tuple(graph.types[o] for o in body.outputs)
+        return body.typed({**outside, **{v.name: t for v, t in zip(body.inputs, given, strict=True)}}, known)
 
 
 @operator("If", "opaque")
-class If(_Control):
+class If(Control):
     """One of two bodies, by a condition."""
+
+    def given(self, c: Call) -> dict[str, tuple[TensorType, ...]]:
+        return {"then_branch": (), "else_branch": ()}
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         cond = c.scalar(0)
@@ -89,11 +113,23 @@ class If(_Control):
 
 
 @operator("Loop", "opaque")
-class Loop(_Control):
+class Loop(Control):
     """A body repeated while a condition holds, at most a number of times; per-iteration results are stacked."""
 
+    def given(self, c: Call) -> dict[str, tuple[TensorType, ...]]:
+        states = [c.type(i) for i in range(2, self.own(c))]
+        return {"body": (TensorType((), "int64"), TensorType((), "bool"), *states)}
+
     def infer(self, c: Call) -> tuple[TensorType, ...]:
-        raise c.error("dynamic_shape", "repeats its body as often as its values say")
+        """Types of states that no turn changes, where there is nothing else."""
+        try:
+            given = self.given(c)["body"]
+            found = self.body_types(c, self.body(c, "body"), given)
+        except ModelError:  # a sequence, or what only its values tell
+            given, found = (), ()
+        if not found or found[1:] != given[2:]:
+            raise c.error("dynamic_shape", "repeats its body as often as its values say")
+        return found[1:]
 
     def reference(self, c: Call, *args: Any) -> tuple[Any, ...]:
         body, own = self.body(c, "body"), self.own(c)
@@ -115,7 +151,7 @@ class Loop(_Control):
 
 
 @operator("Scan", "opaque")
-class Scan(_Control):
+class Scan(Control):
     """A body over the slices of its inputs, with a state; results are stacked."""
 
     def _parts(self, c: Call) -> tuple[int, int]:
@@ -125,17 +161,24 @@ class Scan(_Control):
     def accepts(self, node: Node) -> bool:
         return node.version >= 9  # before, everything had a batch dimension
 
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
+    def given(self, c: Call) -> dict[str, tuple[TensorType, ...]]:
+        states, _ = self._parts(c)
+        given = [c.type(i) for i in range(states)]
+        for t, axis in self._scanned(c):
+            given.append(TensorType((*t.shape[:axis], *t.shape[axis + 1 :]), t.dtype))
+        return {"body": tuple(given)}
+
+    def _scanned(self, c: Call) -> list[tuple[TensorType, int]]:
+        """Inputs that are cut into slices, and the axes."""
         states, scanned = self._parts(c)
         axes = c.get_ints("scan_input_axes") or (0,) * scanned
-        given = [c.type(i) for i in range(states)]
-        length = 0
-        for k in range(scanned):
-            t = c.type(states + k)
-            axis = c.axis(axes[k], t.rank)
-            length = t.shape[axis]
-            given.append(TensorType((*t.shape[:axis], *t.shape[axis + 1 :]), t.dtype))
-        found = self.body_types(c, self.body(c, "body"), given)
+        found = [c.type(states + k) for k in range(scanned)]
+        return [(t, c.axis(a, t.rank)) for t, a in zip(found, axes, strict=False)]
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        states, _ = self._parts(c)
+        length = next((t.shape[axis] for t, axis in reversed(self._scanned(c))), 0)
+        found = self.body_types(c, self.body(c, "body"), self.given(c)["body"])
         outs = c.get_ints("scan_output_axes") or (0,) * (len(found) - states)
         stacked = []
         for t, a in zip(found[states:], outs, strict=True):

@@ -100,6 +100,10 @@ class Network(ABC):
         """
         inputs = self._arrays(args, named)
         given = None if out is None else checked_outputs(self.outputs, out, zip(self._names, inputs, strict=True))
+        return self._run_checked(inputs, given)
+
+    def _run_checked(self, inputs: list[Array], given: Mapping[str, Array] | None = None) -> dict[str, Array]:
+        """Run on arrays that fit, in the network's order."""
         outputs = self._memory.take(given)
         self._compute(inputs, outputs)
         return self.results(outputs)
