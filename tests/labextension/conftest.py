@@ -24,8 +24,11 @@ ROOT = Path(__file__).parents[2]
 
 
 @contextlib.contextmanager
-def jupyterlab(folder: Path, share: Path, *options: str) -> Iterator[str]:
-    """Run a JupyterLab that finds the extension in `share` and keeps its own state there; yields its address."""
+def jupyterlab(folder: Path, share: Path, *options: str, base: str = "") -> Iterator[str]:
+    """Run a JupyterLab that finds the extension in `share` and keeps its own state there; yields its address.
+
+    `base` is the path below which it is served.
+    """
     (share / "settings").mkdir()
     config = share / "config" / "jupyter_server_config.d"
     config.mkdir(parents=True)
@@ -47,12 +50,12 @@ def jupyterlab(folder: Path, share: Path, *options: str) -> Iterator[str]:
     command = [
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}",
         f"--ServerApp.root_dir={folder}", f"--LabApp.app_settings_dir={share / 'settings'}", *OPEN_SERVER,
-        *options,
+        f"--ServerApp.base_url={base}/", *options,
     ]  # fmt: skip
     environment = {**os.environ, **{name: str(share / place) for name, place in places.items()}}
     with (share / "lab.log").open("w") as out:
         server = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment)
-    address = f"http://127.0.0.1:{port}"
+    address = f"http://127.0.0.1:{port}{base}"
     try:
         for _ in range(600):
             with contextlib.suppress(OSError):

@@ -5,7 +5,8 @@ from the server's side, `reader_main` from the process's own. The server itself 
 memory and time (`process_limits`) does, and whatever happens to it ends no more than its tab. `model_handler` gives
 what is in a model, which a process reads as well (`model_process`, `model_main`). Only `format_handler` looks at the
 first bytes of a file, to say whether it is a log. `places` confines all to the files that the server gives out.
-`prompt_messages` lets what kernels say leave at once.
+`sessions_handler` lists the tuning sessions of all kernels, and steers them. `prompt_messages` lets what kernels say
+leave at once.
 """
 
 from __future__ import annotations

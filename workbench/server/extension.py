@@ -11,6 +11,7 @@ from workbench.server.model_handler import ModelHandler
 from workbench.server.model_process import ModelReaders
 from workbench.server.prompt_messages import prompt
 from workbench.server.reader_process import Limits
+from workbench.server.sessions_handler import SessionsHandler
 
 _MEMORY = (
     "Memory of a process that reads a log, and size of a packed one unpacked, in MiB; of the processes that help it "
@@ -36,13 +37,14 @@ class ScheduleWorkbench(ExtensionApp):  # type: ignore[misc]
     most_logs = Integer(8, min=1, help="Logs that may be open at the same time.").tag(config=True)
 
     def initialize_handlers(self) -> None:
-        """Offer addresses for logs that are on show, files that may be logs, and models."""
+        """Offer addresses for logs that are on show, files that may be logs, models, and tuning sessions."""
         limits = Limits(self.memory_mib << 20, self.open_seconds, self.cpu_seconds, self.idle_seconds, self.most_logs)
         self._readers = ModelReaders(limits)
         self.handlers += [
             (r"/schedule-workbench/log", LogSocket, {"limits": limits}),
             (r"/schedule-workbench/format", FormatHandler),
             (r"/schedule-workbench/model", ModelHandler, {"readers": self._readers}),
+            (r"/schedule-workbench/sessions", SessionsHandler),
         ]
         prepare()
 

@@ -13,6 +13,7 @@ import { openByContents } from './explore/by-contents';
 import { addLogViewer } from './log';
 import { addOpen } from './open';
 import { addSavedViews } from './saved';
+import { addSessions } from './sessions';
 import { addTour } from './tour';
 
 /** The words of the extension in the language that was chosen. */
@@ -101,4 +102,18 @@ const beside: JupyterFrontEndPlugin<void> = {
   ) => addBeside(app, notebooks, words(translator), palette, restorer)
 };
 
-export default [tour, open, log, explorer, saved, beside];
+const sessions: JupyterFrontEndPlugin<void> = {
+  id: 'schedule-workbench:sessions',
+  description: 'Sidebar with the tuning sessions of all kernels',
+  autoStart: true,
+  optional: [ICommandPalette, ILayoutRestorer, ISettingRegistry, ITranslator],
+  activate: (
+    app: JupyterFrontEnd,
+    palette: ICommandPalette | null,
+    restorer: ILayoutRestorer | null,
+    registry: ISettingRegistry | null,
+    translator: ITranslator | null
+  ) => addSessions(app, words(translator), palette, restorer, registry)
+};
+
+export default [tour, open, log, explorer, saved, beside, sessions];

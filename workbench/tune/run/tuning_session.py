@@ -18,6 +18,7 @@ from workbench.log.reader import to_frame
 from workbench.runtime.machine.blas_threads import quiet
 from workbench.tune.display.html import session_html
 from workbench.tune.display.live_table import show_in_notebook, terminal_table
+from workbench.tune.display.session_file import announce
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.plan.task_selection import as_named, position
 from workbench.tune.run import session_report
@@ -102,6 +103,7 @@ class TuningSession(AwaitableSession):
             self._thread = threading.Thread(target=main, name="workbench-tuning", daemon=True)
             self._thread.start()
             show_in_notebook(self, self._ended, self._plan.progress)
+            announce(self, self._ended)
         except BaseException as error:  # nobody would ever end it
             self._thread = None
             self._fail(error)

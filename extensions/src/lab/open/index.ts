@@ -8,6 +8,7 @@ import type { IDocumentManager } from '@jupyterlab/docmanager';
 import type { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
 import type { ILauncher } from '@jupyterlab/launcher';
 import type { TranslationBundle } from '@jupyterlab/translation';
+import { EXPLORER } from '../explore/name';
 import { workbenchIcon, workbenchIconUrl } from '../icon';
 import { keepOpen, ShownFactory, ShownModelFactory } from '../shown';
 import { LatePanel } from '../late';
@@ -17,6 +18,8 @@ const COMMAND = 'schedule-workbench:open';
 const SELECTED = 'schedule-workbench:open-selected';
 const FACTORY = 'Schedule Workbench';
 const MODEL = 'schedule-workbench:model';
+/** Names of files that may be a model, a log or a trace. */
+const OPENED = /\.(onnx|json|jsonl|ndjson|csv|tsv|txt|log|gz|db|sqlite3?|parquet)$/i;
 
 export function addOpen(
   app: JupyterFrontEnd,
@@ -83,20 +86,24 @@ export function addOpen(
       }
     }
   });
+  const selected = (): string[] => [...(browser?.selectedItems() ?? [])].map(item => item.path);
   app.commands.addCommand(SELECTED, {
     label: trans.__('Open in Schedule Workbench'),
+    caption: trans.__('Models, tuning logs and traces that are selected in the file browser'),
     icon: workbenchIcon,
+    isVisible: () => selected().some(path => OPENED.test(path)),
     execute: () =>
       Promise.all(
-        [...(browser?.selectedItems() ?? [])]
-          .filter(one => one.path.endsWith('.onnx'))
-          .map(one => app.commands.execute(COMMAND, { path: one.path }))
+        selected()
+          .filter(path => OPENED.test(path))
+          .map(path => app.commands.execute('docmanager:open', { path, factory: factoryOf(app, path) }))
       ),
     describedBy: { args: { type: 'object', properties: {} } }
   });
   launcher?.add({ command: COMMAND, category: 'Notebook', rank: 19, kernelIconUrl: workbenchIconUrl });
   palette?.addItem({ command: COMMAND, category: trans.__('Schedule Workbench'), args: { isPalette: true } });
-  app.contextMenu.addItem({ command: SELECTED, selector: '.jp-DirListing-item[data-file-type="onnx"]', rank: 1.5 });
+  palette?.addItem({ command: SELECTED, category: trans.__('Schedule Workbench') });
+  app.contextMenu.addItem({ command: SELECTED, selector: '.jp-DirListing-item[data-isdir="false"]', rank: 1.5 });
 }
 
 /** Where a folder with models is on show, one is likely to be opened; the server takes a second to get ready. */
@@ -109,4 +116,10 @@ function prepareForModels(app: JupyterFrontEnd, browser: IDefaultFileBrowser | n
     prepared = model.path;
     prepare(app.serviceManager.serverSettings);
   });
+}
+
+/** What shows a file: its usual view where that is ours, else the explorer of logs. */
+function factoryOf(app: JupyterFrontEnd, path: string): string {
+  const usual = app.docRegistry.defaultWidgetFactory(path);
+  return usual instanceof ShownFactory ? usual.name : EXPLORER;
 }

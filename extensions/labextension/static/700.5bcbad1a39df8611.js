@@ -1696,6 +1696,34 @@
     fill: var(--swb-ac);
   }
 }
+
+/* The sidebar of tuning sessions. */
+.swbl-sessions {
+  h2 {
+    margin: 4px 0 8px;
+    font-size: var(--jp-ui-font-size1);
+    font-weight: 600;
+  }
+  ul {
+    margin: 0;
+    padding: 0;
+    list-style: none;
+  }
+  progress {
+    width: 100%;
+  }
+  summary {
+    cursor: pointer;
+  }
+}
+.swbl-session {
+  padding: 8px 0;
+  border-top: 1px solid var(--jp-border-color2);
+  overflow-wrap: anywhere;
+}
+.swbl-session-do .swbl-button {
+  margin: 4px 8px 4px 0;
+}
 `,""]),r.d(o,{},{A:i})},45(e,o,r){var s=r(39),a=r.n(s),t=r(40),i=(r.n(t))()(a());i.push([e.id,`/* Words, legends and blanks that several panels use. */
 .swb-bg1 {
   background: var(--swb-s1);

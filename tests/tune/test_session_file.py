@@ -1,0 +1,113 @@
+"""What running sessions tell other processes of themselves."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from workbench.errors import WorkbenchError
+from workbench.server.sessions_handler import _steer
+from workbench.tune.display import session_file
+from workbench.tune.state.events import Progress, Snapshot, TaskRow
+
+
+class Run:
+    """A session that goes as far as it is told."""
+
+    def __init__(self, log: Path | None) -> None:
+        self.log = None if log is None else str(log)
+        self.state, self.trials = "running", 0
+
+    def snapshot(self) -> Snapshot:
+        row = TaskRow(0, "k", "matmul", 1, 0.5, None, self.trials, 0, 2.0, "tuning")
+        progress = Progress(self.trials, 10, 3.0, 7.0, self.trials / 10, 1.0)
+        return Snapshot(self.state, (row,), progress, 0.5, 2.0, 0)  # type: ignore[arg-type]
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("WORKBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(session_file, "EVERY_S", 0.01)
+    return session_file.folder()
+
+
+def wait_for(wanted: str, trials: int) -> dict[str, object]:
+    for _ in range(2000):
+        for told in session_file.sessions().values():
+            if (told["state"], told["trials"]) == (wanted, trials):
+                return told
+        time.sleep(0.01)
+    raise AssertionError(session_file.sessions())
+
+
+def test_a_session_is_told_while_it_runs_and_when_it_has_ended(tmp_path: Path, own_folder: Path) -> None:
+    run, ended = Run(tmp_path / "a.tunelog.jsonl"), threading.Event()
+    thread = threading.Thread(target=session_file._tell, args=(run, ended))
+    thread.start()
+    told = wait_for("running", 0)
+    assert (told["ms"], told["untuned_ms"], told["eta_s"], told["log"]) == (0.5, 2.0, 7.0, os.path.realpath(run.log))
+    assert told["rows"] == [{"name": "matmul", "ms": 0.5, "trials": 0, "state": "tuning"}]
+    run.trials = 4
+    wait_for("running", 4)
+    run.state, run.trials = "done", 10
+    ended.set()
+    thread.join(20)
+    wait_for("done", 10)
+    [id] = session_file.sessions()
+    if os.name == "posix":
+        assert own_folder.stat().st_mode & 0o77 == 0
+    session_file.forget(id)
+    assert session_file.sessions() == {}
+
+
+def test_a_process_that_has_gone_leaves_a_lost_session(own_folder: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    told = {**session_file.described(Run(None)), "updated": time.time()}
+    session_file._write("gone", {**told, "pid": gone.pid})
+    session_file._write("silent", {**told, "updated": time.time() - 2 * session_file.LOST_S})
+    session_file._write("old", {**told, "state": "done", "updated": time.time() - 2 * session_file.KEPT_S})
+    session_file._write("runs", told)
+    found = session_file.sessions()
+    assert {id: one["state"] for id, one in found.items()} == {"gone": "lost", "silent": "lost", "runs": "running"}
+    assert not (own_folder / "old.json").exists()
+
+
+def test_what_is_no_such_file_is_passed_over(own_folder: Path) -> None:
+    session_file._write("good", {**session_file.described(Run(None)), "updated": time.time()})
+    for name, text in (("a", "{"), ("b", "[]"), ("c", '{"updated": "x"}'), ("d", "[" * 100_000)):
+        (own_folder / f"{name}.json").write_text(text)
+    if os.name == "posix":
+        (own_folder / "link.json").symlink_to(own_folder / "good.json")
+        others = own_folder / "others.json"
+        others.write_text((own_folder / "good.json").read_text())
+        others.chmod(0o666)
+    assert list(session_file.sessions()) == ["good"]
+    session_file.forget("../good")
+    assert list(session_file.sessions()) == ["good"]
+
+
+def test_commands_go_to_the_control_file_of_the_log(tmp_path: Path, own_folder: Path) -> None:
+    log = tmp_path / "a.tunelog.jsonl"
+    for id, one in (("logged", log), ("bare", None)):
+        session_file._write(id, {**session_file.described(Run(one)), "updated": time.time()})
+    _steer("logged", "pause")
+    [line] = (tmp_path / "a.tunelog.jsonl.control").read_text().splitlines()
+    assert (json.loads(line)["name"], json.loads(line)["args"]) == ("pause", {})
+    for id, command, code in (
+        ("bare", "pause", "steer.no_log"),
+        ("logged", "budget", "steer.command"),
+        ("nobody", "stop", "steer.unknown_session"),
+    ):
+        with pytest.raises(WorkbenchError) as info:
+            _steer(id, command)
+        assert info.value.code == code
+    _steer("bare", "forget")
+    assert list(session_file.sessions()) == ["logged"]

@@ -1,0 +1,149 @@
+"""Running sessions tell other processes of themselves, each by a small file in a folder of this user.
+
+So a page of Jupyter knows the sessions of all kernels, also after it was loaded again or a kernel has gone. Only
+kernels write such files. What is told is `Snapshot`, in JSON; a session is steered by the control file of its log.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+from workbench.files import replace_file
+from workbench.target import cache_dir
+from workbench.tune.state.events import FINAL, Snapshot
+from workbench.tune.steer.control_file import distrust
+
+EVERY_S = 1.0
+"""Seconds between two looks at a session; the file is written where it has changed, and as a sign of life."""
+
+LIFE_S = 5.0
+"""Seconds after which a file is written anew though nothing has changed."""
+
+LOST_S = 30.0
+"""Seconds without a sign of life after which a session counts as lost."""
+
+KEPT_S = 24 * 3600.0
+"""Seconds that the file of a session stays that has ended."""
+
+MOST_TASKS = 50
+MOST_BYTES = 1 << 20
+LOST = "lost"
+"""State of a session whose process has gone without an end: its kernel was restarted, or died."""
+
+
+class Told(Protocol):
+    """What of a session is needed to tell of it."""
+
+    log: str | None
+
+    def snapshot(self) -> Snapshot:
+        """Where it stands."""
+
+
+def folder() -> Path:
+    """Return where the files lie."""
+    return cache_dir() / "sessions"
+
+
+def announce(session: Told, ended: threading.Event) -> threading.Thread | None:
+    """Tell of a session until it has ended, where this process is a kernel."""
+    ipython: Any = sys.modules.get("IPython")
+    if ipython is None or getattr(ipython.get_ipython(), "kernel", None) is None:
+        return None
+    thread = threading.Thread(target=_tell, args=(session, ended), name="workbench-session-file", daemon=True)
+    thread.start()
+    return thread
+
+
+def _tell(session: Told, ended: threading.Event) -> None:
+    id, before, at, over = uuid.uuid4().hex, None, 0.0, False
+    while not over:
+        over = ended.wait(EVERY_S if before else 0.0)
+        now = described(session)
+        if over or now != before or time.monotonic() - at > LIFE_S:
+            before, at = now, time.monotonic()
+            with suppress(OSError):  # a full disk ends no run
+                _write(id, {**now, "updated": time.time()})
+
+
+def described(session: Told) -> dict[str, Any]:
+    """Return what is told of a session."""
+    found = session.snapshot()
+    p = found.progress
+    rows = [
+        {"name": row.name, "ms": row.latency_ms, "trials": row.trials, "state": row.state}
+        for row in found.rows[:MOST_TASKS]
+    ]
+    return {
+        "pid": os.getpid(), "notebook": os.environ.get("JPY_SESSION_NAME", ""), "log": session.log and
+        os.path.realpath(session.log), "state": found.state, "end": found.end, "trials": p.trials, "total": p.total,
+        "elapsed_s": round(p.elapsed_s, 1), "eta_s": p.eta_s if p.eta_s is None else round(p.eta_s, 1),
+        "fraction": round(p.fraction, 3), "ms": found.total_ms, "untuned_ms": found.untuned_ms, "rows": rows,
+        "more": len(found.rows) - len(rows),
+    }  # fmt: skip
+
+
+def _write(id: str, told: Mapping[str, Any]) -> None:
+    place = folder()
+    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.NamedTemporaryFile("w", dir=place, suffix=".part", delete=False) as file:  # only this user's
+        json.dump(told, file)
+    replace_file(file.name, place / f"{id}.json")
+
+
+def sessions() -> dict[str, dict[str, Any]]:
+    """Return what is known of the sessions of this user on this machine, by their ids; what is old is removed."""
+    out: dict[str, dict[str, Any]] = {}
+    with suppress(OSError):
+        for path in sorted(folder().glob("*.json")):
+            if (told := _read(path)) is not None:
+                out[path.stem] = told
+    return out
+
+
+def forget(id: str) -> None:
+    """Remove the file of a session."""
+    if id.isalnum():
+        with suppress(OSError):
+            (folder() / f"{id}.json").unlink()
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """Read a file; None for what is no such file, and for what is removed."""
+    try:
+        status = path.lstat()
+        if distrust(status) or status.st_size > MOST_BYTES or path.is_symlink():
+            return None
+        told = json.loads(path.read_text(encoding="utf-8"))
+        updated, state, pid = float(told["updated"]), str(told["state"]), int(told["pid"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    age = time.time() - updated
+    if state not in FINAL and (age > LOST_S or not _lives(pid)):
+        told |= {"state": LOST, "eta_s": None}
+    if told["state"] in (*FINAL, LOST) and age > KEPT_S:
+        path.unlink(missing_ok=True)
+        return None
+    return dict(told)
+
+
+def _lives(pid: int) -> bool:
+    if os.name != "posix":
+        return True  # there such a question could end the process
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
