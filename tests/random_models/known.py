@@ -103,7 +103,7 @@ SHAPES = (
     Entry(
         "StringSplit",
         odd_counts,
-        "white space is more than blanks, a rest keeps its end, and an empty text is one text",
+        "white space is more than blanks, a rest keeps its end, an empty text is one",
     ),
 )
 #: Where elements are others.
@@ -269,7 +269,7 @@ VALUES = (
     Entry(
         "StringSplit",
         lambda c: c.only(odd(c)[..., None], odd(c)),
-        "white space is more than blanks, a rest keeps its end, and an empty text is one text",
+        "white space is more than blanks, a rest keeps its end, an empty text is one",
     ),
     Entry(
         "ReduceMean",
