@@ -469,7 +469,8 @@ MUTATIONS = (
 
 #: Passes whose mutations, or whose tests, stand in files of their own.
 _TAPS = {"unfold_bytes", "unfold_taps"}
-ELSEWHERE = {"bfloat16", "decompose", "layout", "integer_products", "qdq_to_integer", "part_statistics"} | _TAPS
+_HALVES = {"bfloat16", "bfloat16_in_float32"}
+ELSEWHERE = {"decompose", "layout", "integer_products", "qdq_to_integer", "part_statistics"} | _HALVES | _TAPS
 
 
 def test_every_pass_has_a_mutation():
