@@ -93,6 +93,7 @@ def test_a_double_click_shows_the_graph_without_a_kernel(page: Any, address: str
     page.wait_for_function(f"async () => await ({KERNELS})() === 0")
 
 
+@pytest.mark.checks
 def test_a_frame_opens_and_folds_by_the_keyboard(page: Any, address: str, folder: Path) -> None:
     nodes = [
         helper.make_node(op, ["x" if k + i == 0 else f"t{2 * k + i - 1}"], [f"t{2 * k + i}"], f"n{2 * k + i}")
@@ -130,6 +131,7 @@ def test_2000_nodes_are_painted_soon(page: Any, address: str, folder: Path) -> N
     assert min(took) <= 1500
 
 
+@pytest.mark.checks
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
 def test_narrow_and_wide_light_and_dark(page: Any, address: str, folder: Path, theme: str, tmp_path: Path) -> None:
     network(folder / "graph.onnx", 12)
@@ -151,6 +153,7 @@ def test_narrow_and_wide_light_and_dark(page: Any, address: str, folder: Path, t
         page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", light)
 
 
+@pytest.mark.checks
 def test_what_is_no_model_says_so(page: Any, address: str, folder: Path) -> None:
     network(folder / "torn.onnx", 3)
     torn = (folder / "torn.onnx").read_bytes()

@@ -85,6 +85,7 @@ def test_two_kernels_are_seen_paused_and_stopped(page: Any, hub: tuple[str, Path
     page.wait_for_function("() => document.querySelectorAll('.swbl-session').length === 1", timeout=LATE)
 
 
+@pytest.mark.checks
 def test_a_model_opens_below_another_address(page: Any, hub: tuple[str, Path]) -> None:
     address, folder = hub
     model(folder / "m.onnx", ["batch", 64])
@@ -96,6 +97,7 @@ def test_a_model_opens_below_another_address(page: Any, hub: tuple[str, Path]) -
     page.keyboard.press("Escape")
 
 
+@pytest.mark.checks
 def test_the_menu_opens_a_log_of_any_name(page: Any, hub: tuple[str, Path]) -> None:
     address, folder = hub
     (folder / "printed.txt").write_text("AUTOTUNE mm(64x64, 64x64)\n  mm 0.0234 ms 91.8%\n")
