@@ -57,7 +57,7 @@ function Tasks({ of: { rows, more } }: { of: Session }) {
 }
 
 function One({ session, onSteer, onOpen }: { session: Session } & Omit<Props, 'state'>) {
-  const { title, notebook, log, state, trials, total, eta_s, fraction, steered } = session;
+  const { title, notebook, log, state, end, trials, total, eta_s, fraction, steered } = session;
   const over = isOver(session);
   const why = steered ? '' : 'It has no log, by which it could be steered from here';
   const button = (command: Command, word: string, label: string) => (
@@ -82,7 +82,11 @@ function One({ session, onSteer, onOpen }: { session: Session } & Omit<Props, 's
         <b>{title}</b>
       )}
       <p class={state === 'failed' || state === 'lost' ? 'swbl-bad' : 'swbl-quiet'}>{stateOf(session)}</p>
-      <progress aria-label={`Progress of ${title}`} max={1} value={over && state === 'done' ? 1 : fraction} />
+      <progress
+        aria-label={`Progress of ${title}`}
+        max={1}
+        value={state === 'done' && end !== 'stopped' ? 1 : fraction}
+      />
       <p>
         {bestOf(session)}
         <br />
