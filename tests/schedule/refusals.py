@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import primitives
+from codegen import warp_tile_nests
 from schedule import nests
 
 from workbench import te, workloads
@@ -200,6 +201,13 @@ def halves() -> Func:
 
 
 #: A step that asks for dot products of bytes.
+def warp_tiles() -> Schedule:
+    """A product of halves in tiles of a warp, with threads of its own around them."""
+    s = Schedule(warp_tile_nests.product(64, 64, 64, "float16"))
+    parts = [s.split(axis, [None, 16]) for axis in ("i", "j", "k")]
+    return s.reorder(*(x for x, _ in parts), *(x for _, x in parts)).bind("j.0", "threadIdx.x")
+
+
 DOT = ("tensorize", "j", "x86.vnni.dot4")
 R, V = nests.row_sum, nests.row_scale
 
@@ -376,6 +384,7 @@ REFUSALS: dict[str, tuple[Callable[[], Schedule], tuple]] = {
     "tensorize.marked": (dots(("unroll", "j")), DOT),
     "tensorize.order": (dots(("reorder", "k.1", "j")), ("tensorize", "k.1", DOT[2])),
     "tensorize.extent": (dots(("split", "j", [None, 8])), ("tensorize", "j.1", DOT[2])),
+    "tensorize.warp": (warp_tiles, ("tensorize", "i.1", "cuda.wmma.f16")),
     "tensorize.guard": (guarded_dots, DOT),
     "tensorize.compute": (
         lambda: after(of(lambda: workloads.matmul(2, 16, 4)), ("reorder", "i", "j", "k")),
