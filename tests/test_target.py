@@ -248,12 +248,14 @@ def test_the_target_of_each_opencl_device_takes_that_very_one(monkeypatch):
     class Found:
         name: str
         platform: SimpleNamespace = dataclasses.field(default_factory=lambda: SimpleNamespace(name="NVIDIA CUDA"))
+        type: int = 1 << 2  # CL_DEVICE_TYPE_GPU
         max_compute_units, local_mem_size, version = 3, 48 << 10, "OpenCL 3.0 "
 
-    found = tuple(map(Found, ("NVIDIA A100", "NVIDIA H100", "NVIDIA H100", "pocl cpu")))
+    found = (*map(Found, ("NVIDIA A100", "NVIDIA H100", "NVIDIA H100")), Found("pocl cpu", type=1 << 1))
     monkeypatch.setattr(opencl, "devices", lambda: found)
     rows = [row.target for row in opencl_devices.devices()]
-    assert rows == ["opencl -device=nvidia", "opencl -device=h100", "opencl -device=#2", "opencl -device=pocl"]
+    assert rows == ["opencl -device=nvidia", "opencl -device=h100", "opencl -device=#2",
+                    "opencl -device=pocl -thread_warp_size=1"]  # fmt: skip
     assert [opencl.find_device(str(Target(row).option("device"))) for row in rows] == list(found)
     with pytest.raises(TargetError) as e:
         opencl.find_device("#4")

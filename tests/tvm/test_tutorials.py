@@ -385,6 +385,8 @@ def test_imports_may_stay_as_they_are(text):
 def test_a_tvm_that_is_installed_stays_what_it_is(tmp_path, monkeypatch):
     (tmp_path / "tvm.py").write_text("real = True\n")
     monkeypatch.syspath_prepend(str(tmp_path))
+    for name in [n for n in sys.modules if n == "tvm" or n.startswith("tvm.")]:  # ours, which another test left
+        monkeypatch.delitem(sys.modules, name)
     for _ in range(2):  # not imported yet, and imported
         with pytest.raises(wb.errors.UsageError) as e:
             pasted("", installed=True)

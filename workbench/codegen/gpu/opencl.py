@@ -16,6 +16,8 @@ from workbench.target import Target
 ANY = "any"
 #: What a device's number among `devices` begins with, where no word of its label finds it.
 NUMBER = "#"
+#: CL_DEVICE_TYPE_CPU.
+_CPU = 1 << 1
 _INSTALL = "pip install pyopencl pocl-binary-distribution"
 
 
@@ -94,7 +96,7 @@ def is_processor(target: Target) -> bool:
 
 def is_cpu(device: Any) -> bool:
     """Whether a device is a processor."""
-    return bool(device.type & library().device_type.CPU)
+    return bool(device.type & _CPU)
 
 
 @functools.cache
