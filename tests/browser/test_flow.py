@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from notebooks.tour import CHECKS, NEST, NETWORK, TUNE
 
 from browser.driver import Notebook, new_notebook, tiny_model
@@ -35,6 +36,7 @@ def test_the_first_tour_opens_and_runs(page: Any, address: str) -> None:
     assert [e for e in page.errors if "swb" in e.lower() or "workbench" in e.lower()] == []
 
 
+@pytest.mark.checks
 def test_the_second_tour_runs(page: Any, address: str) -> None:
     notebook = Notebook(page, address).open(NEST.name)
     run_all(notebook, NEST)
@@ -45,6 +47,7 @@ def test_the_second_tour_runs(page: Any, address: str) -> None:
     assert hand.find(".swb-step").count() > 5, "the steps of the cells are in the widget's history"
 
 
+@pytest.mark.checks
 def test_the_third_tour_runs(page: Any, address: str) -> None:
     notebook = Notebook(page, address).open(TUNE.name)
     run_all(notebook, TUNE)

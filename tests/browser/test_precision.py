@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from browser.driver import Notebook, new_notebook, tiny_model
 from browser.view import View
 
 
+@pytest.mark.checks
 def test_a_button_compares_the_precisions_of_a_model(page: Any, address: str, lab_folder: Path) -> None:
     notebook = Notebook(page, address).open(new_notebook(lab_folder / "precise.ipynb"))
     tiny_model(lab_folder / "precise.onnx")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from browser.driver import Notebook, new_notebook
 
 SHOWN = """() => { const panel = document.querySelector('.jp-ScheduleWorkbenchPanel .swb');
@@ -48,6 +49,7 @@ def test_the_workbench_goes_into_a_panel_and_is_there_after_a_reload(page: Any, 
     assert page.locator(".jp-ScheduleWorkbenchPanel").count() == 1
 
 
+@pytest.mark.checks
 def test_the_panel_follows_its_cell_and_goes_with_its_notebook(page: Any, address: str, folder: Path) -> None:
     notebook, cell = shown(page, address, folder, "follow.ipynb")
     page.evaluate("() => window.jupyterapp.commands.execute('schedule-workbench:panel')")

@@ -70,6 +70,7 @@ def solve(path, *exercises, more=""):
     nbformat.write(notebook, path)
 
 
+@pytest.mark.checks
 def test_a_notebook_in_part_done_beside_one_that_is_none(tmp_path, capfd):
     plan = plans()["tiling"]
     handed_out(tmp_path / "i", plan, "instructor")

@@ -35,7 +35,7 @@ SMALL = {
     "bert-small": 8, "bert-base": 8, "dcgan": None, "gcn": None, "graphsage": None, "resnet3d-18": 32,
     "resnet3d-34": 32, "vgg-11": 32, "vgg-13": 32, "vgg-16": 32, "vgg-19": 32,
 }  # fmt: skip
-QUICK = ("mlp", "squeezenet_v1.1", "mobilenet-v3-small", "bert-tiny", "lstm", "dcgan", "gcn", "resnet-18")
+QUICK = ("mlp", "squeezenet_v1.1", "bert-tiny", "lstm", "dcgan", "gcn", "resnet-18")
 
 
 class Counted(zoo.Builder):
