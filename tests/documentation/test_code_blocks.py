@@ -104,7 +104,7 @@ def run(page: str, tmp_path: Path, given: dict[str, object]) -> None:
         for number, smaller in {**SMALLER, **addresses}.items():
             code = code.replace(number, str(smaller))
         if find_spec("torch") is None:
-            code = re.sub(r"^graph = wb.load_torch.*$", "", code, flags=re.MULTILINE)
+            code = re.sub(r"^\w+ = (wb.load_torch|torch\.).*$", "", code, flags=re.MULTILINE)
         exec(compile(code, page, "exec"), names)
     assert getattr(names.get("session"), "state", "done") == "done"
     if "w" in names:
