@@ -66,6 +66,22 @@ def test_operands_through_shared_memory(dtype, pipeline):
 
 
 @runs
+@pytest.mark.parametrize("unrolled", [("k1",), ("k0",), ("k0", "k1"), ()])
+@pytest.mark.parametrize("order", ["i0 j0 k0 k1 i1 j1 k2", "k0 i0 j0 k1 i1 j1 k2", "i0 k0 j0 k1 i1 j1 k2"])
+def test_sums_do_not_depend_on_where_a_reducing_loop_stands_and_whether_it_is_unrolled(order, unrolled):
+    s = Schedule(nests.product(32, 32, 64, "float16"))
+    loops = dict(zip(("i0", "i1"), s.split("i", [None, 16]), strict=True))
+    loops |= zip(("j0", "j1"), s.split("j", [None, 16]), strict=True)
+    loops |= zip(("k0", "k1", "k2"), s.split("k", [None, 2, 16]), strict=True)
+    s.reorder(*(loops[name] for name in order.split()))
+    if order.startswith("i0 j0"):
+        s.bind(loops["i0"], "blockIdx.x").bind(loops["j0"], "threadIdx.y")
+    for name in unrolled:
+        s.unroll(loops[name])
+    check(s.tensorize(loops["i1"], "cuda.wmma.f16"))
+
+
+@runs
 def test_another_stage_of_the_block_waits_for_the_tiles():
     s = Schedule(nests.product(64, 64, 32, "float16", scale=True))
     (i0, i1), (j0, j1), (k0, k1) = (s.split(axis, [None, 16]) for axis in ("i", "j", "k"))

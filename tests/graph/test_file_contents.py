@@ -119,3 +119,29 @@ def test_weights_that_are_missing_say_so(tmp_path: Path) -> None:
     file = ModelFile(path)
     assert file.contents().weights == {"w": 16000}
     assert "cannot be read" in dict(file.statistics())["w"]["why"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [(1 << 60) + 256 * np.arange(20, dtype=np.int64), np.float64([-1.7e308, 1.7e308] * 8), np.full(20, 3, np.int8)],
+    ids=["close", "far", "equal"],
+)
+def test_numbers_that_have_no_histogram_have_the_rest(values: np.ndarray) -> None:
+    found = statistics(values)
+    assert (found["min"], found["max"]) == (float(values.min()), float(values.max()))
+    assert sum(found["bars"]) in (0, values.size)
+
+
+def test_hidden_files_hold_no_weights_that_are_shown(tmp_path: Path) -> None:
+    path = saved(tmp_path / "m.onnx", [helper.make_node("Relu", ["x"], ["y"])], {"w": np.ones(20, np.uint8)}, [4])
+    model = onnx.load(path)
+    (tmp_path / ".env").write_bytes(b"TOKEN=abcdefghijklmn")
+    weight = model.graph.initializer[0]
+    weight.ClearField("raw_data")
+    weight.data_location = TensorProto.EXTERNAL
+    for key, value in (("location", ".env"), ("offset", "0"), ("length", "20")):
+        weight.external_data.add(key=key, value=value)
+    Path(path).write_bytes(model.SerializeToString())
+    ((name, row),) = ModelFile(path).statistics()
+    assert name == "w"
+    assert "hidden" in row["why"]

@@ -49,7 +49,7 @@ def wait_for(wanted: str, trials: int) -> dict[str, object]:
 
 def test_a_session_is_told_while_it_runs_and_when_it_has_ended(tmp_path: Path, own_folder: Path) -> None:
     run, ended = Run(tmp_path / "a.tunelog.jsonl"), threading.Event()
-    thread = threading.Thread(target=session_file._tell, args=(run, ended))
+    thread = threading.Thread(target=session_file._tell, args=(run, os.path.realpath(run.log), ended))
     thread.start()
     told = wait_for("running", 0)
     assert (told["ms"], told["untuned_ms"], told["eta_s"], told["log"]) == (0.5, 2.0, 7.0, os.path.realpath(run.log))

@@ -34,6 +34,9 @@ BATCH_S = 0.15
 
 def answer(question: Mapping[str, Any], say: Callable[[Mapping[str, Any]], None]) -> None:
     """Say what is in the model: ``graph`` first, then ``weights`` as they are read."""
+    path = Path(question["path"])
+    if not path.is_file():  # a pipe would let it wait for a writer
+        raise ModelError("model.missing_file", f"{path.name} is no regular file", (path.name,), "give an .onnx file")
     file = ModelFile(question["path"])
     found = file.contents()
     if len(found.nodes) > MOST_NODES:

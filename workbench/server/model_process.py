@@ -45,7 +45,7 @@ class ModelReaders:
         try:
             return await asyncio.create_subprocess_exec(
                 sys.executable, "-P", "-m", "workbench.server.model_main", *map(str, numbers),
-                stdin=pipe, stdout=pipe, limit=LINE_LIMIT,
+                stdin=pipe, stdout=pipe, limit=LINE_LIMIT, start_new_session=True,  # Ctrl-C is for the server
             )  # fmt: skip
         except OSError as error:
             hint = "the machine may have too many processes, or too little memory left"

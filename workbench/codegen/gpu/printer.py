@@ -15,7 +15,7 @@ from workbench.codegen.gpu.kernels import INIT, Kernel
 from workbench.codegen.gpu.placement import Placed
 from workbench.codegen.gpu.warp_tiles import SUMS, TILE, Tile, tile_at
 from workbench.codegen.gpu.words import Words
-from workbench.codegen.lowering import init_nest
+from workbench.codegen.lowering import init_nest, reducing_loops
 from workbench.ir import Affine, Block, For, Load, Stmt, blocks, loops
 from workbench.ir.affine import flat_index
 from workbench.ir.dtypes import itemsize
@@ -146,8 +146,9 @@ class KernelPrinter(NestPrinter):
             if not key.startswith(SUMS):
                 continue
             block = key.removeprefix(SUMS)
-            path = next(path for b, path in blocks((s,)) if _sums_of(b, path) == block)
-            self._sums[block] = tuple(lp for lp in path if lp.kind == "unroll")
+            b, path = next((b, path) for b, path in blocks((s,)) if _sums_of(b, path) == block)
+            own = reducing_loops(b)
+            self._sums[block] = tuple(lp for lp in path if lp.kind == "unroll" and lp.name not in own)
             sizes = "".join(f"[{lp.extent}]" for lp in self._sums[block])
             with self.notes.at(f"init:{block}", pinned=True):
                 self.emit(depth, f"wmma_sums {self.names('sums', f'{block}_sums')}{sizes} = {{}};")

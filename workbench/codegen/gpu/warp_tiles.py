@@ -125,7 +125,9 @@ def with_lanes(func: Func) -> Func:
     def fn(s: Stmt) -> tuple[Stmt, ...] | None:
         if not isinstance(s, For) or s.note(TILE) is None:
             return None
-        return (For(lane, registry[s.intrin or ""].threads, (s,), "threadIdx.x"),)
+        sums = tuple(n for n in s.notes if n[0].startswith(SUMS))  # declared around the lanes, not inside them
+        inner = replace(s, notes=tuple(n for n in s.notes if n not in sums))
+        return (replace(For(lane, registry[s.intrin or ""].threads, (inner,), "threadIdx.x"), notes=sums),)
 
     return func.with_body(rewrite(func.body, fn))
 

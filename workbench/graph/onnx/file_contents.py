@@ -87,7 +87,7 @@ class ModelFile:
 
     def __init__(self, path: str) -> None:
         self._model, where, self.name, own = open_model(path, light=True)
-        self._tensors = Tensors(where, own)
+        self._tensors = Tensors(where, own, hidden=False)  # a server does not give out hidden files
 
     def contents(self) -> FileContents:
         """Return what is in it.
@@ -128,6 +128,8 @@ class ModelFile:
                 yield t.name, statistics(self._tensors.array(t, f"weight {t.name!r}"))
             except WorkbenchError as error:
                 yield t.name, {"why": error.message}
+        for s in self._model.graph.sparse_initializer:
+            yield s.values.name, {"why": "It is sparse; statistics are of dense weights."}
 
 
 def statistics(a: Array) -> dict[str, Any]:
@@ -139,16 +141,22 @@ def statistics(a: Array) -> dict[str, Any]:
     flat = np.asarray(a).reshape(-1)
     if flat.size <= WRITTEN_OUT or (flat.dtype.kind not in "iufb" and flat.dtype.name != "bfloat16"):
         return {"values": _values(flat)}
-    parts = [_finite(flat[at : at + _CHUNK]) for at in range(0, flat.size, _CHUNK)]
-    count = sum(part.size for part in parts)
+
+    def parts() -> Iterator[NDArray[np.float64]]:
+        return (_finite(flat[at : at + _CHUNK]) for at in range(0, flat.size, _CHUNK))
+
+    count = sum(part.size for part in parts())
     if not count:
         return {"odd": int(flat.size)}
-    least = min(float(p.min()) for p in parts if p.size)
-    most = max(float(p.max()) for p in parts if p.size)
-    mean = sum(float(p.sum()) for p in parts) / count
-    spread = math.sqrt(sum(float(np.square(p - mean).sum()) for p in parts) / count)
+    least = min(float(p.min()) for p in parts() if p.size)
+    most = max(float(p.max()) for p in parts() if p.size)
+    mean = sum(float(p.sum()) for p in parts()) / count
+    spread = math.sqrt(sum(float(np.square(p - mean).sum()) for p in parts()) / count)
     span = (least, most) if least < most else (least - 0.5, least + 0.5)
-    bars = sum(np.histogram(p, BARS, span)[0] for p in parts)
+    try:
+        bars = sum(np.histogram(p, BARS, span)[0] for p in parts())
+    except ValueError:  # they lie too close together, or too far apart, for float64
+        bars = np.zeros(0)
     return {
         "min": least, "max": most, "mean": mean, "std": spread, "odd": int(flat.size - count),
         "zeros": float(flat.size - np.count_nonzero(flat)) / flat.size, "bars": [int(n) for n in np.asarray(bars)],

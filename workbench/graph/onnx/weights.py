@@ -44,12 +44,14 @@ class Tensors:
         linked to as well: stores of models keep their files so, each under its checksum.
     own : bytes or mmap
         The file, for weights whose place is `protobuf_wire.OWN`. They are copied: the file may be written again.
+    hidden : bool
+        Whether data may lie in hidden files.
     """
 
-    def __init__(self, path: Path | None, own: Data = b"") -> None:
+    def __init__(self, path: Path | None, own: Data = b"", hidden: bool = True) -> None:
         self._folder = None if path is None else path.parent
         self._real = path.resolve().parent if path is not None and path.is_symlink() else None
-        self._own = own
+        self._own, self._hidden = own, hidden
         self._files: dict[Path, mmap.mmap] = {}
         self._since = 0
         self._with_nan: list[str] = []
@@ -159,13 +161,16 @@ class Tensors:
         try:
             path = (self._folder / place).resolve()
             near = (path != root and path.is_relative_to(root)) or path.parent == self._real
+            parts = (*Path(place).parts, *(path.relative_to(root).parts if path.is_relative_to(root) else (path.name,)))
+            near &= self._hidden or not any(part.startswith(".") for part in parts)
             inside = bool(place) and not Path(place).is_absolute() and near
         except (OSError, RuntimeError, ValueError):  # links in a circle, characters that no path has
             inside = False
         if not inside:
+            where = "outside of the model's folder" if self._hidden else "outside of the model's folder or hidden"
             raise ModelError(
                 "model.external_data",
-                f"The {what} is said to lie in {place!r}, outside of the model's folder.",
+                f"The {what} is said to lie in {place!r}, {where}.",
                 (name, place),
                 f"put the data into {str(root)!r}",
             )

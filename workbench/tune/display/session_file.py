@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import threading
 import time
 import uuid
@@ -60,16 +59,17 @@ def announce(session: Told, ended: threading.Event) -> threading.Thread | None:
     ipython: Any = sys.modules.get("IPython")
     if ipython is None or getattr(ipython.get_ipython(), "kernel", None) is None:
         return None
-    thread = threading.Thread(target=_tell, args=(session, ended), name="workbench-session-file", daemon=True)
+    log = session.log and os.path.realpath(session.log)  # now: a notebook may change its folder
+    thread = threading.Thread(target=_tell, args=(session, log, ended), name="workbench-session-file", daemon=True)
     thread.start()
     return thread
 
 
-def _tell(session: Told, ended: threading.Event) -> None:
+def _tell(session: Told, log: str | None, ended: threading.Event) -> None:
     id, before, at, over = uuid.uuid4().hex, None, 0.0, False
     while not over:
         over = ended.wait(EVERY_S if before else 0.0)
-        now = described(session)
+        now = {**described(session), "log": log}
         if over or now != before or time.monotonic() - at > LIFE_S:
             before, at = now, time.monotonic()
             with suppress(OSError):  # a full disk ends no run
@@ -85,8 +85,8 @@ def described(session: Told) -> dict[str, Any]:
         for row in found.rows[:MOST_TASKS]
     ]
     return {
-        "pid": os.getpid(), "notebook": os.environ.get("JPY_SESSION_NAME", ""), "log": session.log and
-        os.path.realpath(session.log), "state": found.state, "end": found.end, "trials": p.trials, "total": p.total,
+        "pid": os.getpid(), "notebook": os.environ.get("JPY_SESSION_NAME", ""), "log": session.log,
+        "state": found.state, "end": found.end, "trials": p.trials, "total": p.total,
         "elapsed_s": round(p.elapsed_s, 1), "eta_s": p.eta_s if p.eta_s is None else round(p.eta_s, 1),
         "fraction": round(p.fraction, 3), "ms": found.total_ms, "untuned_ms": found.untuned_ms, "rows": rows,
         "more": len(found.rows) - len(rows),
@@ -96,9 +96,10 @@ def described(session: Told) -> dict[str, Any]:
 def _write(id: str, told: Mapping[str, Any]) -> None:
     place = folder()
     place.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with tempfile.NamedTemporaryFile("w", dir=place, suffix=".part", delete=False) as file:  # only this user's
+    part = place / f"{id}.part"  # one name for a session: what a full disk left is written over
+    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         json.dump(told, file)
-    replace_file(file.name, place / f"{id}.json")
+    replace_file(part, place / f"{id}.json")
 
 
 def sessions() -> dict[str, dict[str, Any]]:

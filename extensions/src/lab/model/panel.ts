@@ -92,7 +92,8 @@ export class ModelPanel extends Panel {
     toggle: frame => {
       const open = this.expanded.includes(frame);
       this.expanded = open ? this.expanded.filter(one => one !== frame) : [...this.expanded, frame];
-      this.read(false);
+      const { contents, rows } = this.state; // statistics that were being read are asked for again
+      this.read(!contents || Object.keys(contents.weights).some(name => !(name in rows)));
     },
     again: () => {
       this.change({ rows: {} });

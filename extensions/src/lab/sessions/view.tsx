@@ -60,8 +60,10 @@ function One({ session, onSteer, onOpen }: { session: Session } & Omit<Props, 's
   const { title, notebook, log, state, end, trials, total, eta_s, fraction, steered } = session;
   const over = isOver(session);
   const why = steered ? '' : 'It has no log, by which it could be steered from here';
-  const button = (command: Command, word: string, label: string) => (
+  // One key for the two that take each other's place: the focus stays.
+  const button = (command: Command, word: string, label: string, key: string = command) => (
     <button
+      key={key}
       class="swbl-button"
       aria-label={`${label} ${title}`}
       aria-disabled={command !== 'forget' && !steered ? 'true' : undefined}
@@ -94,8 +96,8 @@ function One({ session, onSteer, onOpen }: { session: Session } & Omit<Props, 's
         {!over && eta_s != null && `, ${duration(eta_s)} left`}
       </p>
       <div class="swbl-session-do">
-        {state === 'running' && button('pause', 'Pause', 'Pause')}
-        {state === 'paused' && button('resume', 'Resume', 'Resume')}
+        {state === 'running' && button('pause', 'Pause', 'Pause', 'steer')}
+        {state === 'paused' && button('resume', 'Resume', 'Resume', 'steer')}
         {(state === 'running' || state === 'paused') && button('stop', 'Stop', 'Stop')}
         {over && button('forget', 'Dismiss', 'Dismiss')}
       </div>

@@ -34,6 +34,9 @@ SMALL: tuple[tuple[list[Step], str], ...] = (
     ([_LOAD, _LOAD, ("compute", ("load",), ())], "left"),
     ([_LOAD, ("compute", ("load",), ()), ("compute", ("load",), ())], "waits"),
     ([_LOAD, ("store", ("compute",), ()), ("compute", ("load", "store"), ("store",))], "waits"),
+    # A token of another sender is no use, and an engine takes its instructions in order.
+    ([("store", (), ("compute",)), ("compute", ("load",), ())], "waits"),
+    ([("compute", ("load",), ()), ("compute", (), ("load",)), ("load", ("compute",), ("compute",))], "waits"),
 )
 
 

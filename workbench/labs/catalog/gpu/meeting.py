@@ -29,6 +29,8 @@ CASES: tuple[tuple[list[Access], list[int]], ...] = (
     ([_W, ("writes", "more", "own"), ("reads", "more", "another"), _R], [2]),
     ([_W, _O, _O, _R, _O, _R], [3]),
     ([("reads", "tile", "another"), ("writes", "more", "own"), ("reads", "more", "own"), _W], [3]),
+    ([("writes", "tile", "another"), _R], [1]),
+    ([("writes", "tile", "another"), ("writes", "tile", "another")], [1]),
 )
 
 
