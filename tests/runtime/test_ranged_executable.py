@@ -336,3 +336,13 @@ def test_lengths_on_the_command_line():
         with pytest.raises(UsageError) as refused:
             parse_dynamic(wrong)
         assert refused.value.code == "usage.dynamic"
+
+
+def test_bytes_in_the_other_order_are_refused():
+    model = model_of([node("Add", ["x", "x"], ["y"])], {"x": ["n"]})
+    executable = wb.compile(wb.load_onnx(model, dynamic={"n": range(5, 11)}), threads=1)
+    for _ in range(2):  # also of a shape that was seen
+        with pytest.raises(ShapeError) as refused:
+            executable.run({"x": np.arange(10, dtype=">f4")})
+        assert refused.value.code == "shape.dtype"
+    np.testing.assert_array_equal(executable.run({"x": np.arange(10, dtype="f4")})["y"], 2 * np.arange(10))

@@ -119,7 +119,8 @@ def accuracy(
 
     is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
     if isinstance(other, str):
-        graph, other = graph.optimize(), optimized(graph, precision=other, target=resolved_target(target))
+        loaded = graph.origin.graph if graph.origin else graph
+        graph, other = graph.optimize(), optimized(loaded, precision=other, target=resolved_target(target))
     is_a("other", other, Graph, "give what quantize returns, or a precision")
     if graph.input_types() != other.input_types():
         raise UsageError("usage.accuracy", "The two networks have other inputs", (graph.name, other.name))

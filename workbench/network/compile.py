@@ -173,7 +173,9 @@ def plan_of(
         return plan
     untuned = (name for one in (plan, *(b.plan for b in bodies)) for name in one.untuned)
     borrowed = (pair for one in (plan, *(b.plan for b in bodies)) for pair in one.borrowed)
-    return replace(plan, untuned=tuple(dict.fromkeys(untuned)), borrowed=tuple(dict.fromkeys(borrowed)))
+    rounded = {kind for one in (plan, *(b.plan for b in bodies)) for kind in one.rounded}
+    found = replace(plan, untuned=tuple(dict.fromkeys(untuned)), borrowed=tuple(dict.fromkeys(borrowed)))
+    return replace(found, rounded=tuple(sorted(rounded)))
 
 
 def resolved_target(target: Target | str | None) -> Target:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -39,4 +40,10 @@ def _program(body: Any) -> Program:
 
 def _run(executable: Executable) -> Callable[[Mapping[str, Array]], Mapping[str, Array]]:
     specs = executable.inputs
-    return lambda values: executable.run({s.name: np.asarray(values[s.name]).reshape(s.shape) for s in specs})
+    return lambda values: executable.run({s.name: _as_given(values[s.name], s.shape) for s in specs})
+
+
+def _as_given(x: Any, shape: tuple[int, ...]) -> Array:
+    """A value of a body; a single number, such as a condition, may come with another rank."""
+    value = np.asarray(x)
+    return value.reshape(shape) if value.size == 1 == math.prod(shape) else value

@@ -239,7 +239,7 @@ def fitting(v: Declared, given: Any) -> Any:
         text = f"The input {v.name!r} is no array: {e}."
         raise ShapeError("shape.mismatch", text, (v.name,), f"it has to be {_expected(v)}") from None
     hint = f"it has to be {_expected(v)}"
-    if not (x.dtype.kind in "OU" if v.dtype == "string" else x.dtype.name == v.dtype):
+    if not (x.dtype.kind in "OU" if v.dtype == "string" else x.dtype.name == v.dtype and x.dtype.isnative):
         text = f"The input {v.name!r} has element type {x.dtype}, not {v.dtype}."
         raise ShapeError("shape.dtype", text, (v.name,), hint)
     if v.dims is not None and len(v.dims) != x.ndim:

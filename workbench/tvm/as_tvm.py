@@ -24,8 +24,9 @@ def install_as_tvm() -> None:
     """
     if sys.modules.get("tvm") is sys.modules[_OURS]:
         return
-    spec = util.find_spec("tvm")
-    if spec is not None and spec.origin is not None:  # a folder of that name is no package
+    other = sys.modules.get("tvm")
+    spec = getattr(other, "__spec__", None) if other is not None else util.find_spec("tvm")
+    if (other is not None and spec is None) or (spec is not None and spec.origin is not None):  # a folder is no package
         hint = f"import {_OURS} as tvm"
         raise UsageError("tvm.installed", "TVM is installed, and its names stay its own", ["tvm"], hint)
     package = import_module(_OURS)

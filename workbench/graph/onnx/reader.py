@@ -130,7 +130,7 @@ def _sizes(text: str) -> dict[str, int]:
     """Lengths of open dimensions that a model brings along."""
     try:
         return {str(name): int(size) for name, size in json.loads(text).items()}
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return {}
 
 

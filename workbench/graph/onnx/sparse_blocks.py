@@ -24,7 +24,7 @@ def with_blocks(program: Program, text: str) -> Program:
     """A program whose products have the blocks that a text says; what is none is passed over."""
     try:
         found = dict(json.loads(text or "{}"))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return program
     known = {name: tuple(sizes) for name, sizes in found.items() if _is_block(sizes)}
     if not known:

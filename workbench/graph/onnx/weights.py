@@ -161,19 +161,20 @@ class Tensors:
         try:
             path = (self._folder / place).resolve()
             near = (path != root and path.is_relative_to(root)) or path.parent == self._real
-            parts = (*Path(place).parts, *(path.relative_to(root).parts if path.is_relative_to(root) else (path.name,)))
-            near &= self._hidden or not any(part.startswith(".") for part in parts)
             inside = bool(place) and not Path(place).is_absolute() and near
         except (OSError, RuntimeError, ValueError):  # links in a circle, characters that no path has
             inside = False
         if not inside:
-            where = "outside of the model's folder" if self._hidden else "outside of the model's folder or hidden"
             raise ModelError(
                 "model.external_data",
-                f"The {what} is said to lie in {place!r}, {where}.",
+                f"The {what} is said to lie in {place!r}, outside of the model's folder.",
                 (name, place),
                 f"put the data into {str(root)!r}",
             )
+        parts = (*Path(place).parts, *(path.relative_to(root).parts if path.is_relative_to(root) else (path.name,)))
+        if not self._hidden and any(part.startswith(".") for part in parts):
+            text = f"The {what} is said to lie in {place!r}, which is hidden."
+            raise ModelError("model.external_data", text, (name, place), "give the file another name")
         return path
 
     def _mapped(self, name: str, what: str, place: str, path: Path) -> mmap.mmap:

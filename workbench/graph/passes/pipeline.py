@@ -77,7 +77,9 @@ def _with(table: Mapping[str, tuple[str, ...]], precision: str) -> tuple[str, ..
 def precision_of(passes: Iterable[str]) -> str:
     """Precision that some passes compute in."""
     ran = set(passes) - set(DEFAULT)
-    return next((p for table in (PRECISIONS, EMULATED) for p, own in table.items() if ran & set(own)), "float32")
+    return next(
+        (p for table in (PRECISIONS, EMULATED) for p, own in table.items() if own and ran >= set(own)), "float32"
+    )
 
 
 def suited(graph: Graph, target: Target) -> Graph:

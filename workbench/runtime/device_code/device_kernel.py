@@ -97,6 +97,7 @@ class DeviceKernel:
 
     def _call(self, bufs: int, workspace: int, rt: int) -> None:
         """Run on buffers of this process; what goes wrong is asked for by `fault`."""
+        self._found.pop(threading.get_ident(), None)
         try:
             with self._calls:
                 self._run_on(self._arrays(bufs), workspace)

@@ -119,7 +119,7 @@ class Executable(Network):
         """Types narrower than float32 whose products this processor has no instruction for: they are computed in
         float32.
         """
-        return (*self.plan.rounded, *emulated(self._target(), self._products()))
+        return tuple(dict.fromkeys((*self.plan.rounded, *emulated(self._target(), self._products()))))
 
     @property
     def precision_note(self) -> str:
