@@ -30,6 +30,7 @@ from workbench.graph.passes.fuse import is_view, runtime_kernel, why_not_compile
 from workbench.graph.pixel_rows import in_one_row
 from workbench.graph.structural_key import structural_key
 from workbench.graph.type_inference import make_call
+from workbench.intrinsics.product_instructions import HALVES
 from workbench.ir import Func
 from workbench.ir.dtypes import is_float
 from workbench.ir.flops import count_flops
@@ -38,9 +39,6 @@ from workbench.ir.text.stages import one_line_per_stage
 from workbench.markup import Drawn
 from workbench.safe_text import shown_legibly
 from workbench.target import Target
-
-#: Types of elements that the reference computes in another one.
-_NARROW = ("float16", "bfloat16")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,7 +182,7 @@ def body_graphs(graph: Graph, group: Group, target: Target) -> dict[str, Graph]:
     origin = graph.origin
     passes, without = (origin.passes, origin.without) if origin else (None, ())
     found = op.body_graphs(make_call(group.nodes[0], graph.types, graph.constants))
-    whole = {n: g for n, g in found.items() if g.nodes and not any(t.dtype in _NARROW for t in g.types.values())}
+    whole = {n: g for n, g in found.items() if g.nodes and not any(t.dtype in HALVES for t in g.types.values())}
     return {n: suited(g.optimize(passes, without), target) for n, g in whole.items()}
 
 

@@ -5,6 +5,7 @@ NumPy gives bfloat16 the kind "V" and no `finfo`, so questions about a dtype are
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import ml_dtypes  # registers the name "bfloat16" with NumPy
@@ -21,6 +22,11 @@ def is_float(dtype: str | np.dtype[Any]) -> bool:
     """Whether the elements are floating-point numbers."""
     kind = np.dtype(dtype)
     return kind.kind == "f" or kind == BFLOAT16
+
+
+def lowest(dtype: str) -> float | int:
+    """Least value of an element type: no maximum is below it."""
+    return -math.inf if is_float(dtype) else int(np.iinfo(dtype).min)
 
 
 def element_type(name: object) -> str | None:

@@ -121,13 +121,13 @@ def compile(
         ready(graph)  # refuses what is no pass and no precision
         import_module("workbench.network.staged_executable")
         nothing = ExecutablePlan((), (), (), 0, (), threads, name=graph.name, target=str(resolved))
-        return staged(nothing, graph.tail, _database(log, set(), nearest=True), resolved, ready)
+        return staged(nothing, graph.tail, database_of(log, set, nearest=True), resolved, ready)
     if (sizes := _open_sizes(graph, dynamic)) is not None:
         import_module("workbench.network.ranged_executable")
-        return ranged(sizes, _database(log, set(), nearest=True), resolved, threads, ready)
+        return ranged(sizes, database_of(log, set, nearest=True), resolved, threads, ready)
     graph = optimized(graph, without, precision, resolved)
     groups = partition(graph)
-    database = _database(log, {g.key for g in with_bodies(graph, resolved) if g.func is not None}, nearest)
+    database = database_of(log, lambda: {g.key for g in with_bodies(graph, resolved) if g.func is not None}, nearest)
     plan = plan_of(graph, groups, database, resolved, threads, nearest)
     if graph.tail is None:
         return Executable(plan)
@@ -203,14 +203,21 @@ def resolved_target(target: Target | str | None) -> Target:
     return found
 
 
-def _database(log: Any, keys: set[str], nearest: bool = False) -> Database:
+def database_of(log: Any, keys: Callable[[], set[str]], nearest: bool = False) -> Database:
+    """Records of a log, which has to have some of the tasks with these keys; with `nearest` it may be of any model.
+
+    Raises
+    ------
+    LogError
+        "log.missing", "log.corrupt", "log.other_model".
+    """
     if log is None:
         return Database()
     if isinstance(log, Database):
         return log
     read = load_log(log)
     if not nearest:  # or else another model's log is of use, too
-        check_model(read.header, read.records, keys, log)
+        check_model(read.header, read.records, keys(), log)
     return Database(read.records, read.comparisons)
 
 

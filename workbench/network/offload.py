@@ -22,9 +22,8 @@ from workbench.graph.offloading import Offloading, offloading
 from workbench.graph.ops.extern import Implementation, extern_node
 from workbench.graph.tasks import groups_alone
 from workbench.log import Database
-from workbench.log.reader import check_model, load_log
 from workbench.log.replay import schedule_of
-from workbench.network.compile import compile
+from workbench.network.compile import compile, database_of
 from workbench.runtime.execution.executable import Executable
 from workbench.runtime.kernel import Kernel, logical_shape
 from workbench.runtime.networks.execution_plan import main_node
@@ -187,19 +186,11 @@ def offload(
         raise ModelError("model.dynamic_shape", text, (graph.name,), "compile it as a whole")
     found = offloading(graph, resolved)
     groups = groups_alone(found.graph, found.nodes)
-    database = _database(log, groups)
+    database = database_of(log, lambda: {g.key for g in groups})
     layers, functions, refused = _layers(groups, database, resolved)
     mixed = _joined(found, functions, resolved)
     exe = compile(mixed, database, threads=threads)
     return Offloaded(mixed, exe, resolved, layers, {**found.refused, **refused})
-
-
-def _database(log: Database | str | None, groups: Sequence[Group]) -> Database:
-    if log is None or isinstance(log, Database):
-        return log or Database()
-    read = load_log(log)
-    check_model(read.header, read.records, {g.key for g in groups}, log)
-    return Database(read.records, read.comparisons)
 
 
 def _layers(

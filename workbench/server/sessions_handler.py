@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from pathlib import Path
 from typing import Any
 
 from jupyter_server.auth.decorator import authorized
@@ -33,7 +34,8 @@ class SessionsHandler(APIHandler):  # type: ignore[misc]
     @authorized(action="execute", resource="kernels")  # type: ignore[untyped-decorator]
     async def post(self) -> None:
         """Steer one."""
-        asked = self.get_json_body() or {}
+        body = self.get_json_body()
+        asked = body if isinstance(body, dict) else {}
         try:
             await asyncio.to_thread(_steer, str(asked.get("id")), str(asked.get("command")))
         except WorkbenchError as error:
@@ -49,8 +51,8 @@ class SessionsHandler(APIHandler):  # type: ignore[misc]
         def named(path: str | None) -> str:
             if not path or root is None:
                 return ""
-            inside = os.path.relpath(os.path.realpath(path), root)
-            return "" if inside.startswith("..") else inside.replace(os.sep, "/")
+            real = Path(os.path.realpath(path))
+            return real.relative_to(root).as_posix() if real.is_relative_to(root) else ""
 
         notebook, log = told.get("notebook"), told.get("log")
         title = os.path.basename(notebook or log or "") or f"process {told['pid']}"
@@ -64,7 +66,8 @@ def _all() -> dict[str, dict[str, Any]]:
 
 
 def _steer(id: str, command: str) -> None:
-    from workbench.tune.display.session_file import forget
+    from workbench.tune.display.session_file import LOST, forget
+    from workbench.tune.state.events import FINAL
     from workbench.tune.steer.control_file import send
 
     told = _all().get(id)
@@ -74,6 +77,8 @@ def _steer(id: str, command: str) -> None:
         return forget(id)
     if command not in COMMANDS:
         raise UsageError("steer.command", f"There is no such command here: {command[:40]!r}", (), ", ".join(COMMANDS))
+    if told["state"] in (*FINAL, LOST):  # nobody would read what it is told
+        raise TuneError("steer.unknown_session", "The session has ended", (), "start it again in its notebook")
     if told.get("log") is None:
         hint = "give it one: tune(…, log='run.tunelog.jsonl'); or steer it in its notebook"
         raise TuneError("steer.no_log", "A session without a log cannot be steered from outside", (), hint)

@@ -7,11 +7,9 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
 
-import numpy as np
-
 from workbench.codegen.runtime_kernels.language import Array, Code, Number, Variable
 from workbench.codegen.runtime_kernels.module import KernelEmitter
-from workbench.ir.dtypes import is_float
+from workbench.ir.dtypes import lowest
 
 #: Numbers of a window along each dimension: elements, strides, dilations, padding before.
 Windows = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]
@@ -30,11 +28,10 @@ def places_of_maxima(k: KernelEmitter, windows: Windows, by_column: bool) -> Non
 
     def image(code: Code, number: Number) -> None:
         whole, results = math.prod(size), math.prod(out)
-        nothing = -math.inf if is_float(code.array("in0").dtype) else int(np.iinfo(code.array("in0").dtype).min)
         x, y = code.array("in0").at(number * whole), code.array("out0").at(number * results)
 
         def window(at: Sequence[Number]) -> None:
-            best, place = code.variable(nothing, x.dtype), code.variable(-1)
+            best, place = code.variable(lowest(x.dtype), x.dtype), code.variable(-1)
 
             def look(taps: Sequence[Number]) -> None:
                 spots = [a * s + t * d - b for a, s, t, d, b in zip(at, strides, taps, dilations, begin, strict=True)]

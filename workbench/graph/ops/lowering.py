@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from workbench.graph.evaluation import ROUNDED
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.operator_call import Call
 from workbench.graph.operator_facts import dims
-from workbench.ir.dtypes import is_float
 
 Idx = te.Axis | int
 #: Channels or terms of a sum from which on instructions for bfloat16 compute a product faster than those for float32:
@@ -25,11 +23,6 @@ Idx = te.Axis | int
 LEAST_HALVED = 13
 _NAMES = {1: ("i",), 2: ("i", "j"), 3: ("b", "i", "j"), 4: ("n", "h", "w", "c")}
 _SPATIAL = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}
-
-
-def lowest(dtype: str) -> float | int:
-    """Least value of an element type: no maximum is below it."""
-    return -math.inf if is_float(dtype) else int(np.iinfo(dtype).min)
 
 
 def compute(shape: Sequence[int], fn: Callable[..., Any], name: str, names: Sequence[str] | None = None) -> te.Tensor:

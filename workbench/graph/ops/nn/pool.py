@@ -20,7 +20,6 @@ from workbench.graph.ops.lowering import (
     compute,
     from_nchw,
     layout_of,
-    lowest,
     np_windows,
     pad_stage,
     place,
@@ -31,6 +30,7 @@ from workbench.graph.ops.lowering import (
     where_all,
     window,
 )
+from workbench.ir.dtypes import lowest
 
 #: What becomes of one value; None where it stays as it is.
 _Step: TypeAlias = Callable[[te.Value], te.Value] | None
