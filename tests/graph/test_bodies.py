@@ -9,6 +9,7 @@ from graph.test_uses import by_onnxruntime
 import workbench as wb
 from workbench.errors import LogError
 from workbench.graph.ops import control
+from workbench.runtime.execution.run_context import RunContext
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -64,6 +65,19 @@ def turns():
     limits = (2.0, 0.6)
     return model, lambda rng, k: {"times": np.array(k, INT), "x": rng.standard_normal((5, 24)).astype(FLOAT),
                                   "limit": np.array(limits[k % 2], FLOAT)}  # fmt: skip
+
+
+def test_threads_and_poison_reach_the_bodies(monkeypatch):
+    model, _ = branches()
+    executable = wb.compile(wb.load_onnx(model), threads=1)
+    bodies = executable.plan.bodies
+    assert [b.threads for b in bodies] == [1, 1]
+    executable.set_threads(2)
+    assert [b.threads for b in bodies] == [2, 2]
+    poisoned = []
+    monkeypatch.setattr(RunContext, "poison", lambda context: poisoned.append(context.network))
+    executable.poison()
+    assert {id(b.network) for b in bodies} < set(map(id, poisoned))
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from graph.test_padding import INT, model_of, node
@@ -14,6 +16,7 @@ from workbench.errors import ModelError, ModelWarning, ShapeError, UsageError
 from workbench.graph.onnx import read_program
 from workbench.graph.open_sizes import open_sizes
 from workbench.network.ranged_executable import RangedExecutable
+from workbench.network.recently_used import RecentlyUsed
 from workbench.runtime.execution.alternating_runs import _Turn
 from workbench.runtime.execution.recorded_run import record_in_turns
 
@@ -153,7 +156,7 @@ def test_what_is_recorded_is_of_the_kernels_that_run_the_inputs(small, monkeypat
     _, executable = small
     smaller = executable.compiled[0]
     assert smaller.bucket.most < executable.compiled[-1].bucket.most
-    monkeypatch.setattr(executable, "_choices", {})
+    monkeypatch.setattr(executable, "_choices", RecentlyUsed(1 << 20))
     for one, ms in zip(executable.compiled, (1.0, 2.0, 2.0), strict=True):
         one.ms = ms
     x = drawn((15, 8), 0)
@@ -191,6 +194,85 @@ def test_arrays_of_any_kind_are_taken_after_others_of_their_shape(small):
             executable.run(drawn((19, 8), 0))
 
 
+def test_sizes_in_turns_on_the_same_kernels_leave_each_others_results_alone(small):
+    """Whose inputs are padded and whose are not, and outputs that are copied and that are not."""
+    model, executable = small
+    kept = []
+    for n in (17, 18, 15, 17, 18, 16, 17):
+        feeds = {"x": drawn((n, 8), len(kept))}
+        if len(kept) == 4:
+            executable.poison()
+        kept.append((executable.run(feeds), by_onnxruntime(model, feeds)))
+    for got, want in kept:
+        for a, b in zip(got.values(), want, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_large_outputs_have_memory_of_their_own():
+    model = model_of(
+        [node("Add", ["x", "x"], ["y"]), node("Transpose", ["y"], ["z"])], {"x": ["n", 512]}, {}, ("y", "z")
+    )
+    executable = wb.compile(wb.load_onnx(model, dynamic={"n": range(17, 25)}), threads=1)
+    found = []
+    for n in (17, 17, 18, 24, 24):
+        x = drawn((n, 512), len(found))
+        found.append((x, executable.run(x)))
+    for x, got in found:
+        np.testing.assert_array_equal(got["y"], 2 * x)
+        np.testing.assert_array_equal(got["z"], 2 * x.T)
+        assert got["z"].flags.c_contiguous
+
+
+def test_runs_of_several_threads_are_apart(small):
+    model, executable = small
+    feeds = [{"x": drawn((n, 8), n)} for n in (15, 16, 17, 18)]
+    want = [by_onnxruntime(model, f) for f in feeds]
+
+    def work(k):
+        return [executable.run(feeds[(k + i) % 4]) for i in range(100)]
+
+    with ThreadPoolExecutor(4) as pool:
+        for k, found in enumerate(pool.map(work, range(4))):
+            for i, got in enumerate(found):
+                np.testing.assert_allclose(got["y"], want[(k + i) % 4][0], rtol=1e-4, atol=1e-5)
+
+
+def test_an_output_that_is_an_input():
+    """It is read where the caller has it, of each run anew."""
+    model = model_of(
+        [node("Identity", ["x"], ["same"]), node("Add", ["x", "x"], ["y"])], {"x": ["n"]}, {}, ("same", "y")
+    )
+    executable = wb.compile(wb.load_onnx(model, dynamic={"n": range(17, 20)}), threads=1)
+    for n, seed in ((17, 0), (17, 1), (18, 2), (18, 3)):
+        x = drawn((n,), seed)
+        got = executable.run({"x": x})
+        np.testing.assert_array_equal(got["same"], x)
+        np.testing.assert_array_equal(got["y"], 2 * x)
+
+
+def test_what_sizes_bring_along_is_bounded(small, monkeypatch):
+    model, executable = small
+    few = RecentlyUsed(3000)  # two sizes
+    monkeypatch.setattr(executable, "_choices", few)
+    for n in (15, 16, 17, 18, 15, 17, 15):
+        agrees(executable, model, {"x": drawn((n, 8), n)})
+        assert few.nbytes <= few.most
+        assert len(few) <= 2
+
+
+def test_what_was_used_last_is_kept():
+    kept = RecentlyUsed(10)
+    assert [kept.put(k, k.upper(), 4) for k in "ab"] == ["A", "B"]
+    assert kept.put("a", "other", 4) == "A"
+    kept.put("c", "C", 4)
+    assert (kept.get("a"), kept.get("b"), kept.get("c"), kept.nbytes) == (None, "B", "C", 8)
+    kept.get("b")
+    kept.put("d", "D", 4)
+    assert (kept.get("b"), kept.get("c"), len(kept)) == ("B", None, 2)
+    kept.put("e", "E", 99)
+    assert (len(kept), kept.get("e")) == (1, "E")
+
+
 def test_sizes_outside_of_the_range_are_refused(small):
     _, executable = small
     for shape, code in (((19, 8), "shape.range"), ((14, 8), "shape.range"), ((17, 7), "shape.mismatch")):
@@ -206,7 +288,7 @@ def test_a_larger_bucket_that_is_faster_is_taken():
     executable = wb.compile(wb.load_onnx(model, dynamic={"n": range(17, 21)}), threads=1)
     assert [c.bucket.most for c in executable.compiled] == [(18,), (20,)]
     slow = RangedExecutable.__new__(RangedExecutable)
-    slow.__dict__.update(executable.__dict__, _choices={})
+    slow.__dict__.update(executable.__dict__, _choices=RecentlyUsed(1 << 20))
     for one, ms in zip(slow.compiled, (2.0, 1.0), strict=True):
         one.ms = ms
     agrees(slow, model, {"x": drawn((17, 8), 0)})

@@ -175,7 +175,7 @@ def plan_of(
     borrowed = (pair for one in (plan, *(b.plan for b in bodies)) for pair in one.borrowed)
     rounded = {kind for one in (plan, *(b.plan for b in bodies)) for kind in one.rounded}
     found = replace(plan, untuned=tuple(dict.fromkeys(untuned)), borrowed=tuple(dict.fromkeys(borrowed)))
-    return replace(found, rounded=tuple(sorted(rounded)))
+    return replace(found, rounded=tuple(sorted(rounded)), bodies=tuple(bodies))
 
 
 def resolved_target(target: Target | str | None) -> Target:

@@ -81,6 +81,13 @@ class DynamicExecutable:
                 if built is not None:
                     built.set_threads(threads)
 
+    def poison(self) -> None:
+        """As `Executable.poison`, for all stages that are kept."""
+        with self._lock:
+            for _, built in self._stages.values():
+                if built is not None:
+                    built.poison()
+
     def compiled(self, graph: Graph, *, nearest: bool = False) -> Executable:
         """Compile a graph of one size as everything here is."""
         return compile_graph(self._ready(graph), self._log, self._target, threads=self._threads, nearest=nearest)

@@ -22,13 +22,16 @@ from workbench.graph.padding.padded_graph import PER_SHAPE, Numbers, PaddedGraph
 from workbench.graph.tasks import partition
 from workbench.network.compile import plan_of, ranged
 from workbench.network.dynamic_shapes import DynamicExecutable, fitting
+from workbench.network.dynamic_table import dynamic_rows, milliseconds
+from workbench.network.padded_run import PaddedRun
+from workbench.network.recently_used import RecentlyUsed
 from workbench.runtime.buffers import Array, aligned_empty
 from workbench.runtime.execution.executable import Executable
 from workbench.runtime.free_list import FreeList
 from workbench.runtime.named_arguments import by_name
 from workbench.runtime.networks.execution_plan import ArraySpec, ExecutablePlan
 from workbench.runtime.networks.network import TimedRuns
-from workbench.runtime.networks.outputs import check_apart, check_output, named_outputs
+from workbench.runtime.networks.outputs import check_apart, named_outputs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
 
 #: Sizes for which everything is worked out ahead of the first run. Chosen: a size takes some milliseconds.
 AHEAD = 1024
+#: Bytes of what the latest sizes bring along, above all places of elements. Chosen, not measured.
+KEPT_BYTES = 64 << 20
 #: A larger bucket than the nearest has to be faster by this factor to be taken. Chosen, as times vary by some percent.
 FASTER = 0.97
 #: How often kernels of each bucket are timed, for at least three runs. Chosen, not measured.
@@ -48,13 +53,13 @@ ROUNDS = 4
 
 @dataclass(slots=True, eq=False)
 class Compiled:
-    """Kernels for the sizes of a bucket, the milliseconds of a run with them, and memory for inputs that are padded."""
+    """Kernels for the sizes of a bucket, the milliseconds of a run with them, and runs that wait to be taken."""
 
     bucket: Bucket
     padded: PaddedGraph
     executable: Executable
     ms: float = math.inf
-    rooms: FreeList[dict[str, Array]] = field(default_factory=FreeList)
+    runs: FreeList[PaddedRun] = field(default_factory=FreeList)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,6 @@ class _Choice:
 
     compiled: Compiled
     numbers: Numbers
-    cuts: Mapping[str, tuple[slice, ...]]
 
 
 class RangedExecutable(Executable):
@@ -103,11 +107,11 @@ class RangedExecutable(Executable):
         largest = sizes.at(sizes.largest).types({})
         self.inputs = tuple(ArraySpec(n, t.shape, t.dtype) for n, t in largest.items())
         self._names = list(largest)
-        self._choices: dict[tuple[int, ...], _Choice] = {}
-        self._seen: dict[tuple[Any, ...], tuple[int, ...]] = {}  # shapes and types that fit -> lengths
+        self._choices: RecentlyUsed[tuple[int, ...], _Choice] = RecentlyUsed(KEPT_BYTES)
+        self._seen: dict[tuple[Any, ...], tuple[int, ...]] = {}  # shapes and types that fit: lengths
         self._apart: set[tuple[int, ...]] = set()
         for one in compiled * ROUNDS:  # in turns: what else runs meanwhile slows down some, not one of them each time
-            one.ms = min(one.ms, _milliseconds(one.executable))
+            one.ms = min(one.ms, milliseconds(one.executable))
         ranges = sizes.ranges.values()
         if compiled and math.prod(map(len, ranges)) <= AHEAD:
             for values in product(*ranges):
@@ -132,15 +136,15 @@ class RangedExecutable(Executable):
         choice = self._choices.get(values) or self._shared(values)
         if choice is None:
             return self._per_shape.run(given, out=out)
-        network = choice.compiled.executable
         places: Mapping[str, Array] = {}
         if out is not None:
             places = named_outputs(self._results, out)
             check_apart(places, given.items())
-        room = choice.compiled.rooms.take() or {}
-        found = network._run_checked(list(self._feeds(choice, given, room).values()))
-        choice.compiled.rooms.give(room)
-        return {o: _placed(o, found[o][cut], places.get(o)) for o, cut in choice.cuts.items()}
+        runs = choice.compiled.runs
+        run = runs.take() or PaddedRun(choice.compiled.executable)
+        found = run.run(choice.numbers, given, places)
+        runs.give(run)  # not after an error: nobody knows what it holds
+        return found
 
     __call__ = run
 
@@ -149,13 +153,15 @@ class RangedExecutable(Executable):
         given, _ = self._sized(args, named)
         return lambda: self.run(given, out=out)
 
-    def _sized(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[dict[str, Array], tuple[int, ...]]:
+    def _sized(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Mapping[str, Array], tuple[int, ...]]:
         """Arrays by name, and the lengths of the open dimensions; what was seen to fit is not checked again."""
-        given = by_name(self._names, args, named)
-        found = [given[n] for n in self._names]
-        kinds = tuple((x.shape, x.dtype) if type(x) is np.ndarray and x.flags.c_contiguous else None for x in found)
+        names, given = self._names, args[0] if len(args) == 1 and not named else None
+        if type(given) is not dict or len(given) != len(names):
+            given = by_name(names, args, named)
+        kinds = tuple([_kind(given.get(n)) for n in names])
         if (values := self._seen.get(kinds)) is not None:
             return given, values
+        given = by_name(names, args, named)
         checked = {n: fitting(v, given[n]) for n, v in self._declared.items()}
         values = self._values(checked)
         if None not in kinds and len(self._seen) < AHEAD:
@@ -186,6 +192,11 @@ class RangedExecutable(Executable):
             raise ShapeError("shape.range", text, (dim,), "compile for it: dynamic={name: range(...)}")
         return values
 
+    def kernels(self, values: tuple[int, ...]) -> Compiled | None:
+        """The kernels that run a size; None where it is compiled for itself."""
+        choice = self._shared(values)
+        return None if choice is None else choice.compiled
+
     def _shared(self, values: tuple[int, ...]) -> _Choice | None:
         """The fastest kernels for a size; None where none of them runs it, so that it is compiled for itself."""
         if not self.compiled or values in self._apart:
@@ -211,21 +222,19 @@ class RangedExecutable(Executable):
                 if one is own:
                     raise
                 continue
-            cuts = {o: tuple(map(slice, shape)) for o, shape in numbers.outputs.items()}
-            return self._choices.setdefault(values, _Choice(one, numbers, cuts))
+            return self._choices.put(values, _Choice(one, numbers), numbers.nbytes + 1024)
         raise AssertionError
 
-    def _feeds(self, choice: _Choice, given: Mapping[str, Array], room: dict[str, Array]) -> dict[str, Array]:
-        """Inputs of the kernels; `room` has, or gets, the memory of those that are padded."""
+    @staticmethod
+    def _feeds(choice: _Choice, given: Mapping[str, Array]) -> dict[str, Array]:
+        """Inputs of the kernels, for those who look at them; runs keep what is padded, see `PaddedRun`."""
         found: dict[str, Array] = {}
         for spec in choice.compiled.executable.inputs:
             x = given.get(spec.name)
             if x is None:
                 x = choice.numbers.feeds[spec.name]
             elif x.shape != spec.shape:
-                whole = room.get(spec.name)
-                if whole is None:
-                    whole = room[spec.name] = aligned_empty(spec.shape, spec.dtype)
+                whole = aligned_empty(spec.shape, spec.dtype)
                 whole[...] = 0
                 whole[tuple(map(slice, x.shape))] = x
                 x = whole
@@ -276,13 +285,16 @@ class RangedExecutable(Executable):
         values = self._values(given)
         choice = self._shared(values)
         if choice is None:
-            return self._fixed(values), given
-        return choice.compiled.executable, self._feeds(choice, given, {})
+            return self.fixed(values), given
+        return choice.compiled.executable, self._feeds(choice, given)
 
     def poison(self) -> None:
         """As `Executable.poison`, for all kernels."""
         for one in self.compiled:
             one.executable.poison()
+            for run in one.runs.waiting:
+                run.poison()
+        self._per_shape.poison()
 
     def set_threads(self, threads: int) -> None:
         """Threads to run with."""
@@ -315,50 +327,16 @@ class RangedExecutable(Executable):
         """
         import pandas as pd
 
-        rows = []
-        for one in self.compiled:
-            choice = self._shared(one.bucket.least)
-            if choice is None:  # compiled alone
-                continue
-            row: dict[str, Any] = {}
-            for name, least, most in zip(self.sizes.ranges, one.bucket.least, one.bucket.most, strict=True):
-                row |= {name: least, f"{name}_most": most}
-            row["kernels"] = "x".join(map(str, choice.compiled.bucket.most))
-            row |= {"ms": choice.compiled.ms, "untuned": len(choice.compiled.executable.plan.untuned)}
-            if fixed:
-                row |= self._compared(choice, one.bucket.least)
-            rows.append(row)
-        return pd.DataFrame(rows)
+        return pd.DataFrame(dynamic_rows(self, fixed))
 
-    def _compared(self, choice: _Choice, values: tuple[int, ...]) -> dict[str, float]:
-        """Milliseconds of a run with these kernels and with those of that very size, in turns; the best of each."""
-        alone, found = self._fixed(values), (list[float](), list[float]())
-        mine = choice.compiled.executable
-        runs: tuple[Callable[[], float], ...] = (lambda: _milliseconds(mine), lambda: _milliseconds(alone))
-        for _ in range(3):
-            for times, run in zip(found, runs, strict=True):
-                times.append(run())
-        ms, fixed = map(min, found)
-        return {"ms": ms, "fixed_ms": fixed, "ratio": ms / fixed}
-
-    def _fixed(self, values: tuple[int, ...]) -> Executable:
+    def fixed(self, values: tuple[int, ...]) -> Executable:
+        """Kernels of one size alone, with schedules from the same log."""
         return self._per_shape.compiled(within_bounds(self.sizes.at(values), {}), nearest=True)
 
 
-def _milliseconds(executable: Executable) -> float:
-    """Shortest of some runs."""
-    with executable._timed(executable.draw_inputs()) as runs:
-        first = runs.run(2, 1)[-1]
-        return min(runs.run(max(3, min(30, int(10 / max(first, 1e-3)))), 1))
-
-
-def _placed(name: str, x: Array, place: Array | None) -> Array:
-    """An output, in the caller's array where there is one."""
-    if place is None:
-        return x if x.flags.c_contiguous else x.copy()
-    check_output(ArraySpec(name, x.shape, x.dtype.name), place)
-    place[...] = x
-    return place
+def _kind(x: Any) -> tuple[Any, ...] | None:
+    """Shape and type of an array that machine code reads; None for anything else."""
+    return (x.shape, x.dtype) if type(x) is np.ndarray and x.flags.c_contiguous else None
 
 
 def compile_range(

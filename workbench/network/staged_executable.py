@@ -44,6 +44,11 @@ class StagedExecutable(Executable):
         if (rest := getattr(self, "rest", None)) is not None:
             rest.set_threads(threads)
 
+    def poison(self) -> None:
+        """As `Executable.poison`, for the rest, too."""
+        super().poison()
+        self.rest.poison()
+
     def run(self, *args: Any, out: Any = None, **named: Any) -> dict[str, Any]:
         """Run the network once; as `Executable.run`, but arrays of `out` have the sizes that the outputs get."""
         given = by_name(self._names, args, named)

@@ -38,7 +38,8 @@ class FreeList(Generic[T]):
             taken = self.waiting.pop()
         except IndexError:
             taken = None
-        self._unused = min(self._unused, len(self.waiting))
+        if (left := len(self.waiting)) < self._unused:
+            self._unused = left
         self._takes += 1
         if self._takes >= SEASON:
             del self.waiting[: self._unused]

@@ -60,6 +60,11 @@ class Numbers:
     feeds: Mapping[str, Array]
     outputs: Mapping[str, tuple[int, ...]]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is added to the inputs."""
+        return sum(a.nbytes for a in self.feeds.values())
+
 
 class PaddedGraph:
     """The graph of a bucket of sizes.

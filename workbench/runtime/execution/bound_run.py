@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.errors import UsageError
 from workbench.runtime.buffers import Array
 from workbench.runtime.execution.run_context import RunContext
-from workbench.runtime.execution.running import Running
-from workbench.runtime.free_list import FreeList
+from workbench.runtime.execution.running import WithThreads
 
 if TYPE_CHECKING:
     from workbench.runtime.execution.executable import Executable
@@ -50,7 +49,7 @@ class BoundRun:
                 hint = "give C-contiguous arrays, or those of empty_inputs()"
                 raise UsageError("run.bind", f"the input {name!r} would have to be copied at each run", (name,), hint)
         context.bind(inputs, outputs)
-        self._context = FreeList([context])
+        self._context = context
 
     def __repr__(self) -> str:
         return f"<BoundRun of {self._exe.plan.name}: {', '.join(self.inputs)} to {', '.join(self.outputs)}>"
@@ -64,6 +63,6 @@ class BoundRun:
             As for `Executable.run`.
         """
         exe = self._exe
-        with self._lock, Running(self._context, exe.network, exe.threads, None) as context:
+        with self._lock, WithThreads(self._context, exe.threads) as context:
             exe.finish(context, self._outputs)
         return exe.results(self._outputs) if exe.plan.cuts else self.outputs

@@ -159,6 +159,8 @@ class Executable(Network):
         # Kept, so that the pool's threads stay between runs; it refuses impossible numbers.
         self._pool: ThreadPool | None = shared_pool(threads) if threads != 1 else None
         self._threads = threads
+        for body in self.plan.bodies:
+            body.set_threads(threads)
 
     # ---- running ----
 
@@ -357,6 +359,8 @@ class Executable(Network):
         for context in list(iter(self._contexts.take, None)):  # none that is running
             context.poison()
             self._contexts.give(context)
+        for body in self.plan.bodies:
+            body.poison()
 
 
 def _arrays(specs: tuple[ArraySpec, ...], limit: int = 8) -> m.Html:

@@ -206,17 +206,34 @@ class RunContext:
             self._poisoned = False
             for array in outputs:
                 poison(array)
-        arguments, uses = self._addresses, self.network.uses
         for kind, arrays in (("input", given), ("output", outputs)):
-            for array, where in zip(arrays, uses[kind], strict=True):
-                start = address(array) if where else 0
-                for position, skip in where:
-                    arguments[position] = start + skip
+            for array, where in zip(arrays, self.network.uses[kind], strict=True):
+                self._say(where, array)
         self._places["input"], self._places["output"] = given, list(outputs)
         for views, k, slot, spec in self._bound:
             views[k] = self.view(slot, spec)
             if slot.kind == "input":
                 views[k].flags.writeable = False
+
+    def _say(self, where: Sequence[tuple[int, int]], array: Array) -> None:
+        """Write the address of an array where calls read it."""
+        start, arguments = address(array) if where else 0, self._addresses
+        for position, skip in where:
+            arguments[position] = start + skip
+
+    def bind_input(self, number: int, array: Array) -> None:
+        """As `bind` for one input, for a network that `keeps_addresses`."""
+        self._say(self.network.uses["input"][number], self._ready(number, array))
+
+    def bind_outputs(self, outputs: Sequence[Array]) -> None:
+        """As `bind` for the outputs, for a network that `keeps_addresses`."""
+        for array, where in zip(outputs, self.network.uses["output"], strict=True):
+            self._say(where, array)
+
+    @property
+    def keeps_addresses(self) -> bool:
+        """Whether a run needs nothing of the caller's arrays but where they are, which the next run finds, too."""
+        return not self._bound
 
     def reads(self, number: int, array: Array) -> bool:
         """Whether machine code reads an array where it is, as the input of this number."""

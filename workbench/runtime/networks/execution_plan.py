@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from workbench.ir.product_type import PLAIN
 from workbench.runtime.buffers import Array, numpy_dtype
@@ -144,6 +144,14 @@ class HostCall:
     uses: tuple[Use, ...] = ()
 
 
+class Body(Protocol):
+    """A network inside of a step: an `Executable`."""
+
+    def set_threads(self, threads: int) -> None: ...
+
+    def poison(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ExecutablePlan:
     """Everything that an `Executable` needs.
@@ -180,6 +188,8 @@ class ExecutablePlan:
         Outputs of which data decide how much counts, as positions: the output, the output that says how much, the axis.
     rounded : tuple of str
         Narrower types that numbers are rounded to and then kept in float32.
+    bodies : tuple of Body
+        Networks that steps run: bodies of If, Loop and Scan.
     """
 
     inputs: tuple[ArraySpec, ...]
@@ -197,6 +207,7 @@ class ExecutablePlan:
     lines: tuple[int, ...] = ()
     cuts: tuple[tuple[int, int, int], ...] = ()
     rounded: tuple[str, ...] = ()
+    bodies: tuple[Body, ...] = ()
 
     @property
     def working_set(self) -> int:

@@ -1,0 +1,47 @@
+"""Which kernels run which sizes of a range, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from workbench.runtime.execution.executable import Executable
+
+if TYPE_CHECKING:
+    from workbench.network.ranged_executable import RangedExecutable
+
+
+def dynamic_rows(ranged: RangedExecutable, fixed: bool) -> list[dict[str, Any]]:
+    """Rows of `RangedExecutable.dynamic_table`."""
+    rows = []
+    for one in ranged.compiled:
+        kernels = ranged.kernels(one.bucket.least)
+        if kernels is None:  # compiled alone
+            continue
+        row: dict[str, Any] = {}
+        for name, least, most in zip(ranged.sizes.ranges, one.bucket.least, one.bucket.most, strict=True):
+            row |= {name: least, f"{name}_most": most}
+        row["kernels"] = "x".join(map(str, kernels.bucket.most))
+        row |= {"ms": kernels.ms, "untuned": len(kernels.executable.plan.untuned)}
+        if fixed:
+            row |= _compared(kernels.executable, ranged.fixed(one.bucket.least))
+        rows.append(row)
+    return rows
+
+
+def _compared(mine: Executable, alone: Executable) -> dict[str, float]:
+    """Milliseconds of a run with these kernels and with those of that very size, in turns; the best of each."""
+    found: tuple[list[float], list[float]] = ([], [])
+    runs: tuple[Callable[[], float], ...] = (lambda: milliseconds(mine), lambda: milliseconds(alone))
+    for _ in range(3):
+        for times, run in zip(found, runs, strict=True):
+            times.append(run())
+    ms, fixed = map(min, found)
+    return {"ms": ms, "fixed_ms": fixed, "ratio": ms / fixed}
+
+
+def milliseconds(executable: Executable) -> float:
+    """Shortest of some runs."""
+    with executable._timed(executable.draw_inputs()) as runs:
+        first = runs.run(2, 1)[-1]
+        return min(runs.run(max(3, min(30, int(10 / max(first, 1e-3)))), 1))
