@@ -211,8 +211,9 @@ def fetch(draft: Draft, machine: Machine, block: Block) -> list[Draft]:
     """Fetch weights some iterations of the reduction ahead, where not too many rows share them.
 
     Where enough rows do, also fetch the next panel evenly while the rows pass over this one; where the reduction is cut
-    into panels this was never slower than without. Weights that fit L2 are there when a kernel runs alone, and fetching
-    costs it nothing that could be measured; between the other kernels of a network they are not.
+    into panels this was never slower than without, and less of the weights is cold when a kernel begins. Weights that
+    fit L2 are there when a kernel runs alone, and fetching costs it nothing that could be measured; between the other
+    kernels of a network they are not.
     """
     path = draft.func.block(block.name)[1]
     size, rows = _weights(draft, block), rows_of(block)
@@ -226,7 +227,7 @@ def fetch(draft: Draft, machine: Machine, block: Block) -> list[Draft]:
     few = _ahead(draft, along, DISTANCE, reason, tag)
     if rows < FEW or not draft.outer:
         return [few]
-    panel, tag = draft.outer[-1], "fetch panels" if far else ""
+    panel, tag = (draft.panels or draft.outer)[-1], "fetch panels" if far else ""
     all_of_it = _ahead(few, panel, 1, f"{what}: {panel} fetches the next panel during this one", tag)
     return [all_of_it, few] if far and not draft.panels else [all_of_it]
 
