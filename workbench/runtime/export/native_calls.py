@@ -25,6 +25,7 @@ from workbench.runtime.export.native_contexts import (
 )
 from workbench.runtime.export.native_memory import memcpy
 from workbench.runtime.native.emitter import I32, I64, Emitter, Native, Pointers, Ptr, Value, native
+from workbench.runtime.native.floating_point import flushing
 from workbench.runtime.native.structs import Pointer
 from workbench.runtime.thread_pool.native_pool import MAX_THREADS, RUNTIME
 
@@ -77,7 +78,7 @@ def run_network(f: Emitter, ctx: Context, inputs: Pointers, outputs: Pointers) -
     with f.range(number(f, "arg_count")) as k:
         table[k].store(address(f, ctx, f.extern("args", PLACE)[k]))
     rt, workspace = ctx["rt"].as_(RUNTIME), ctx["workspace"].load()
-    with f.range(number(f, "call_count")) as k:
+    with flushing(f), f.range(number(f, "call_count")) as k:
         row = f.extern("calls", CALL)[k]
         row["fn"].load()(table[row["first"].load()], workspace, rt)
     with f.range(out) as k:

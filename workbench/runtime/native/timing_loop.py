@@ -29,6 +29,7 @@ from workbench.runtime.native.emitter import (
     exported,
     native,
 )
+from workbench.runtime.native.floating_point import flushing
 from workbench.runtime.native.jit import load
 from workbench.runtime.native.structs import Pointer, Struct
 
@@ -121,10 +122,10 @@ def wb_time(
 
 @exported
 def wb_walk(f: Emitter, table: Calls, ws: Ptr, rt: Ptr) -> None:
-    """Make the calls of a table; has the ABI of a kernel."""
+    """Make the calls of a table, flushing what is below the least normal number; has the ABI of a kernel."""
     count, stamps = table["calls"].load(), table["stamps"].load().as_("i64")
     clock, timing = table["clock"].as_("i32").load(), stamps.ne(0)
-    with f.block() as calls:
+    with flushing(f), f.block() as calls:
         calls.leave(count.eq(0))
         with f.range(count, once=True) as k:
             with f.when(timing):

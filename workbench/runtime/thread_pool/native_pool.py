@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from workbench.runtime.native.emitter import I32, I64, Emitter, External, Module, Ptr, Value, exported, native
+from workbench.runtime.native.floating_point import control, set_control
 from workbench.runtime.native.structs import Pointer, Struct
 
 #: Most tasks in one ticket word; larger regions are cut into pieces of this many. Each counter has two bits more, which
@@ -33,6 +34,7 @@ POOL = Struct(
         "spin": (280, "i32"),  # idle spins before sleeping
         "stop": (284, "i32"),  # 1 tells the workers to leave
         "nthreads": (288, "i64"),  # number of slots below
+        "control": (296, "i32"),  # how the launching thread computes
         "owner": (_OWNERS, "i64"),  # per thread: the operating system's id of thread `tid`
     },
     _OWNERS + 8 * MAX_THREADS,
@@ -143,6 +145,7 @@ def drain(f: Emitter, pool: Pool, tid: I64) -> None:
         front, back, total = _ticket(pool["ticket"].fetch("add", step, "acq_rel"))
         tasks.leave((front + back).uge(total))
         task = from_back.select(total - 1 - back, front)
+        set_control(f, pool["control"].load())
         pool["fn"].load()(pool["ctx"].load(), pool["base"].load() + task, tid)
         own.increase(1)
     with f.when(own.load().ne(0)):
@@ -216,6 +219,7 @@ def wb_launch(f: Emitter, pool: Pool, fn: Ptr, ctx: Ptr, count: I64) -> None:
         pool["owner"].store(_own_id(f), "release")
         pool["fn"].store(fn)
         pool["ctx"].store(ctx)
+        pool["control"].store(control(f))
         base = f.local(0)
         with f.forever() as pieces:
             rest = count - base.load()
