@@ -50,6 +50,13 @@ USES = {
     "gemm, transposed": ([node("Gemm", ["d", "d"], ["y"], transA=1)], ROWS),
     "attention": (
         [node("Softmax", ["d"], ["s"], axis=-1), node("MatMul", ["s", "d"], ["y"])], SQUARE),
+    "queries, keys and values": (
+        [*(n for q in ("q", "k2", "v2") for n in (
+            node("MatMul", ["d", f"w{q}"], [f"m{q}"]), node("Add", [f"m{q}", "six"], [f"a{q}"]),
+            node("Reshape", [f"a{q}", "heads"], [f"r{q}"]))),
+         node("Transpose", ["rq"], ["q"], perm=[1, 0, 2]), node("Transpose", ["rk2"], ["k2"], perm=[1, 2, 0]),
+         node("Transpose", ["rv2"], ["v2"], perm=[1, 0, 2]), node("MatMul", ["q", "k2"], ["scores"]),
+         node("Softmax", ["scores"], ["shares"], axis=-1), node("MatMul", ["shares", "v2"], ["y"])], ROWS),
     "log softmax": ([node("LogSoftmax", ["d"], ["y"], axis=1)], SQUARE),
     "softmax of all": ([node("Softmax", ["d"], ["y"], axis=0)], ROWS),
     "convolution": ([node("Conv", ["d", "w", "b"], ["y"], pads=[1, 1])], IMAGE),
@@ -125,7 +132,7 @@ MORE = {
     "zero": INT(0), "one64": INT(1), "head": drawn((2, 6), 8), "from": INT([1]), "far": INT([99]), "zero1": INT([0]),
     "two": INT([2]), "pads": INT([1, 0, 2, 1]), "half": FLOAT(0.5), "scales": FLOAT([1, 1, 2]),
     "heads": INT([-1, 2, 3]), "row": drawn((6,), 9), "wi": drawn((1, 2, 6), 10), "wh": drawn((1, 2, 2), 11),
-    "wt": drawn((3, 2, 3), 12), "first": INT([-(2**40)]), "pairs": INT([1, -1, 3]), "halves": INT([2, 2, -1, 3]),
+    "wt": drawn((3, 2, 3), 12), **{f"w{q}": drawn((6, 6), k) - 1 for k, q in enumerate(("q", "k2", "v2"), 13)}, "first": INT([-(2**40)]), "pairs": INT([1, -1, 3]), "halves": INT([2, 2, -1, 3]),
 }  # fmt: skip
 
 
@@ -156,6 +163,18 @@ def test_padding_reaches_no_result(name):
         (got,), (want, *_) = padded_run(padded, sizes.program, (n,), feeds), by_onnxruntime(model, feeds)
         assert (got.shape, got.dtype) == (want.shape, want.dtype)
         np.testing.assert_allclose(got, want, rtol=2e-5, atol=1e-6)
+
+
+def test_queries_keys_and_values_stay_one_product():
+    """What fills the padding of values stands in what all three are made of."""
+    net = open_nets.bert(2, 16, 2)
+    sizes = open_sizes(read_program(net.model), net.lengths)
+    graph = PaddedGraph(sizes, Bucket((9,), (16,))).graph
+    filled = [graph.types[n.outputs[0]].shape for n in graph.nodes if n.op == "Where"]
+    assert filled == [(1, 16, 16), (1, 2, 16, 16)] * 2  # what a layer reads, and its scores
+    ready = graph.optimize()
+    products = [ready.types[n.outputs[0]].shape[1] for n in ready.nodes if n.op == "Gemm"]
+    assert products == [48, 16, 64, 16] * 2 + [16]
 
 
 CHOSEN = {

@@ -23,6 +23,7 @@ from workbench.graph.ops.counted import counted
 from workbench.graph.ops.math.reduce import Reduce
 from workbench.graph.padding.places import Index, moves_of
 from workbench.graph.padding.rules import LENGTHS, Use, rule_of
+from workbench.graph.padding.sources import shared_source
 from workbench.graph.type_inference import follow
 from workbench.ir.dtypes import is_float, itemsize
 
@@ -238,6 +239,8 @@ class _Walk:
         if rule is None:
             raise u.refuse("has an axis of open length, for which there is no rule")
         for (i, axis), fill in sorted(rule(u).items()):
+            if node.op == "MatMul" and i == 1 and self._at_the_source(node.inputs[1], axis):
+                continue  # what it is multiplied by is 0 there
             inputs[i] = self._fill(node, inputs[i], node.inputs[i], axis, fill)
             if node.op == "Softmax":  # there is nothing left of the lowest numbers
                 self._filled[node.outputs[0], axis, 0.0] = node.outputs[0]
@@ -321,6 +324,21 @@ class _Walk:
             self._nodes.append(Node(node.name, "Cast", (total,), (out,), {"to": CODES[kind]}))
         else:
             self._nodes.append(Node(node.name, "Mul", (total, f"{out}:share"), (out,)))
+        return True
+
+    def _at_the_source(self, tensor: str, axis: int) -> bool:
+        """Have zeros stand in what this product and others are made of, where its own padding is finite then."""
+        found = shared_source(self._program, self.use, tensor, axis)
+        if found is None or found[1] not in self.ragged(found[0]):
+            return False
+        x, axis = found
+        if (x, axis, 0.0) not in self._filled:
+            k = next(k for k, n in enumerate(self._nodes) if x in n.outputs)
+            maker, bare = self._nodes[k], f"{x}:open"
+            self._nodes[k] = replace(maker, outputs=tuple(bare if o == x else o for o in maker.outputs))
+            self._fill(maker, bare, x, axis, 0.0)  # it stands behind those that read it: `Graph.make` sorts them
+            self._nodes[-1] = replace(self._nodes[-1], outputs=(x,))
+            self._filled[x, axis, 0.0] = x
         return True
 
     def _fill(self, node: Node, x: str, tensor: str, axis: int, fill: float) -> str:
