@@ -132,7 +132,9 @@ MORE = {
     "zero": INT(0), "one64": INT(1), "head": drawn((2, 6), 8), "from": INT([1]), "far": INT([99]), "zero1": INT([0]),
     "two": INT([2]), "pads": INT([1, 0, 2, 1]), "half": FLOAT(0.5), "scales": FLOAT([1, 1, 2]),
     "heads": INT([-1, 2, 3]), "row": drawn((6,), 9), "wi": drawn((1, 2, 6), 10), "wh": drawn((1, 2, 2), 11),
-    "wt": drawn((3, 2, 3), 12), **{f"w{q}": drawn((6, 6), k) - 1 for k, q in enumerate(("q", "k2", "v2"), 13)}, "first": INT([-(2**40)]), "pairs": INT([1, -1, 3]), "halves": INT([2, 2, -1, 3]),
+    "wt": drawn((3, 2, 3), 12),
+    **{f"w{q}": drawn((6, 6), k) - 1 for k, q in enumerate(("q", "k2", "v2"), 13)},
+    "first": INT([-(2**40)]), "pairs": INT([1, -1, 3]), "halves": INT([2, 2, -1, 3]),
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ tensor, which become one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -45,8 +45,8 @@ def shared_source(program: Program, use: Callable[[int], Use], tensor: str, axis
             axis = (u.large.get_ints("perm") or back)[axis]
             tensor = node.inputs[0]
         elif op.rearranges and not op.transposes:
-            at = {_same_axis(out.shape, c.shape(0), axis) for out, c in ((u.outs[0], u.large), (u.less[0], u.small))}
-            if len(at) > 1 or (found := at.pop()) is None:
+            found = _same_axis(u, axis)
+            if found is None:
                 return None
             tensor, axis = node.inputs[0], found
         elif node.op == "Add" and any(fixed := [_finite(program, i) for i in node.inputs]):
@@ -65,7 +65,11 @@ def _finite(program: Program, tensor: str) -> bool:
     return value is not None and value.dtype.kind == "f" and bool(np.isfinite(value).all())
 
 
-def _same_axis(shape: Sequence[int], other: Sequence[int], axis: int) -> int | None:
-    """The axis that an axis is in another shape of the same elements."""
-    before = math.prod(shape[:axis])
-    return next((d for d, n in enumerate(other) if n == shape[axis] and math.prod(other[:d]) == before), None)
+def _same_axis(u: Use, axis: int) -> int | None:
+    """The axis of what a node rearranges that an axis of its result is, for both sizes."""
+    sides = (u.outs[0].shape, u.large.shape(0)), (u.less[0].shape, u.small.shape(0))
+
+    def same(d: int) -> bool:
+        return all(x[d] == y[axis] and math.prod(x[:d]) == math.prod(y[:axis]) for y, x in sides)
+
+    return next(filter(same, range(len(sides[0][1]))), None)
