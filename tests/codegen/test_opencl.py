@@ -15,6 +15,8 @@ from workbench.codegen.backend import backend_for, generate_func
 from workbench.codegen.gpu import opencl
 from workbench.codegen.gpu.launch import Launch, launches_of
 from workbench.errors import BuildError, RunError, TargetError
+from workbench.ir import blocks
+from workbench.ir.numpy_reference.evaluate import evaluate
 from workbench.runtime.device_code import opencl as device_code
 from workbench.runtime.measuring.candidate_run import TrialRunner
 from workbench.runtime.measuring.jobs import SetupJob, TrialJob
@@ -65,6 +67,48 @@ def test_threads_may_call_one_kernel_at_the_same_time():
     with ThreadPoolExecutor(8) as pool:
         for a, y in zip(arrays, pool.map(kernel, arrays), strict=True):
             np.testing.assert_array_equal(y, a + 1)
+
+
+ALONE = Target("opencl -device=portable -thread_warp_size=1")
+
+
+def test_processors_compute_in_vectors():
+    """Vectorised loops are statements on vectors, sums stay in registers, a scalar is spread where it has to be."""
+    s = Schedule(workloads.matmul(32, 48, 16, bias=True, relu=True), ALONE)
+    for name in [b.name for b, _ in blocks(s.func.body)]:
+        i, j, *sums = (lp.name for lp in s.func.block(name)[1])
+        j, lane = s.split(j, [None, 16])
+        s.reorder(i, j, *sums, lane).vectorize(lane)
+    code = generate_func(s.func, ALONE).source
+    assert "LOCAL(16, C_acc[j_1]) += A[i * 16 + k] * GLOBAL(16, B[k * 48 + j_0 * 16 + j_1]);" in code
+    assert "= (float16)(0.0f);" in code
+    assert "at_least_float32x16(" in code
+    assert "GLOBAL(" not in generate_func(s.func, POCL).source
+    inputs = operands(s.func)
+    want = np.maximum(inputs[0].astype("f8") @ inputs[1] + inputs[2], 0)
+    np.testing.assert_allclose(s.build()(*inputs), want, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("make", "vectors"),
+    [
+        (lambda x, i: te.exp(te.tanh(x[i])) * te.sigmoid(x[i]) + te.sqrt(te.abs(x[i])), True),
+        (lambda x, i: te.max(x[i], 0.5) - te.min(x[i], x[0]), True),
+        (lambda x, i: te.erf(-x[i]) / (1.5 - te.rsqrt(x[i] * x[i] + 1.0)), True),
+        (lambda x, i: x[63 - i], False),
+        (lambda x, i: te.cast(te.cast(x[i], "int32"), "float32"), False),
+        (lambda x, i: te.select(x[i] > 0.0, x[i], 0.0), False),
+    ],
+)
+def test_functions_of_vectors(make, vectors):
+    x = te.placeholder((64,), name="x")
+    s = Schedule(te.func(te.compute((64,), lambda i: make(x, i), name="y")), ALONE)
+    s.vectorize("i")
+    assert ("GLOBAL(16, y[" in generate_func(s.func, ALONE).source) == vectors
+    (value,) = operands(s.func)
+    value[5], value[9] = np.nan, 0.0
+    want = evaluate(s.base, {"x": value})["y"]
+    np.testing.assert_allclose(s.build()(value), want, rtol=2e-6, atol=1e-6)
 
 
 def test_temporaries_between_kernels():

@@ -189,6 +189,11 @@ def anything(rng: random.Random) -> Made:
     return random_schedule(rng, "bind")
 
 
+def vectorised(rng: random.Random) -> Made:
+    """A random schedule of a processor, with a vectorised loop."""
+    return random_schedule(rng, "vectorize")
+
+
 KINDS: tuple[tuple[Callable[[random.Random], Made], int], ...] = ((tiled, 6), (stages, 3), (anything, 1))
 
 
@@ -215,13 +220,17 @@ def run(count: int, seed: int = 0) -> Counter[str]:
     return tally
 
 
-def run_on(device: str, count: int, seed: int = 0) -> int:
-    """Make random schedules and check the result of each on an OpenCL device; return how many it could run."""
+def run_on(device: str, count: int, seed: int = 0, alone: bool = False) -> int:
+    """Make random schedules and check the result of each on an OpenCL device; return how many it could run.
+
+    Where threads run `alone`, one by one, the schedules are those of processors, with vectors.
+    """
     from property import checks
     from workbench.target import Target
 
-    rng, target = random.Random(seed), Target(f"opencl -device={device}")
-    makers, weights = [k for k, _ in KINDS], [w for _, w in KINDS]
+    rng, target = random.Random(seed), Target(f"opencl -device={device}{' -thread_warp_size=1' if alone else ''}")
+    kinds = ((vectorised, 1),) if alone else KINDS
+    makers, weights = [k for k, _ in kinds], [w for _, w in kinds]
     return sum(checks.check_on_device(rng.choices(makers, weights)[0](rng), target) for _ in range(count))
 
 

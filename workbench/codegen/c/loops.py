@@ -19,7 +19,7 @@ from workbench.ir.poly import concrete
 
 
 @dataclass(frozen=True, slots=True)
-class _Accumulators:
+class Accumulators:
     """Elements of a block that are local variables while a loop runs, one for each iteration of `loops`."""
 
     block: Block
@@ -72,7 +72,7 @@ class NestPrinter:
     # ---- loops -----------------------------------------------------------------------------------------------------
 
     def _loop(self, lp: For, depth: int) -> None:
-        kept: list[_Accumulators] = []
+        kept: list[Accumulators] = []
         for b, path in reduced_at(lp):
             first = not reducing_loops(b) & set(self._reducing)
             if self._may_keep(b, path):
@@ -104,7 +104,7 @@ class NestPrinter:
         for acc in kept:
             target = self.ex.element(acc.block.buffer, acc.block.index)
             with self.notes.at(f"stmt:{acc.block.name}"):
-                self._for_each(acc, f"{target} = {acc.element};", depth)
+                self._for_each(acc, target, acc.element, depth)
 
     def _decide(self, lp: For, depth: int) -> dict[Expr, Text]:
         """Take choices out of a vectorised loop that are the same in all its iterations (no compiler must do it)."""
@@ -175,12 +175,12 @@ class NestPrinter:
         size = math.prod(concrete(lp.extent) for lp in spatial) * itemsize(self.buffers[b.buffer].dtype)
         return b.buffer not in others and size <= CText.KEPT_BYTES
 
-    def _accumulators(self, b: Block, path: tuple[For, ...], first: bool) -> _Accumulators:
+    def _accumulators(self, b: Block, path: tuple[For, ...], first: bool) -> Accumulators:
         name, spatial = self.names("accumulators", f"{b.name}_acc"), _spatial(b, path)
         element = name + "".join(f"[{self.names('loop', lp.name)}]" for lp in spatial)
-        return _Accumulators(b, spatial, element, first)
+        return Accumulators(b, spatial, element, first)
 
-    def _fill(self, acc: _Accumulators, depth: int) -> None:
+    def _fill(self, acc: Accumulators, depth: int) -> None:
         """Declare the accumulators; the outermost loop that reduces starts from the init, others from memory."""
         b, dtype = acc.block, self.buffers[acc.block.buffer].dtype
         sizes = "".join(f"[{lp.extent}]" for lp in acc.loops)
@@ -192,12 +192,12 @@ class NestPrinter:
             self.emit(depth, f"{MEMORY_TYPE[dtype]} {name} = {first};")
             return
         self.emit(depth, f"ALIGNED {MEMORY_TYPE[dtype]} {name}{sizes};")
-        self._for_each(acc, f"{acc.element} = {first};", depth)
+        self._for_each(acc, acc.element, first, depth)
 
-    def _for_each(self, acc: _Accumulators, statement: str, depth: int) -> None:
+    def _for_each(self, acc: Accumulators, left: str, right: str, depth: int) -> None:
         for k, lp in enumerate(acc.loops):
             self._header(lp, depth + k)
-        self.emit(depth + len(acc.loops), statement)
+        self.emit(depth + len(acc.loops), f"{left} = {right};")
         for k in reversed(range(len(acc.loops))):
             self.emit(depth + k, "}")
 

@@ -115,20 +115,22 @@ class Helpers:
     def __init__(self) -> None:
         self._used: dict[str, str] = {}
 
-    def name(self, op: str, dtype: str) -> str | None:
-        """Return the function for an operation, noting its use; None where there is none."""
+    def name(self, op: str, dtype: str, lanes: int = 1) -> str | None:
+        """Return the function for an operation, noting its use; None where there is none. For several `lanes` it takes
+        vectors as OpenCL C has them.
+        """
         dtype = compute_dtype(dtype)
         unsigned = dtype.startswith("u") or dtype == "bool"
         table = _FLOAT if is_float(dtype) else _INT | (_UNSIGNED if unsigned else _SIGNED)
         if op not in table:
             return None
-        full = f"{op}_{dtype}"
+        full = f"{op}_{dtype}" + (f"x{lanes}" if lanes > 1 else "")
         if full not in self._used:
-            self._used[full] = self._text(full, op, dtype, table[op])
+            self._used[full] = self._text(full, op, dtype, table[op], lanes)
         return full
 
-    def _text(self, full: str, op: str, dtype: str, body: str) -> str:
-        t = VALUE_TYPE[dtype]
+    def _text(self, full: str, op: str, dtype: str, body: str, lanes: int) -> str:
+        t = VALUE_TYPE[dtype] + (str(lanes) if lanes > 1 else "")
         u = "uint64_t" if itemsize(dtype) == 8 else "uint32_t"
         library = {f: math_name(f, dtype) for f in ("fmod", "copysign", "exp", "fabs", "sqrt")}
         operands = f"{t} a" if op in _ONE_OPERAND else f"{t} a, {t} b"

@@ -173,7 +173,7 @@ class GpuModule:
         ex = ExprPrinter(self._buffers, self._extents, self._names, self._helpers)
         out = KernelPrinter(
             ex, self._names, self._buffers, {}, self._poison, self.counter, words=self._words, kernel=kernel,
-            temporaries=self._inside(kernel), spots=self._spots[kernel.name], wide=self._wide,
+            temporaries=self._inside(kernel), spots=self._spots[kernel.name], helpers=self._helpers, wide=self._wide,
             tiles=self._tiles,
         )  # fmt: skip
         written = {b.buffer for b, _ in blocks(kernel.body)}

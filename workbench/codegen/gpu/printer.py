@@ -6,17 +6,18 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from workbench.codegen.c.loops import NestPrinter, comment
-from workbench.codegen.c.support_functions import MEMORY_TYPE
+from workbench.codegen.c.loops import Accumulators, NestPrinter, comment
+from workbench.codegen.c.support_functions import MEMORY_TYPE, Helpers
 from workbench.codegen.constants import Device
 from workbench.codegen.gpu.barriers import Spot, has_barrier
 from workbench.codegen.gpu.combining import PART
 from workbench.codegen.gpu.kernels import INIT, Kernel
 from workbench.codegen.gpu.placement import Placed
+from workbench.codegen.gpu.vectors import DTYPE, Scalar, VectorPrinter, lanes_of
 from workbench.codegen.gpu.warp_tiles import SUMS, TILE, Tile, tile_at
 from workbench.codegen.gpu.words import Words
 from workbench.codegen.lowering import init_nest, reducing_loops
-from workbench.ir import Affine, Block, For, Load, Stmt, blocks, loops
+from workbench.ir import Affine, Block, Const, For, Load, Stmt, blocks, loops
 from workbench.ir.affine import flat_index
 from workbench.ir.dtypes import itemsize
 from workbench.ir.poly import concrete
@@ -37,6 +38,7 @@ class KernelPrinter(NestPrinter):
     kernel: Kernel = field(kw_only=True)
     temporaries: Mapping[str, Placed] = field(kw_only=True)
     spots: frozenset[Spot] = field(kw_only=True)
+    helpers: Helpers = field(kw_only=True)
     #: Blocks that move several elements at once, and how many.
     wide: dict[str, int] = field(default_factory=dict)
     #: Loops that a warp computes, and the tiles that they touch.
@@ -46,6 +48,8 @@ class KernelPrinter(NestPrinter):
     #: Loops around, and the axes of threads about which nothing is left to ask.
     _path: tuple[For, ...] = ()
     _asked: frozenset[str] = frozenset()
+    #: Whether temporaries may live in the loops that are printed.
+    _is_home: bool = True
 
     def body(self, stmts: tuple[Stmt, ...], depth: int) -> None:
         around = self._path[-1].name if self._path else ""
@@ -75,9 +79,9 @@ class KernelPrinter(NestPrinter):
         self._asked = before
 
     def _init(self, s: Stmt, depth: int) -> None:
-        homes, self.temporaries = self.temporaries, {}  # no loop of this nest is anyone's home
+        before, self._is_home = self._is_home, False
         self._guarded(s, depth)
-        self.temporaries = homes
+        self._is_home = before
 
     def _init_nest(self, b: Block, path: tuple[For, ...], depth: int) -> None:
         before, self._path = self._path, self._path[:-1]
@@ -111,7 +115,7 @@ class KernelPrinter(NestPrinter):
     # ---- loops -----------------------------------------------------------------------------------------------------
 
     def _loop(self, lp: For, depth: int) -> None:
-        if lp.kind == "vectorize" and self._copied(lp, depth):
+        if lp.kind == "vectorize" and (self._in_vectors(lp, depth) or self._copied(lp, depth)):
             return
         if lp.note(TILE) is not None:
             self._tile(lp, depth)
@@ -182,7 +186,7 @@ class KernelPrinter(NestPrinter):
 
     def variables(self, loop: str | None, depth: int) -> None:
         for name, p in self.temporaries.items():
-            if p.home != loop:
+            if p.home != loop or not self._is_home:
                 continue
             b, text = self.buffers[name], self.names("buffer", name)
             kind = MEMORY_TYPE[b.dtype]
@@ -240,7 +244,6 @@ class KernelPrinter(NestPrinter):
         if not all(_aligned(x, lp.name, lanes) for _, x in ends):
             return False
         self.wide[b.name] = lanes
-        name = self.names("loop", lp.name)
         wide = "float" if kind == "float32" else _WIDE[size]
         to, at = self.ex.element(b.buffer, b.index), self.ex.element(source.buffer, source.index)
         guard = self.ex.bounds(met)
@@ -249,12 +252,74 @@ class KernelPrinter(NestPrinter):
         asked = "" if guard is True else f"if ({guard.text}) "
         text = asked + self.words.copy.format(type=wide, n=lanes, to=to, source=at)
         with self.notes.at(f"stmt:{b.name}"):
-            if extent == lanes:
-                self.emit(depth, f"{{ const {self.counter} {name} = 0; {text} }} /* {comment(lp.name)} (vectorize) */")
-            else:
-                head = f"for ({self.counter} {name} = 0; {name} < {extent}; {name} += {lanes})"
-                self.emit(depth, f"{head} {text} /* {comment(lp.name)} (vectorize) */")
+            self._steps(lp, lanes, text, depth)
         return True
+
+    def _steps(self, lp: For, lanes: int, text: str, depth: int) -> None:
+        """Print a statement about several neighbours at once for all of a loop."""
+        name, extent = self.names("loop", lp.name), concrete(lp.extent)
+        if extent == lanes:
+            self.emit(depth, f"{{ const {self.counter} {name} = 0; {text} }} /* {comment(lp.name)} (vectorize) */")
+        else:
+            head = f"for ({self.counter} {name} = 0; {name} < {extent}; {name} += {lanes})"
+            self.emit(depth, f"{head} {text} /* {comment(lp.name)} (vectorize) */")
+
+    def _in_vectors(self, lp: For, depth: int) -> bool:
+        """Print a vectorised loop over one block as statements on vectors; False where there are none."""
+        b, lanes = lp.body[0], lanes_of(lp) if self.words.has_vectors else 1
+        if lanes == 1 or len(lp.body) != 1 or not isinstance(b, Block):
+            return False
+        met = [c for c in b.guard if c not in self._met]
+        if any(lp.name in c.form.vars for c in met):
+            return False
+        try:
+            text = self._vectors(lp, lanes).statement(b)
+        except Scalar:
+            return False
+        guard = self.ex.bounds(met)
+        if guard is False:
+            return True
+        if lanes < concrete(lp.extent) and b.buffer in self.ex.kept:
+            self.emit(depth, f"UNROLL({concrete(lp.extent) // lanes})")  # so that sums stay in registers
+        with self.notes.at(f"stmt:{b.name}"):
+            self._steps(lp, lanes, text if guard is True else f"if ({guard.text}) {text}", depth)
+        return True
+
+    def _vectors(self, lp: For, lanes: int) -> VectorPrinter:
+        def memory(buffer: str) -> str:
+            return self.temporaries[buffer].memory if buffer in self.temporaries else "global"
+
+        return VectorPrinter(self.ex, self.helpers, self.buffers, lp.name, self.names("loop", lp.name), lanes, memory)
+
+    def _for_each(self, acc: Accumulators, left: str, right: str, depth: int) -> None:
+        b, lanes = acc.block, lanes_of(acc.loops[-1]) if acc.loops and self.words.has_vectors else 1
+        if lanes == 1 or self.buffers[b.buffer].dtype != DTYPE:
+            NestPrinter._for_each(self, acc, left, right, depth)
+            return
+        last, around = acc.loops[-1], depth + len(acc.loops) - 1
+        try:
+            text = f"{self._side(acc, left, lanes)} = {self._side(acc, right, lanes)};"
+        except Scalar:
+            NestPrinter._for_each(self, acc, left, right, depth)
+            return
+        for k, lp in enumerate(acc.loops[:-1]):
+            self._header(lp, depth + k)
+        if lanes < concrete(last.extent):
+            self.emit(around, f"UNROLL({concrete(last.extent) // lanes})")
+        self._steps(last, lanes, text, around)
+        for k in reversed(range(len(acc.loops) - 1)):
+            self.emit(depth + k, "}")
+
+    def _side(self, acc: Accumulators, text: str, lanes: int) -> str:
+        """One side of what fills or stores accumulators, as a vector; `Scalar` where it is none."""
+        b, vectors = acc.block, self._vectors(acc.loops[-1], lanes)
+        if text == acc.element:
+            return vectors.at(text, "local")
+        if text == self.ex.element(b.buffer, b.index):
+            return vectors.element(b.buffer, b.index)
+        if isinstance(b.init, Const):
+            return f"(float{lanes})({text})"
+        raise Scalar
 
     def _flat(self, name: str, index: tuple[Affine, ...]) -> Affine:
         return flat_index(index, self.buffers[name].strides())

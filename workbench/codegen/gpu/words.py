@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from workbench.codegen.gpu import vectors
 
 #: Words of C++, CUDA C and OpenCL C that C does not have.
 _CPP = """and and_eq bitand bitor catch class compl const_cast constexpr decltype delete dynamic_cast explicit export
@@ -11,6 +13,7 @@ static_assert static_cast template this thread_local throw try typeid typename u
 _DEVICE = """threadIdx blockIdx blockDim gridDim warpSize dim3 LAUNCH SHARED kernel global local constant half uchar
 ushort uint ulong size_t barrier vload vstore event_t image2d_t sampler_t read_only write_only read_write complex
 imaginary uniform pipe generic linux unix isnan isinf signbit min max mix step clamp sign dot cross length
+GLOBAL LOCAL floats2 floats4 floats8 floats16 float2 float4 float8 float16
 wmma_sums wmma_load wmma_store wmma_f16 wmma_f16_transposed wmma_bf16 wmma_bf16_transposed"""
 RESERVED = frozenset([*_CPP.split(), *_DEVICE.split()])
 
@@ -43,6 +46,8 @@ class Words:
         Beginning of a file.
     has_tiles : bool
         Whether the threads of a warp can compute a tile together.
+    has_vectors : bool
+        Whether vectorised loops are printed as statements on vectors (`codegen.gpu.vectors`).
     """
 
     language: str
@@ -57,6 +62,7 @@ class Words:
     head: str
     has_tiles: bool = False
     warp_barrier: str = ""
+    has_vectors: bool = False
 
 
 _AXES = "xyz"
@@ -162,3 +168,5 @@ OPENCL = Words(
     function="static inline",
     head=_OPENCL_HEAD % "\n".join(f"#define {f}f {f}" for f in _FLOAT_NAMES.split()),
 )
+#: For processors, whose threads run one by one.
+OPENCL_VECTORS = replace(OPENCL, head=f"{OPENCL.head}\n\n{vectors.HEAD}", has_vectors=True)

@@ -9,7 +9,7 @@ from workbench.codegen.gpu import cuda_driver, nvrtc, opencl, simt
 from workbench.codegen.gpu.launch import launches_of, packed
 from workbench.codegen.gpu.module import GpuModule
 from workbench.codegen.gpu.statistics import KernelStatistics, machine_code, statistics
-from workbench.codegen.gpu.words import CUDA, OPENCL
+from workbench.codegen.gpu.words import CUDA, OPENCL, OPENCL_VECTORS, Words
 from workbench.errors import WorkbenchError
 from workbench.ir import Func
 from workbench.target import Target
@@ -107,7 +107,7 @@ class OpenCL(Backend):
     overlaps = False
 
     def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
-        module = GpuModule(func, symbol, OPENCL, target)
+        module = GpuModule(func, symbol, _opencl(target), target)
         return "\n".join([*module.lines(), ""]), module.workspace_bytes, 0
 
     def compile(self, text: str, target: Target) -> bytes:
@@ -117,13 +117,18 @@ class OpenCL(Backend):
         return opencl.assembly_of(text, target)
 
     def listing(self, func: Func, target: Target) -> list[Named]:
-        return [named(line) for line in GpuModule(func, "kernel", OPENCL, target).lines()]
+        return [named(line) for line in GpuModule(func, "kernel", _opencl(target), target).lines()]
 
     def compiler_problem(self, target: Target) -> WorkbenchError | None:
         return opencl.problem(target)
 
     def statistics(self, func: Func, target: Target) -> tuple[KernelStatistics, ...]:
-        return statistics(GpuModule(func, "kernel", OPENCL, target))
+        return statistics(GpuModule(func, "kernel", _opencl(target), target))
 
     def takes_cores(self, target: Target) -> bool:
         return opencl.is_processor(target)
+
+
+def _opencl(target: Target) -> Words:
+    """The words for a GPU, or for a processor."""
+    return OPENCL_VECTORS if int(target.option("thread_warp_size")) == 1 else OPENCL
