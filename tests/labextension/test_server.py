@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -17,7 +18,9 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 
+import onnx
 import pytest
+import waiting
 from browser.driver import free_port
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 from jupyter_server.services.contents.manager import ContentsManager
@@ -26,7 +29,7 @@ from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
 from workbench.errors import LogError, ModelError
-from workbench.server import ScheduleWorkbench
+from workbench.server import ScheduleWorkbench, model_process
 from workbench.server.frames import frame
 from workbench.server.model_process import ModelReaders
 from workbench.server.places import place_of
@@ -297,17 +300,79 @@ def test_a_model_is_read_within_what_the_server_gives_out(port: int, root: Path)
         model_of(port, "m.onnx", token="")
 
 
+async def answered(readers: ModelReaders, path: Path) -> None:
+    async for _ in readers.ask({"path": str(path)}):
+        pass
+
+
 def test_a_process_that_reads_a_model_is_bounded(root: Path) -> None:
     model(root / "m.onnx", ["batch", 64])
 
-    async def work() -> None:
-        readers = ModelReaders(Limits(1 << 20, open_seconds=60, cpu_seconds=60, idle_seconds=60, most_logs=1))
-        async for _ in readers.ask({"path": str(root / "m.onnx")}):
-            pass
-
+    limits = Limits(1 << 20, open_seconds=60, cpu_seconds=60, idle_seconds=60, most_logs=1)
     with pytest.raises(ModelError) as info:
-        asked(work)
+        asked(lambda: answered(ModelReaders(limits), root / "m.onnx"))
     assert info.value.code == "model.reader"
+
+
+def test_too_long_a_line_is_an_error_that_teaches(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model(root / "m.onnx", ["batch", 64])
+    monkeypatch.setattr(model_process, "LINE_LIMIT", 256)
+    with pytest.raises(ModelError) as info:
+        asked(lambda: answered(ModelReaders(LIMITS), root / "m.onnx"))
+    assert info.value.code == "model.too_large"
+
+
+def test_a_process_that_does_not_get_ready_is_given_up(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_process, "START_S", 0.0)
+    readers = ModelReaders(LIMITS)
+
+    async def work() -> None:
+        for _ in range(2):  # it does not stand in the way of the next
+            with pytest.raises(ModelError) as info:
+                await readers.prepare()
+            assert info.value.code == "model.reader"
+        await answered(readers, root / "m.onnx")
+
+    model(root / "m.onnx", ["batch", 64])
+    asked(work)
+
+
+def readers_running() -> set[str]:
+    """Processes of this machine that read models."""
+    return {
+        place.parent.name
+        for place in Path("/proc").glob("[0-9]*/cmdline")
+        if b"workbench.server.model_main" in b"".join(contents(place))
+    }
+
+
+def contents(place: Path) -> list[bytes]:
+    try:
+        return [place.read_bytes()]
+    except OSError:
+        return []
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+def test_the_reading_ends_with_the_page(port: int, root: Path) -> None:
+    """The statistics of this weight would take minutes, without a line in between."""
+    weight = onnx.TensorProto(name="w", data_type=onnx.TensorProto.FLOAT, dims=[1 << 33], data_location=1)
+    weight.external_data.add(key="location", value="w.bin")
+    with (root / "w.bin").open("wb") as file:
+        file.truncate(1 << 35)  # it takes no room on the disk
+    ends = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, None) for n in ("x", "y")]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", ends[:1], ends[1:], [weight])
+    onnx.save(onnx.helper.make_model(graph), root / "w.onnx")
+    before = readers_running()
+    with socket.create_connection(("127.0.0.1", port), 60) as connection:
+        connection.sendall(b"GET /schedule-workbench/model?path=w.onnx&token=secret HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        said = b""
+        while b'"t": "graph"' not in said:
+            said += (part := connection.recv(1 << 16))
+            assert part, said
+        reading = readers_running() - before
+        assert reading or before
+    waiting.until(lambda: not readers_running() & (reading or before))
 
 
 def test_without_token_or_from_another_page_there_is_no_connection(port: int) -> None:

@@ -72,12 +72,23 @@ def test_a_process_that_has_gone_leaves_a_lost_session(own_folder: Path) -> None
     gone.wait()
     told = {**session_file.described(Run(None)), "updated": time.time()}
     session_file._write("gone", {**told, "pid": gone.pid})
-    session_file._write("silent", {**told, "updated": time.time() - 2 * session_file.LOST_S})
+    session_file._write("silent", {**told, "updated": time.time() - 2 * session_file.SILENT_S})
+    session_file._write("other", {**told, "born": "1"})  # its number is another process's now
+    session_file._write("forgotten", {**told, "updated": time.time() - 2 * session_file.KEPT_S})
     session_file._write("old", {**told, "state": "done", "updated": time.time() - 2 * session_file.KEPT_S})
     session_file._write("runs", told)
     found = session_file.sessions()
-    assert {id: one["state"] for id, one in found.items()} == {"gone": "lost", "silent": "lost", "runs": "running"}
+    states = {id: one["state"] for id, one in found.items()}
+    if os.name == "posix":
+        silent = found["silent"]
+        assert silent["silent_s"] >= 2 * session_file.SILENT_S - 1
+        assert silent["eta_s"] is None
+    expected = {"gone": "lost", "silent": "running", "runs": "running"}
+    expected |= {"other": "lost"} if told["born"] else {"other": "running"}
+    assert states == (expected if os.name == "posix" else {**expected, "silent": "lost"})
+    assert "silent_s" not in found["runs"]
     assert not (own_folder / "old.json").exists()
+    assert not (own_folder / "forgotten.json").exists()
 
 
 def test_what_is_no_such_file_is_passed_over(own_folder: Path) -> None:

@@ -11,12 +11,20 @@ leave at once.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from workbench.server.extension import ScheduleWorkbench
+from workbench.first_use import loaded_on_first_use
+
+if TYPE_CHECKING:
+    from workbench.server.extension import ScheduleWorkbench
+
+# The processes that read files do without Jupyter's server, which takes a second to load.
+__getattr__ = loaded_on_first_use(__name__, {"ScheduleWorkbench": "extension:ScheduleWorkbench"})
 
 
 def _jupyter_server_extension_points() -> list[dict[str, Any]]:
+    from workbench.server.extension import ScheduleWorkbench
+
     return [{"module": "workbench.server", "app": ScheduleWorkbench}]
 
 

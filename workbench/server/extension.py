@@ -50,7 +50,7 @@ class ScheduleWorkbench(ExtensionApp):  # type: ignore[misc]
 
     async def stop_extension(self) -> None:
         """End the process that is ready for the next model."""
-        self._readers.close()
+        await self._readers.close()
 
     def initialize_settings(self) -> None:
         """Let the messages of kernels leave at once."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 from jupyter_server.auth.decorator import authorized
@@ -26,21 +27,33 @@ class ModelHandler(APIHandler):  # type: ignore[misc]
     def initialize(self, readers: ModelReaders) -> None:
         """Take what starts processes."""
         self._readers = readers
+        self._reading: asyncio.Task[None] | None = None
 
     @authenticated
     @authorized(action="read", resource="contents")  # type: ignore[untyped-decorator]
     async def get(self) -> None:
         """Look into a model."""
         path = self.get_query_argument("path", "", strip=False)
+        self._reading = asyncio.create_task(self._answer(path) if path else self._readers.prepare())
+        await asyncio.wait([self._reading])
+        if self._reading.cancelled():
+            return
         try:
-            if path:
-                await self._answer(path)
-            await self._readers.prepare()
+            self._reading.result()
         except WorkbenchError as error:
             self._say({"t": "error", "error": error.to_json()})
         except StreamClosedError:
             return  # nobody waits for the rest
         self.finish(set_content_type="application/x-ndjson")
+        if path:  # for the next one; whether that works is told when it is asked for
+            with suppress(WorkbenchError):
+                await self._readers.prepare()
+
+    def on_connection_close(self) -> None:
+        """End what is done for a page that has gone; what is made ready is for whoever comes next."""
+        super().on_connection_close()
+        if self._reading is not None and self.get_query_argument("path", ""):
+            self._reading.cancel()
 
     async def _answer(self, path: str) -> None:
         question = {

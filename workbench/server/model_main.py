@@ -23,7 +23,6 @@ from workbench.errors import ModelError
 from workbench.graph.onnx.file_contents import ModelFile, prepare
 from workbench.markup import clean
 from workbench.server.process_limits import limit
-from workbench.session.core.protocol import error_json
 
 MOST_NODES = 20_000
 """Nodes of a model that is drawn. Chosen: one of 2,000 is drawn within a second."""
@@ -89,8 +88,10 @@ def main(memory_bytes: int, seconds: int, idle_seconds: int) -> None:
     except MemoryError:
         hint = "c.ScheduleWorkbench.memory_mib in the server's configuration"
         text = "The model needs more memory than the server gives"
-        say({"t": "error", "error": error_json(ModelError("model.too_large", text, (), hint))})
+        say({"t": "error", "error": ModelError("model.too_large", text, (), hint).to_json()})
     except Exception as error:  # whatever it is, the page is told
+        from workbench.session.core.protocol import error_json  # half a second, which only this needs
+
         told = error_json(error)
         name = Path(question["path"]).name
         told["where"] = [name if one == question["path"] else one for one in told["where"]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import signal
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
@@ -18,6 +17,9 @@ LINE_LIMIT = 1 << 28
 
 MOST = 4
 """Models that are read at the same time; others wait."""
+
+START_S = 60
+"""Seconds within which a process has to be ready."""
 
 IDLE_S = 600
 """Seconds after which a process ends that nobody asks."""
@@ -32,12 +34,29 @@ class ModelReaders:
         self._lock = asyncio.Lock()
 
     async def prepare(self) -> None:
-        """Have a process ready, and wait until it is."""
+        """Have a process ready, and wait until it is.
+
+        Raises
+        ------
+        ModelError
+            "model.reader" where the system starts none, or it is not ready in time.
+        """
         async with self._lock:
-            if self._spare is None or self._spare.returncode is not None:
-                self._spare = await self._start()
-                assert self._spare.stdout is not None
-                await self._spare.stdout.readline()
+            if self._spare is not None and self._spare.returncode is None:
+                return
+            self._spare, process = None, await self._start()
+            assert process.stdout is not None
+            try:
+                ready = await asyncio.wait_for(process.stdout.readline(), START_S)
+            except BaseException as error:
+                await _end(process)
+                if not isinstance(error, TimeoutError):
+                    raise
+                ready = b""
+            if not ready:
+                hint = "the machine may be short of memory or busy; the server's log may say more"
+                raise ModelError("model.reader", "No process is ready to read models", (), hint)
+            self._spare = process
 
     async def _start(self) -> asyncio.subprocess.Process:
         numbers = (self._limits.memory_bytes, min(self._limits.open_seconds, self._limits.cpu_seconds), IDLE_S)
@@ -62,7 +81,8 @@ class ModelReaders:
         Raises
         ------
         ModelError
-            "model.reader" where the process ends without an answer, or does not end in time.
+            "model.reader" where the process ends without an answer, or does not end in time; "model.too_large" where a
+            line is longer than `LINE_LIMIT`.
         """
         async with self._turns:
             process = await self._take()
@@ -81,15 +101,22 @@ class ModelReaders:
                 text = f"The model was not read within {self._limits.open_seconds} seconds"
                 hint = "c.ScheduleWorkbench.open_seconds in the server's configuration"
                 raise ModelError("model.reader", text, (), hint) from None
+            except ValueError:  # from the stream: too long a line
+                text = f"The drawing of the model takes more than {LINE_LIMIT >> 20} MiB"
+                raise ModelError("model.too_large", text, (), "Tune reads it all the same") from None
             finally:
-                with contextlib.suppress(ProcessLookupError):
-                    process.send_signal(signal.SIGKILL)
+                await _end(process)
         if code:
             hint = "it may have needed more memory or time than the server's configuration allows"
             raise ModelError("model.reader", f"The process that read the model has ended ({code})", (), hint)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End the process that is ready."""
         if self._spare is not None:
-            with contextlib.suppress(ProcessLookupError):
-                self._spare.kill()
+            await _end(self._spare)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    await process.wait()

@@ -28,8 +28,9 @@ EVERY_S = 1.0
 LIFE_S = 5.0
 """Seconds after which a file is written anew though nothing has changed."""
 
-LOST_S = 30.0
-"""Seconds without a sign of life after which a session counts as lost."""
+SILENT_S = 30.0
+"""Seconds without a sign of life after which a session counts as silent: its process lives, and computes something that
+lets no other thread run, or is stopped. Where nobody can be asked whether it lives, it counts as lost."""
 
 KEPT_S = 24 * 3600.0
 """Seconds that the file of a session stays that has ended."""
@@ -85,8 +86,8 @@ def described(session: Told) -> dict[str, Any]:
         for row in found.rows[:MOST_TASKS]
     ]
     return {
-        "pid": os.getpid(), "notebook": os.environ.get("JPY_SESSION_NAME", ""), "log": session.log,
-        "state": found.state, "end": found.end, "trials": p.trials, "total": p.total,
+        "pid": os.getpid(), "born": _born(os.getpid()), "notebook": os.environ.get("JPY_SESSION_NAME", ""),
+        "log": session.log, "state": found.state, "end": found.end, "trials": p.trials, "total": p.total,
         "elapsed_s": round(p.elapsed_s, 1), "eta_s": p.eta_s if p.eta_s is None else round(p.eta_s, 1),
         "fraction": round(p.fraction, 3), "ms": found.total_ms, "untuned_ms": found.untuned_ms, "rows": rows,
         "more": len(found.rows) - len(rows),
@@ -130,15 +131,27 @@ def _read(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     age = time.time() - updated
-    if state not in FINAL and (age > LOST_S or not _lives(pid)):
-        told |= {"state": LOST, "eta_s": None}
+    if state not in FINAL:
+        if age > (KEPT_S if os.name == "posix" else SILENT_S) or not _lives(pid, told.get("born")):
+            told |= {"state": LOST, "eta_s": None}
+        elif age > SILENT_S:
+            told |= {"silent_s": round(age), "eta_s": None}
     if told["state"] in (*FINAL, LOST) and age > KEPT_S:
         path.unlink(missing_ok=True)
         return None
     return dict(told)
 
 
-def _lives(pid: int) -> bool:
+def _born(pid: int) -> str | None:
+    """Return when a process was started, as the system counts; None where it does not say."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _lives(pid: int, born: object) -> bool:
+    """Whether a process is there, and no other that has got its number."""
     if os.name != "posix":
         return True  # there such a question could end the process
     try:
@@ -146,5 +159,5 @@ def _lives(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except (PermissionError, OverflowError):
-        return True
-    return True
+        pass
+    return born is None or born == _born(pid)
