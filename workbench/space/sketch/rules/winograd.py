@@ -14,15 +14,17 @@ from workbench.space.shared_steps.winograd_steps import PRODUCT, TRANSFORM, Wino
 from workbench.space.sketch.rule_table import Draft, rule, untouched
 from workbench.space.sketch.rules.pointwise_stages import pointwise
 
-#: Tiles of 4x4 outputs below which tiles of 2x2 are made. Measured with `bench_winograd` on one core: 7x7 images of 512
-#: channels took 0.98 instead of 1.48 ms with 2x2; with 16 tiles (13x13, 14x14) 2x2 was slower by a tenth, with more by
-#: half.
-FEW_TILES = 8
+#: Tiles of 4x4 outputs below which only tiles of 2x2 are made, and below which both are tried. Measured with
+#: `bench_winograd` on one core: 7x7 images of 512 channels took 0.98 instead of 1.48 ms with 2x2; with 16 tiles (13x13,
+#: 14x14) 2x2 was slower by a tenth, with more by half. With two threads and weights in memory 16 tiles took 1.51 ms
+#: with 2x2, and 1.84 with 4x4.
+FEW_TILES, SOME_TILES = 8, 32
 
 
 @rule("winograd", after="tensorize", about=untouched)
 def winograd(draft: Draft, machine: Machine, block: Block) -> Iterator[Draft]:
-    """Compute a 3x3 convolution by Winograd's algorithm, with tiles of 4x4 outputs, or of 2x2 where there are few.
+    """Compute a 3x3 convolution by Winograd's algorithm, with tiles of 4x4 outputs, of 2x2 where there are few, or
+    both.
 
     The way back drives the nest: blocks of tiles in parallel, each with its matrix products and the transform of what
     they read. In a second form the data is transformed first, as a nest of its own, so that blocks may also share out
@@ -30,29 +32,32 @@ def winograd(draft: Draft, machine: Machine, block: Block) -> Iterator[Draft]:
     """
     conv = match_conv(draft.func, block)
     channels = conv.sizes[conv.o], conv.sizes[conv.c]
-    size, best = _tile(conv.sizes[conv.n], conv.sizes[conv.h], conv.sizes[conv.w], *channels, machine)
+    best = _tiles(conv.sizes[conv.n], conv.sizes[conv.h], conv.sizes[conv.w], *channels, machine)
     why = _unsuited(*channels, machine.lanes)
-    same = f"this form multiplies with the kernel as it is; of Winograd's, {best}"
+    same = f"this form multiplies with the kernel as it is; of Winograd's, {next(iter(best.values()))}"
     yield draft.skip("winograd", why or same, block.name)
-    for data_first in () if why else (False, True):
-        try:
-            made = _form(draft, machine, block.name, size, best, data_first)
-        except ScheduleError:  # sizes that the loops do not suit
-            continue
-        yield from (replace(d, closed=True) for d in pointwise(made, machine))
+    for size, reason in () if why else best.items():
+        for data_first in (False, True):
+            try:
+                made = _form(draft, machine, block.name, size, reason, data_first)
+            except ScheduleError:  # sizes that the loops do not suit
+                continue
+            yield from (replace(d, closed=True) for d in pointwise(made, machine))
 
 
-def _tile(n: int, h: int, w: int, o: int, c: int, machine: Machine) -> tuple[int, str]:
-    """Tiles of 4x4, or of 2x2 where so few tiles of 4x4 share the transformed weights that fetching these (4 times the
-    kernel's, against 1.8 times) decides; and why.
+def _tiles(n: int, h: int, w: int, o: int, c: int, machine: Machine) -> dict[int, str]:
+    """Tiles of 4x4, of 2x2 where so few tiles of 4x4 share the transformed weights that fetching these (4 times the
+    kernel's, against 1.8 times) decides, or both where it may; and why.
     """
     weights, tiles = 36 * o * c * 4, n * -(-h // 4) * -(-w // 4)
     shared = f"{tiles} tiles of 4x4 would share {weights / 2**20:.1f} MB of transformed weights"
     if weights <= machine.l2:
-        return 4, f"tiles of 4x4 do the fewest multiplications: {shared}, which L2 holds"
-    if tiles >= FEW_TILES:
-        return 4, f"tiles of 4x4 do the fewest multiplications: {shared}, and {FEW_TILES} are enough for that"
-    return 2, f"tiles of 2x2 have fewer weights to fetch: {shared}, and fewer than {FEW_TILES} are too few"
+        return {4: f"tiles of 4x4 do the fewest multiplications: {shared}, which L2 holds"}
+    many = f"tiles of 4x4 do the fewest multiplications: {shared}, and {FEW_TILES} are enough for that"
+    few = f"tiles of 2x2 have fewer weights to fetch: {shared}"
+    if tiles < FEW_TILES:
+        return {2: f"{few}, and fewer than {FEW_TILES} are too few"}
+    return {4: many, 2: f"{few}; with fewer than {SOME_TILES} that may decide"} if tiles < SOME_TILES else {4: many}
 
 
 def _unsuited(o: int, c: int, lanes: int) -> str:
