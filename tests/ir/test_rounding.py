@@ -185,3 +185,12 @@ def test_boxes_cover_a_domain_once():
 def test_near_says_what_it_is_without_a_bound():
     assert not Near(np.ones(3)).margin.any()
     assert Near(np.ones(3, bool)).margin.dtype == bool
+
+
+def test_a_result_below_the_least_normal_number_may_be_zero():
+    """A network flushes it; what is made of it may be wrong by as much as that says."""
+    x = np.array([-88.0, -87.5, -100.0], np.float32)
+    found = near(lambda v: te.sigmoid(v) * 1000.0, x)
+    flushed = np.where(np.exp(x.astype(float)) < np.finfo(np.float32).tiny, 0.0, found.value)
+    assert (np.abs(flushed - found.value) <= found.margin).all()
+    assert (found.margin < 1e-33).all()

@@ -13,6 +13,7 @@ from errors import models
 
 from workbench import workloads
 from workbench.graph import extract_tasks, load_onnx, run_reference
+from workbench.graph.tasks import Task
 from workbench.ir.flops import count_flops
 from workbench.ir.interpreter.interp import random_inputs
 from workbench.ir.numpy_reference.evaluate import evaluate
@@ -28,6 +29,8 @@ from workbench.schedule import Schedule
 from workbench.space.default_schedule import default_schedule
 from workbench.space.space import make_space
 from workbench.target import Target
+from workbench.tune.options import TuneOptions
+from workbench.tune.plan.tune_context import TuneContext
 
 TARGET = Target.host(threads=2)
 DATA = Path(__file__).parent.parent / "data" / "tvm-tutorial-resnet50-tasks.txt"
@@ -124,6 +127,23 @@ def test_both_tiles_are_tried_where_either_may_win(size, tiles):
     target = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
     space = make_space(workloads.conv2d_nhwc(size, size, 512, 512), target)
     assert {step.args["m"] for v in space.variants for step in v.schedule.trace if step.name == "winograd"} == tiles
+
+
+def test_an_estimate_counts_weights_that_come_from_memory():
+    """Those of 4x4 are more than twice as many: from memory it is not as far ahead as where a cache has them."""
+    target = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=256M -threads=2")
+    task = Task.of_func(workloads.conv2d_nhwc(14, 14, 512, 512), target)
+    ahead = []
+    for where in ("near", "memory"):
+        space = TuneContext(target, TuneOptions(constants=where)).space(task)
+        best = {4: [], 2: []}
+        for v in space.variants:
+            x = v.features(v.sampler.draw(256, np.random.default_rng(0)))
+            for step in v.schedule.trace:
+                if step.name == "winograd":
+                    best[step.args["m"]].append(x[:, INDEX["speed"]].max())
+        ahead.append(max(best[4]) - max(best[2]))
+    assert ahead[1] < ahead[0] - 0.2
 
 
 def test_the_default_schedule_is_direct():

@@ -115,6 +115,12 @@ class Machine:
         how = "fitted" if self.pace == (1.0, 1.0) else f"measured({self.pace[0]:.3g},{self.pace[1]:.3g})"
         return f"{how}-halves" if self.halves else how
 
+    def with_weights(self, where: str) -> Machine:
+        """The same machine for kernels that find their weights there (`MeasureOptions.constants`): those that come from
+        memory are in no cache but the core's own.
+        """
+        return replace(self, l3=self.l2) if where == "memory" else self
+
     @staticmethod
     def of(target: Target | None) -> Machine:
         """Numbers of a target (of the host for None); a cache level that does not exist counts as the one below it.

@@ -22,9 +22,9 @@ Array: TypeAlias = NDArray[Any]
 
 #: Largest relative error of one rounding. That of float64 counts twice: what it is compared with is rounded like it.
 UNIT = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-52}
-#: Least distance of two numbers: products and quotients may be wrong by so much however small they are. Of bfloat16 the
-#: least normal number: instructions that round to it take those below for 0.
-LEAST = {"float16": 2.0**-24, "bfloat16": 2.0**-126, "float32": 2.0**-149, "float64": 2.0**-1074}
+#: Small results that are not 0 may be wrong by so much: the least normal number, below which a network makes 0 of them.
+#: Of float16, which is never flushed, the least distance of two numbers. From `LEAST` / `UNIT` on roundings are larger.
+LEAST = {"float16": 2.0**-24, "bfloat16": 2.0**-126, "float32": 2.0**-126, "float64": 2.0**-1022}
 LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38,
            "float64": 1.7976931348623157e308}  # fmt: skip
 
@@ -58,17 +58,14 @@ def _wide(x: Array) -> Array:
     return x if x.dtype.kind == "f" else x.astype(np.float64)
 
 
-def rounded(value: Array, error: Array | None, dtype: str, units: float = 1.0, least: bool = True) -> Near:
-    """Add the error of an operation with a result of `dtype` that is wrong by `units` roundings.
-
-    Sums are exact where they are as small as denormal numbers.
-    """
+def rounded(value: Array, error: Array | None, dtype: str, units: float | Array = 1.0) -> Near:
+    """Add the error of an operation with a result of `dtype` that is wrong by `units` roundings."""
     if not is_float(dtype):
         return Near(value, error if error is None else _unwrapped(value, error))
     size = np.abs(value)
-    margin = size * (units * UNIT[dtype])
-    if least:
-        margin += np.where(size > 0, LEAST[dtype], 0.0)
+    margin = size * (units * UNIT[dtype]) + np.where(
+        (size > 0) & (size < LEAST[dtype] / UNIT[dtype]), LEAST[dtype], 0.0
+    )
     if error is not None:
         margin = margin + error
     if size.size and not float(size.max()) < LARGEST[dtype] * (1 - UNIT[dtype]):
@@ -125,14 +122,12 @@ def binary(op: str, a: Near, b: Near, dtype: str, ulps: Ulps) -> Near:
     if op in ("max", "min"):
         return Near(value) if exact else Near(value, _between(BINARY[op], value, a, b))
     error = None if exact else _spread(op, _wide(value), a, b, is_float(dtype))
-    units = 2.0 * ulps(op, dtype) if op in ("pow", "mod") else 1.0
-    near = rounded(value, error, dtype, units, op not in ("add", "sub"))
+    units: float | Array = 2.0 * ulps(op, dtype) if op in ("pow", "mod") else 1.0
     factors = [x for x in {"mul": (a, b), "div": (b,)}.get(op, ()) if x.error is None and _few(x.value, value)]
     powers = [np.abs(np.frexp(x.value)[0]) == 0.5 for x in factors if is_float(dtype)]
     if any(p.any() for p in powers):  # only the exponent changes
-        kept = 0.0 if error is None else error
-        near = Near(near.value, np.where(functools.reduce(np.logical_or, powers), kept, near.margin))
-    return near
+        units = np.where(functools.reduce(np.logical_or, powers), 0.0, units)
+    return rounded(value, error, dtype, units)
 
 
 def _few(x: Array, others: Array) -> bool:

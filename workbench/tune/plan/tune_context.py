@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -116,7 +116,8 @@ class TuneContext:
         found = self._from_template(task) if kind != "sketch" else []
         if kind != "template" or not found:
             found.append(make_space(task, self._target, structure=structure, tell=partial(self._say_of, task)))
-        return found[0] if len(found) == 1 else join_spaces(*found)
+        space = found[0] if len(found) == 1 else join_spaces(*found)
+        return replace(space, variants=tuple(replace(v, machine=self._machine) for v in space.variants))
 
     def _from_template(self, task: Task) -> list[Any]:
         """Return the space of the template that suits a task; none where the sketch rules have to stand in for it."""
@@ -181,7 +182,7 @@ class TuneContext:
         """Return the model's score of a schedule that no search has proposed; None where the search asks no model."""
         if not SEARCHES[self._options.search].learns:
             return None
-        x = features_of(schedule, Machine.of(self._target))
+        x = features_of(schedule, self._machine)
         return float(self._shared_model().predict(x[None])[0])
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
@@ -191,8 +192,13 @@ class TuneContext:
     def _shared_model(self) -> CostModel:
         with self._making:  # `prepare` asks for it in a thread of its own, while the first search may do so too
             if self._model is None:
-                self._model = make_model(self._options.model, self._seed, Machine.of(self._target))
+                self._model = make_model(self._options.model, self._seed, self._machine)
             return self._model
+
+    @property
+    def _machine(self) -> Machine:
+        """What estimates are for: caches as candidates find them when they are timed."""
+        return Machine.of(self._target).with_weights(self._options.constants or "near")
 
     # ---- schedules ----
 
