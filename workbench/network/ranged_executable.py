@@ -327,7 +327,13 @@ class RangedExecutable(Executable):
         """
         import pandas as pd
 
-        return pd.DataFrame(dynamic_rows(self, fixed))
+        rows = []
+        for row in dynamic_rows(self, [c.bucket for c in self.compiled] if fixed else ()):
+            ends = zip(self.sizes.ranges, row.pop("least"), row.pop("most"), strict=True)
+            found = {k: v for name, least, most in ends for k, v in ((name, least), (f"{name}_most", most))}
+            found |= {**row, "kernels": "x".join(map(str, row["kernels"]))}
+            rows.append(found | ({"ratio": row["ms"] / row["fixed_ms"]} if fixed else {}))
+        return pd.DataFrame(rows)
 
     def fixed(self, values: tuple[int, ...]) -> Executable:
         """Kernels of one size alone, with schedules from the same log."""

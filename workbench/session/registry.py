@@ -113,7 +113,8 @@ class Panel:
     slice : str
         The slice that a saved notebook shows of it, see `static`.
     needs : str
-        What has to be open: "model", "tasks" (several of them) or "program"; "" for anything.
+        What has to be open: "model", "lengths" (a model with ranges of them), "tasks" (several of them) or "program";
+        "" for anything.
     about_task : bool
         Whether it is about the task on show, whose numbers then stand above it.
     page : int

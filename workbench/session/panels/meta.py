@@ -59,5 +59,7 @@ def panels(state: SessionState) -> list[str]:
     """Name the panels that have content, in their places."""
     alone = state.opened.kind in ("task", "schedule") and len(state.infos) == 1
     program = any(t.task for t in state.infos)
-    there = {"": True, "model": state.opened.graph is not None, "tasks": not alone, "program": program}
+    graph = state.opened.graph
+    there = {"": True, "model": graph is not None, "tasks": not alone, "program": program}
+    there["lengths"] = graph is not None and bool(graph.dynamic)
     return sorted((name for name, one in PANELS.items() if there[one.needs]), key=lambda name: PANELS[name].place)

@@ -71,6 +71,7 @@ class SessionState:
         self.chart, self.roofs = ChartChoice(), known_roofs(self.target)
         self.precisions: WorkProgress[dict[str, Any]] = WorkProgress()
         self.runs: WorkProgress[tuple[Shown, ...]] = WorkProgress()
+        self.lengths: WorkProgress[dict[str, Any]] = WorkProgress()
         self.stats.add(opened.lines)
         self.peak = self.target.stored_peak()
         self.peak_of_all, self.peak_measured = all_threads(self.target)
@@ -350,6 +351,7 @@ class SessionState:
         """Let go of what others own."""
         self.precisions.cancelled.set()
         self.runs.cancelled.set()
+        self.lengths.cancelled.set()
         self._unwatch()
         if self.watch is not None:
             self.watch.close()

@@ -4,6 +4,7 @@ import type { ChartSlice } from './charts';
 import type { CodeAnswer, DiffAnswer } from './code';
 import type { ExportAnswer } from './export';
 import type { GraphColumns, GraphSlice, PassesAnswer, StagesSlice } from './graph';
+import type { LengthsSlice } from './lengths';
 import type { AccessesSlice, CuresAnswer, PlanAnswer, DropsAnswer, NestSlice, WhySlice } from './nest';
 import type { PaletteSlice, PreviewAnswer, StepAnswer, WitnessAnswer } from './palette';
 import type { PrecisionSlice } from './precision';
@@ -18,6 +19,7 @@ export type * from './code';
 export type * from './export';
 export type * from './graph';
 export type * from './json';
+export type * from './lengths';
 export type * from './nest';
 export type * from './palette';
 export type * from './precision';
@@ -48,6 +50,8 @@ export interface Slices {
   readonly precision: PrecisionSlice;
   /** Null without a model. */
   readonly timeline: TimelineSlice;
+  /** Null without a model for ranges of lengths. */
+  readonly lengths: LengthsSlice;
 }
 
 /** Questions, by the type of their answers. */

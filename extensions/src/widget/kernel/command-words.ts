@@ -20,6 +20,8 @@ const WORDS: Readonly<Record<string, string>> = {
   cancel_precisions: '',
   record_timeline: 'record runs',
   cancel_timeline: '',
+  compare_lengths: 'compare lengths',
+  cancel_lengths: '',
   dismiss: ''
 };
 

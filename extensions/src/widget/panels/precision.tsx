@@ -2,41 +2,10 @@
 
 import { isLive } from '../charts/figure';
 import { Button } from '../elements/controls';
+import { Busy, Table, type Cell, type Column } from '../elements/comparison';
 import { bytes, errorOf, milliseconds, percent, plural, times } from '../../shared/format';
-import type { PrecisionAnswer, PrecisionSlice } from '../../shared/types';
+import type { PrecisionAnswer } from '../../shared/types';
 import type { Panel, PanelProps } from '../panel';
-
-type Cell = readonly [text: string | null, title?: string, careful?: boolean];
-type Column = readonly [text: string, title: string, from?: 'm' | 'l'];
-
-/** Cells of numbers beside a name; what is careful is above the bound. */
-function Table({ label, columns, rows }: { label: string; columns: readonly Column[]; rows: readonly Cell[][] }) {
-  const name = (i: number): string => (i ? `swb-from-${columns[i]![2] ?? 's'}` : 'swb-l swb-name');
-  return (
-    <table aria-label={label}>
-      <thead>
-        <tr>
-          {columns.map(([text, title], i) => (
-            <th key={text} scope="col" class={name(i)} title={title}>
-              {text}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map(row => (
-          <tr>
-            {row.map(([text, title, careful], i) => (
-              <td class={name(i)} title={title}>
-                {careful ? <b class="swb-careful">{text}</b> : text}
-              </td>
-            ))}
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
-}
 
 const MS = 'Milliseconds of one run, inside the network, with default schedules';
 const ERROR = 'Root mean square of the difference from float32, against that of the numbers';
@@ -95,27 +64,6 @@ function Tasks({
   );
 }
 
-function Busy({ step, at, of }: PrecisionSlice) {
-  return (
-    <>
-      <p class="swb-tasks-tip" role="status">
-        {step} …{at > 0 && ` (step ${at} of ${of})`} Measurements wait.
-      </p>
-      <div
-        class="swb-progress"
-        style={{ flex: 'none' }}
-        role="progressbar"
-        aria-label="Comparison of precisions"
-        aria-valuemin={0}
-        aria-valuemax={of}
-        aria-valuenow={at}
-      >
-        <i style={{ width: `${(100 * Math.max(0, at - 1)) / (of || 1)}%` }} />
-      </div>
-    </>
-  );
-}
-
 function View({ store }: PanelProps) {
   const slice = store.see('precision');
   if (!slice) return null;
@@ -140,7 +88,7 @@ function View({ store }: PanelProps) {
           {step ? 'Cancel' : answer ? 'Compare again' : 'Compare float32, bfloat16, int8'}
         </Button>
       </header>
-      {step && <Busy {...slice} />}
+      {step && <Busy label="Comparison of precisions" {...slice} />}
       {error && !step && (
         <div class="swb-problem" role="alert">
           <b>Not compared.</b> {error.message}
