@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import Token
@@ -10,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from workbench.errors import UsageError
+from workbench.errors import UsageError, did_you_mean
 from workbench.graph.graph import Array
 from workbench.graph.tasks import Task
 from workbench.graph.tasks import extract_tasks as own_tasks
@@ -80,13 +81,27 @@ class RandomModel:
     """No cost model."""
 
 
+#: TVM's number, for who counts measurements and does not say how many a round has.
+_MEASURES_PER_ROUND = 64
+#: Policies by their names.
+_POLICIES: dict[str, dict[str, Any]] = {"default": {}, "sketch.xgb": {}, "sketch.random": {"search": "random"}}
+
+
+def _searched(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What `workbench.tune` is given for a policy's parameters; one that it has no word for is refused."""
+    if odd := [name for name in params or () if name != "eps_greedy"]:
+        text = f"The search has no parameter {odd[0]!r}"
+        raise UsageError("usage.search_policy", text, ("search_policy_params",), "wb.tune(..., search=, epsilon=)")
+    return {"epsilon": params["eps_greedy"]} if params else {}
+
+
 @dataclass(frozen=True, slots=True)
 class SketchPolicy:
-    """How a task is searched: with a model or at random, going on with a log."""
+    """How a task is searched: with a model or at random, going on with a log; of `params`, the share of random rows."""
 
     task: SearchTask
     program_cost_model: Any = field(default_factory=XGBModel)
-    params: Any = None
+    params: Mapping[str, Any] | None = None
     seed: int | None = None
     verbose: int = 1
     init_search_callbacks: Sequence[Any] = ()
@@ -94,6 +109,7 @@ class SketchPolicy:
     def arguments(self) -> dict[str, Any]:
         """What `workbench.tune` is given."""
         found: dict[str, Any] = {"search": "random"} if isinstance(self.program_cost_model, RandomModel) else {}
+        found |= _searched(self.params)
         if self.seed is not None:
             found["seed"] = self.seed
         logs = [c.filename for c in self.init_search_callbacks or () if isinstance(c, PreloadMeasuredStates)]
@@ -124,11 +140,17 @@ class TuningOptions:
             "progress": bool(self.verbose), "options": self._options(),
         }  # fmt: skip
 
+    def resting(self, measurements: int | None) -> dict[str, Any]:
+        """After how many rounds a task rests that so many measurements made no faster, and how many a round has."""
+        if measurements is None:
+            return {"batch": self.num_measures_per_round}
+        batch = self.num_measures_per_round or _MEASURES_PER_ROUND
+        return {"batch": batch, "early_stop": max(1, math.ceil(measurements / batch))}
+
     def _options(self) -> TuneOptions:
         r = self.runner if isinstance(self.runner, LocalRunner) else LocalRunner()
         return TuneOptions(
-            batch=self.num_measures_per_round,
-            early_stop=self.early_stopping, early_end=self.early_stopping is not None,
+            **self.resting(self.early_stopping), early_end=self.early_stopping is not None,
             repeat=r.repeat, min_repeat_ms=r.min_repeat_ms, flush_cache=r.enable_cpu_cache_flush, timeout_s=r.timeout,
         )  # fmt: skip
 
@@ -148,11 +170,58 @@ class TaskScheduler:
         self._seeds = load_log_file
         self._scheduler = strategy
 
-    def tune(self, tune_option: TuningOptions, **options: Any) -> None:
-        """Tune, and wait until the trials are used up."""
-        given = tune_option.arguments()
+    def tune(
+        self,
+        tune_option: TuningOptions,
+        search_policy: str | Sequence[SketchPolicy] = "default",
+        search_policy_params: Mapping[str, Any] | None = None,
+        adaptive_training: bool = False,
+        per_task_early_stopping: int | None = None,
+    ) -> None:
+        """Tune, and wait until the trials are used up; when models are trained is for them to say.
+
+        Parameters
+        ----------
+        tune_option : TuningOptions
+            How many trials, and who measures.
+        search_policy : str or sequence of SketchPolicy
+            ``"default"``, ``"sketch.xgb"``, ``"sketch.random"``, or a policy for each task that say the same.
+        search_policy_params : mapping, optional
+            ``eps_greedy``, the share of candidates that are drawn at random.
+        adaptive_training : bool
+            Read and left alone.
+        per_task_early_stopping : int, optional
+            After how many measurements without a gain a task rests.
+
+        Raises
+        ------
+        UsageError
+            "usage.search_policy" for policies and parameters that are not here.
+        """
+        given = {**tune_option.arguments(), **self._policy(search_policy), **_searched(search_policy_params)}
+        if per_task_early_stopping is not None:
+            given |= tune_option.resting(per_task_early_stopping)
+        logs = [*([self._seeds] if self._seeds else []), *given.pop("seeds", ())]
         target = self.tasks[0].target if self.tasks else None
-        tune(self.tasks, target=target, seeds=self._seeds, scheduler=self._scheduler, **given).wait()
+        tune(self.tasks, target=target, seeds=logs or None, scheduler=self._scheduler, **given).wait()
+
+    def _policy(self, policy: str | Sequence[SketchPolicy]) -> dict[str, Any]:
+        """What one policy says for all tasks: a run has one search."""
+        if isinstance(policy, str):
+            if policy not in _POLICIES:
+                hint = did_you_mean(policy, _POLICIES, "policies")
+                raise UsageError("usage.search_policy", f"There is no policy {policy!r}", ("search_policy",), hint)
+            return _POLICIES[policy]
+        said = [p.arguments() for p in policy]
+        logs = [log for each in said for log in each.pop("seeds", ())]
+        if len(said) != len(self.tasks):
+            text, hint = f"There are {len(self.tasks)} tasks and {len(said)} policies", "give one for each task"
+            raise UsageError("usage.search_policy", text, ("search_policy",), hint)
+        if any(each != said[0] for each in said):
+            text = "A run has one search and one seed for all tasks, and these policies differ"
+            hint = "tune those with another policy in a run of their own"
+            raise UsageError("usage.search_policy", text, ("search_policy",), hint)
+        return {**(said[0] if said else {}), **({"seeds": list(dict.fromkeys(logs))} if logs else {})}
 
 
 class ApplyHistoryBest(AbstractContextManager["ApplyHistoryBest"]):

@@ -29,12 +29,12 @@ from workbench.graph.ops.nn.pool import (
     GlobalMaxPool,
     LpPool,
     MaxPool,
-    MaxUnpool,
 )
 from workbench.graph.ops.nn.recurrent import Gru, Lstm, Recurrent
 from workbench.graph.ops.nn.resize import Resize
 from workbench.graph.ops.nn.sampling import AffineGrid, GridSample
 from workbench.graph.ops.nn.softmax import AlongAxis, LpNormalization
+from workbench.graph.ops.nn.unpool import MaxUnpool
 
 
 @cases.register

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 
 from workbench.codegen.constants import Prefetching, Registers
 from workbench.codegen.llvm.addresses import Address, Guard
-from workbench.codegen.llvm.builder import Value, const_of, index
 from workbench.codegen.llvm.expressions import ExprEmitter
+from workbench.codegen.llvm.values import Value, const_of, index
 from workbench.codegen.lowering import reducing_loops
 from workbench.ir import Block, For, blocks
 from workbench.ir.poly import concrete

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from workbench.codegen.llvm.builder import LLVM_TYPE, FunctionBuilder, Value, const_of, index
+from workbench.codegen.llvm.builder import FunctionBuilder
+from workbench.codegen.llvm.values import LLVM_TYPE, Value, const_of, index
 from workbench.ir import Affine, Bound, Buffer, Digit, Dim, Poly
 from workbench.ir.affine import digit_extent
 from workbench.ir.dtypes import itemsize

@@ -16,7 +16,8 @@ import re
 
 import numpy as np
 
-from workbench.codegen.llvm.builder import LLVM_TYPE, FunctionBuilder, Value, literal
+from workbench.codegen.llvm.builder import FunctionBuilder
+from workbench.codegen.llvm.values import LLVM_TYPE, Value, literal
 from workbench.codegen.llvm.vmath import FORMATS, VectorMath
 from workbench.codegen.llvm.vmath.power import BY_PRODUCTS
 from workbench.ir.expr import COMPARE_OPS

@@ -8,8 +8,8 @@ from typing import assert_never
 from workbench.codegen.constants import Padding
 from workbench.codegen.llvm.addresses import Address, Guard, Lanes
 from workbench.codegen.llvm.arithmetic import Arithmetic
-from workbench.codegen.llvm.builder import LLVM_TYPE, Value, literal
 from workbench.codegen.llvm.memory_access import ZEROS, Accesses
+from workbench.codegen.llvm.values import LLVM_TYPE, Value, literal
 from workbench.errors import BuildError
 from workbench.ir import Affine, Binary, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where
 from workbench.ir.dtypes import itemsize

@@ -16,8 +16,8 @@ from typing import TypeAlias
 
 from workbench.codegen.constants import Prefetching, Unrolling
 from workbench.codegen.llvm.accumulators import begun
-from workbench.codegen.llvm.builder import Value, const_of, index
 from workbench.codegen.llvm.expressions import ExprEmitter
+from workbench.codegen.llvm.values import Value, const_of, index
 from workbench.codegen.lowering import reducing_loops
 from workbench.errors import BuildError
 from workbench.intrinsics import Machine, Match, Mismatch, Place, match, registry

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from workbench.codegen.llvm.addresses import Lanes
-from workbench.codegen.llvm.builder import Value, index
 from workbench.codegen.llvm.expressions import ExprEmitter
+from workbench.codegen.llvm.values import Value, index
 from workbench.codegen.lowering import reducing_loops
 from workbench.ir import Block, Bound, For, Load, Select
 from workbench.ir.expr import walk

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from workbench.codegen.constants import Unrolling
 from workbench.codegen.llvm.accumulators import Accumulators, Promotion
 from workbench.codegen.llvm.addresses import ALWAYS, Ahead, Guard
-from workbench.codegen.llvm.builder import Value, index, literal
 from workbench.codegen.llvm.expressions import ExprEmitter, Lanes
 from workbench.codegen.llvm.intrinsic_loops import TensorEmitter, by_intrinsic
 from workbench.codegen.llvm.lane_reduction import across_lanes, conditions, reduced_vectors
 from workbench.codegen.llvm.panel_prefetch import Streams
 from workbench.codegen.llvm.strip_mining import Pieces
+from workbench.codegen.llvm.values import Value, index, literal
 from workbench.codegen.lowering import init_nest, reduced_at, reducing_loops
 from workbench.errors import BuildError
 from workbench.ir import Block, Bound, Const, Expr, For, Select, Stmt, accesses, blocks, loops

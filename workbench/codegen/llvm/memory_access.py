@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from workbench.codegen.constants import Padding, Prefetching
 from workbench.codegen.llvm.addresses import ALWAYS, Address, Guard, Lanes, Places
-from workbench.codegen.llvm.builder import LLVM_TYPE, Value, const_of, index, literal
 from workbench.codegen.llvm.transpose_shuffles import joined, transposed
+from workbench.codegen.llvm.values import LLVM_TYPE, Value, const_of, index, literal
 from workbench.ir import Affine, Load, Pick
 from workbench.ir.affine import FREE
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from workbench.architectures import architecture
 from workbench.codegen.constants import Padding
-from workbench.codegen.llvm.builder import FunctionBuilder, Value, index
+from workbench.codegen.llvm.builder import FunctionBuilder
 from workbench.codegen.llvm.expressions import ExprEmitter
 from workbench.codegen.llvm.loops import NestEmitter
 from workbench.codegen.llvm.memory_access import ZEROS
@@ -24,6 +24,7 @@ from workbench.codegen.llvm.regions import (
     region_signature,
     tail,
 )
+from workbench.codegen.llvm.values import Value, index
 from workbench.codegen.lowering import cut, lowered
 from workbench.codegen.row_padding import with_slack
 from workbench.codegen.temporary_storage import Placed, place

@@ -13,8 +13,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workbench.codegen.llvm.builder import Value, index
 from workbench.codegen.llvm.expressions import ExprEmitter
+from workbench.codegen.llvm.values import Value, index
 from workbench.ir import Affine, For, Load, blocks
 from workbench.ir.expr import walk
 from workbench.ir.poly import concrete

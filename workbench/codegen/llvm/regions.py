@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.codegen.llvm.builder import FunctionBuilder, Value, index
+from workbench.codegen.llvm.builder import FunctionBuilder
+from workbench.codegen.llvm.values import Value, index
 
 
 def region_context(fb: FunctionBuilder) -> Value:

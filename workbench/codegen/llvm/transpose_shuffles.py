@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.codegen.llvm.builder import FunctionBuilder, Value
+from workbench.codegen.llvm.builder import FunctionBuilder
+from workbench.codegen.llvm.values import Value
 
 
 def transposed(fb: FunctionBuilder, rows: list[Value], column: int) -> Value:

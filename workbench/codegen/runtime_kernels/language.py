@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 from workbench.codegen.llvm.arithmetic import Arithmetic, is_unsigned
-from workbench.codegen.llvm.builder import LLVM_TYPE, FunctionBuilder, Value, const_of, index, literal
+from workbench.codegen.llvm.builder import FunctionBuilder
+from workbench.codegen.llvm.values import LLVM_TYPE, Value, const_of, index, literal
 from workbench.ir.dtypes import itemsize
 from workbench.target import Target
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from workbench.codegen.constants import Storage, Tasks
-from workbench.codegen.llvm.builder import FunctionBuilder, Value, index
+from workbench.codegen.llvm.builder import FunctionBuilder
 from workbench.codegen.llvm.regions import (
     context_arguments,
     entry_signature,
@@ -16,6 +16,7 @@ from workbench.codegen.llvm.regions import (
     region_signature,
     tail,
 )
+from workbench.codegen.llvm.values import Value, index
 from workbench.codegen.lowering import ParamInfo, task_limit
 from workbench.codegen.runtime_kernels.declaration import KernelFunction
 from workbench.codegen.runtime_kernels.language import Code, Number

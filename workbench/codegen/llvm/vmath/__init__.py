@@ -9,7 +9,7 @@ NaN gives NaN and infinities give the limits, everywhere. float16 and bfloat16 c
 
 from __future__ import annotations
 
-from workbench.codegen.llvm.builder import Value
+from workbench.codegen.llvm.values import Value
 from workbench.codegen.llvm.vmath import error_function, exponential, hyperbolic, logarithm, power, remainder, rounding
 from workbench.codegen.llvm.vmath.declarations import DECLARED, MathFunction
 from workbench.codegen.llvm.vmath.operations import FORMATS, Ops

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from workbench.codegen.llvm.builder import Value
+from workbench.codegen.llvm.values import Value
 from workbench.codegen.llvm.vmath.operations import Ops
 
 Emit = Callable[..., Value]

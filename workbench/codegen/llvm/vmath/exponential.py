@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from workbench.codegen.llvm.builder import Value
+from workbench.codegen.llvm.values import Value
 from workbench.codegen.llvm.vmath.declarations import function
 from workbench.codegen.llvm.vmath.operations import FORMATS, Ops
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from workbench.codegen.llvm.builder import Value
+from workbench.codegen.llvm.values import Value
 from workbench.codegen.llvm.vmath.declarations import function
 from workbench.codegen.llvm.vmath.exponential import REDUCTION
 from workbench.codegen.llvm.vmath.operations import Ops

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from workbench.codegen.llvm.builder import FunctionBuilder, Value, literal
+from workbench.codegen.llvm.builder import FunctionBuilder
+from workbench.codegen.llvm.values import Value, literal
 
 
 @dataclass(frozen=True, slots=True)

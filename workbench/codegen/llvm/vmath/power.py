@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from workbench.codegen.llvm.builder import Value
+from workbench.codegen.llvm.values import Value
 from workbench.codegen.llvm.vmath.declarations import function
 from workbench.codegen.llvm.vmath.exponential import LOG2E, REDUCTION, reduced, times_power
 from workbench.codegen.llvm.vmath.operations import FORMATS, Ops

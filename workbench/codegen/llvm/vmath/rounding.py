@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.codegen.llvm.builder import Value
+from workbench.codegen.llvm.values import Value
 from workbench.codegen.llvm.vmath.declarations import function
 from workbench.codegen.llvm.vmath.operations import FORMATS, Ops
 
