@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
+from types import ModuleType
 
 import pytest
 from conformance.suite import outcomes
@@ -22,7 +24,9 @@ def unexpected(found):
     return [o for o in found if o.status == "failed" and not any(word in o.name for word in MAY_DIFFER)]
 
 
-def test_a_part_of_the_suite():
+def test_a_part_of_the_suite(monkeypatch):
+    # ONNX makes all examples before one is asked for; those of this one take longer than all others together.
+    monkeypatch.setitem(sys.modules, "onnx.backend.test.case.node.averagepool", ModuleType("averagepool"))
     found = list(outcomes(SOME, ("node",)))
     assert not unexpected(found)
     count = Counter(o.status for o in found)

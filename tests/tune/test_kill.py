@@ -11,6 +11,7 @@ import textwrap
 import threading
 
 import pytest
+from tiers import first
 from tune.fakes import FakeContext, FakeMeasurer, tasks
 from tune.states import digest
 
@@ -52,12 +53,13 @@ def start(log):
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
 
 
-def test_kill_and_resume(tmp_path):
+@pytest.mark.parametrize("starts", first([5, 12]))
+def test_kill_and_resume(tmp_path, starts):
     log = tmp_path / "a.jsonl"
     rng = random.Random(1)
     acknowledged: list[str] = []
     kills = 0
-    for _ in range(12):
+    for _ in range(starts):
         limit = rng.randint(1, 60)
         with start(log) as child:
             assert child.stdout is not None
@@ -67,7 +69,7 @@ def test_kill_and_resume(tmp_path):
                     child.send_signal(signal.SIGKILL)
                     kills += 1
             child.wait(30)
-    assert kills >= 6
+    assert kills >= starts // 2
     with start(log) as child:
         out, _ = child.communicate(timeout=60)
         acknowledged += out.splitlines()

@@ -48,10 +48,13 @@ class NetworkRuns:
     FASTER = 0.9
     #: Share of a run's time so far that timing the network may take before its end.
     MOST = 0.1
-    #: Seconds for the runs of one measurement.
-    SECONDS = 1.0
-    #: Seconds for the runs of a comparison of candidates inside the network.
-    FINAL_SECONDS = 3.0
+    #: Seconds for the runs of one measurement, at most and at least: four turns of two plans, and who disturbs them is
+    #: waited for.
+    SECONDS, LEAST_S = 1.0, 0.25
+    #: Seconds for the runs of a comparison of candidates inside the network, at most and at least.
+    FINAL_SECONDS, FINAL_LEAST_S = 3.0, 0.75
+    #: Share of a run's time so far, between these bounds: a run of three seconds does not end with ten of timing.
+    SHARE = 0.1
     #: Undisturbed turns that decide a comparison at least.
     ENOUGH = 7
     #: Share of the network's time: the last candidates of a task with as much are timed inside it.

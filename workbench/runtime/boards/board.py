@@ -20,8 +20,6 @@ from workbench.runtime.buffers import Array
 
 #: Where the first kernel is loaded, and how far apart others are: within 2 GiB, as some code models want it.
 _BASE, _APART = 0x4000_0000, 0x400_0000
-#: Seconds for a board to say hello. Chosen, not measured.
-_START_S = 30.0
 
 
 class Board:

@@ -52,6 +52,8 @@ class NetworkTimer:
         Why the network is not measured again.
     going_on : callable
         Whether a measurement is to go on; what is stopped is measured another time.
+    elapsed_s : callable
+        Seconds that the run has taken so far; a short run is not timed for long.
     """
 
     def __init__(self, graph: Graph, target: Target) -> None:
@@ -62,6 +64,7 @@ class NetworkTimer:
         self._last: float | None = None  # sum of the kernels when it was last measured
         self.given_up = ""
         self.going_on: Callable[[], bool] = lambda: True
+        self.elapsed_s: Callable[[], float] = lambda: math.inf
 
     def due(self, sum_ms: float, elapsed_s: float) -> bool:
         """Whether it is time to measure: the kernels that are tuned take `sum_ms`, and the run began so long ago."""
@@ -99,7 +102,7 @@ class NetworkTimer:
         try:
             with _told():
                 untuned, tuned = self._untuned_plan(), self._plan(Database(records, comparisons))
-                found = measure_networks([untuned, tuned], NetworkRuns.SECONDS, self.going_on)
+                found = measure_networks([untuned, tuned], self._seconds(), self.going_on)
         except WorkbenchError as error:
             self.given_up = f"{error.message} [{error.code}]"
             raise
@@ -146,13 +149,19 @@ class NetworkTimer:
                 chosen = {key: trials[min(k, len(trials) - 1)] for key, trials in finalists.items()}
                 wanted = set({**best, **chosen}.items())
                 plans.append(self._plan(Database(r for r in records if (r.task_key, r.trial) in wanted)))
-            times = measure_networks(plans, NetworkRuns.FINAL_SECONDS, self.going_on)
+            times = measure_networks(plans, self._final_seconds(), self.going_on)
         self._spent += time.perf_counter() - begin
         if not times:
             return {}
         return {
             key: inside_contest(key, plans[: len(trials)], times[: len(trials)]) for key, trials in finalists.items()
         }
+
+    def _seconds(self) -> float:
+        return min(NetworkRuns.SECONDS, max(NetworkRuns.LEAST_S, NetworkRuns.SHARE * self.elapsed_s()))
+
+    def _final_seconds(self) -> float:
+        return min(NetworkRuns.FINAL_SECONDS, max(NetworkRuns.FINAL_LEAST_S, NetworkRuns.SHARE * self.elapsed_s()))
 
     def _untuned_plan(self) -> ExecutablePlan:
         if self._untuned is None:

@@ -35,7 +35,7 @@ class TuningLoop:
     ) -> None:
         self.plan, self.tasks, self._network = plan, plan.tasks, plan.network
         if self._network is not None:
-            self._network.going_on = lambda: control.running
+            self._network.going_on, self._network.elapsed_s = lambda: control.running, lambda: self.elapsed
         self.current: int | None = None
         self.end: End = ""  # why it has ended by itself, or is about to
         self.started: float | None = None

@@ -81,7 +81,13 @@ export function besidePanel(id: string, notebook: NotebookPanel, place: Place): 
   widget.title.icon = workbenchIcon;
   widget.title.closable = true;
   name();
+  const gone = (): void => widget.dispose(); // its widgets go with it
   notebook.context.pathChanged.connect(name);
-  notebook.disposed.connect(() => widget.dispose()); // its widgets go with it
+  notebook.disposed.connect(gone);
+  // A notebook stays open for days: without this it would hold every panel that was closed.
+  widget.disposed.connect(() => {
+    notebook.context.pathChanged.disconnect(name);
+    notebook.disposed.disconnect(gone);
+  });
   return widget;
 }
