@@ -65,7 +65,6 @@ def moves_of(u: Use) -> Moves | None:
         cut = [d for d, n in enumerate(u.large.shape(0)) if large[d] != (0, n, 1) or small[d][::2] != (0, 1)]
         return Moves(False, None, tuple(Pick(d, _sliced(d)) for d in cut))
     if node.op == "Gather" and u.large.values[1] is not None and u.small.values[1] is not None:
-        _chosen(u)  # refuses places that may not be there, of any shape
         if u.large.shape(1) != u.small.shape(1) or len(u.large.shape(1)) > 1:
             return None
         return Moves(False, None, (Pick(u.large.named_axis(0), _chosen),))
@@ -122,9 +121,6 @@ def _sliced(axis: int) -> Index:
 
 
 def _chosen(u: Use) -> Array:
-    index, size = u.small.values[1], u.small.shape(0)[u.small.named_axis(0)]
+    index = u.small.values[1]
     assert index is not None
-    index = np.asarray(index, np.int64)
-    if beyond := [int(k) for k in index.reshape(-1) if not -size <= k < size]:
-        raise u.refuse(f"chooses place {beyond[0]} along an axis whose open length may be {size}")
-    return index % size
+    return np.asarray(index, np.int64) % u.small.shape(0)[u.small.named_axis(0)]
