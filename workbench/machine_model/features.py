@@ -25,7 +25,7 @@ from workbench.machine_model.machine_parameters import Gpu, Machine
 from workbench.machine_model.nest_summary import BlockPlan, NestPlan
 
 #: Changes whenever a column is added, removed or computed differently.
-VERSION = "7"
+VERSION = "8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ def _on_gpu(
 ) -> None:
     """Fill the columns of GPUs, and give each block the cycles that it takes there."""
     found = [b.threads for b in blocks if b.threads is not None]
-    r = residence(plan, columns, np.maximum.reduce([g.threads for g in found]), gpu)
+    r = residence(plan, columns, found, gpu)
     for b, g in zip(blocks, found, strict=True):
         compute, memory, both = block_time(b.facts, g, r, gpu)
         b.cycles = Cycles(np.ones_like(compute), compute, memory, both)

@@ -19,8 +19,8 @@ from workbench.machine_model.gpu_facts import SECTOR, GpuFacts
 from workbench.machine_model.machine_parameters import Gpu
 from workbench.machine_model.nest_summary import NestPlan
 
-#: Operations that a multiprocessor starts in a cycle, and warps and blocks that it holds.
-LANES, WARPS, BLOCKS = 128, 64, 32
+#: Operations that a multiprocessor starts in a cycle, and multiply-adds of its tensor cores.
+LANES, TENSOR = 128, 1024
 #: Registers of a thread besides its temporaries, and the most that it may have.
 OTHER_REGISTERS, MOST_REGISTERS = 32, 255
 #: Cycles of a launch, of a load from memory, and of a barrier.
@@ -56,23 +56,20 @@ class Residence:
     occupancy: Array
 
 
-def residence(plan: NestPlan, columns: Mapping[str, Any], threads: Array, gpu: Gpu) -> Residence:
-    """Work out what the temporaries of a function leave room for, with so many threads in a block."""
+def residence(plan: NestPlan, columns: Mapping[str, Any], found: Sequence[GpuFacts], gpu: Gpu) -> Residence:
+    """Work out what the temporaries of a function, and the tiles of its warps, leave room for."""
+    threads = np.maximum.reduce([g.threads for g in found])
     memo: dict[object, Any] = {}
     sums = {"local": np.zeros(1), "shared": np.zeros(1)}
     for size, scope in zip(plan.temps, plan.scopes, strict=True):
         if scope in sums:
             sums[scope] = sums[scope] + evaluate(size, columns, memo)
-    registers = np.minimum(sums["local"] / (4.0 * threads) + OTHER_REGISTERS, MOST_REGISTERS)
-    warps = np.ceil(threads / gpu.warp)
-    limits = (
-        WARPS // warps,
-        gpu.shared_room // (sums["shared"] + 1024),
-        gpu.registers // (registers * warps * gpu.warp),
-    )
-    blocks = np.clip(np.minimum.reduce(np.broadcast_arrays(*limits)), 1, BLOCKS)
+    held = np.maximum.reduce([g.held for g in found])
+    registers = np.minimum(sums["local"] / (4.0 * threads) + held + OTHER_REGISTERS, MOST_REGISTERS)
+    limits = gpu.each.limits(*(np.ceil(x).astype(np.int64) for x in (threads, registers, sums["shared"])))
+    blocks = np.maximum(np.minimum.reduce(np.broadcast_arrays(*limits.values())), 1)
     shared = np.broadcast_to(sums["shared"], threads.shape)
-    occupancy = np.minimum(blocks * warps / WARPS, 1.0)
+    occupancy = np.minimum(blocks * np.ceil(threads / gpu.warp) / gpu.each.warps, 1.0)
     return Residence(threads, *(np.asarray(x, np.float32) for x in (registers, shared, blocks, occupancy)))
 
 
@@ -82,9 +79,10 @@ def block_time(f: BlockFacts, g: GpuFacts, r: Residence, gpu: Gpu) -> tuple[Arra
     # The last round of blocks leaves multiprocessors idle, and so does a warp that is not full.
     share = g.grid / (np.ceil(g.grid / gpu.multiprocessors) * gpu.multiprocessors) * (g.threads / (warps * gpu.warp))
     resident = np.minimum(r.blocks, np.ceil(g.grid / gpu.multiprocessors)) * warps
-    apart = np.clip(f.accumulators * f.vector, 1.0, 8.0)
+    apart = np.clip(f.accumulators * f.vector, 1.0, 8.0)  # sums of a thread, or of a warp, that wait for each other
     busy = np.minimum(1.0, resident * apart / BUSY)
-    issued = f.points * np.float32(f.plan.fma + f.plan.ops) + f.guards
+    pace = 1.0 if f.plan.intrinsic is None else LANES / TENSOR
+    issued = f.points * np.float32(pace * (f.plan.fma + f.plan.ops)) + f.guards
     issued = issued + 32.0 * sum((a.requests for a in g.accesses), np.float32(0.0))
     compute = issued / (LANES * gpu.multiprocessors * share * busy)
     turns = sum((a.requests * a.turns for a in g.accesses if a.memory == "shared"), np.float32(0.0))

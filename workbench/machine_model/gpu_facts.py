@@ -7,6 +7,7 @@ their first iteration.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -51,13 +52,16 @@ class AccessFacts:
 
 @dataclass(slots=True)
 class GpuFacts:
-    """One block; arrays ``[N]``: threads and blocks of its launch, steps between threads that meet, accesses."""
+    """One block; arrays ``[N]``: threads and blocks of its launch, steps between threads that meet, registers of a
+    thread that hold sums of its warp's tiles, accesses.
+    """
 
     plan: BlockPlan
     threads: Array
     grid: Array
     steps: Array
     ahead: Array
+    held: Array
     accesses: tuple[AccessFacts, ...]
 
 
@@ -65,14 +69,52 @@ def gpu_facts(b: BlockPlan, value: Values, n: int, gpu: Gpu) -> GpuFacts:
     """Work out the facts of one block for `n` rows, whose dims `value` gives."""
     extents = [column(value(lp.extent)) for lp in b.loops]
     axes = {kind: _product(extents[k] for k, lp in enumerate(b.loops) if lp.kind == kind) for kind in _AXES}
+    if b.intrinsic is not None:  # the threads of a warp compute a tile together
+        axes["threadIdx.x"] = np.full(1, b.intrinsic.threads, np.float32)
     threads, grid = _product(axes.values()), _product(_of(b, extents, BLOCK_KINDS))
     first = next((k for k, lp in enumerate(b.loops) if lp.kind in THREAD_KINDS), len(b.loops))
     steps = _product(extents[k] for k, lp in enumerate(b.loops[:first]) if lp.kind == "serial")
-    ahead = float(any(lp.ahead for lp in b.loops[:first]))
+    ahead = column(float(any(lp.ahead for lp in b.loops[:first])))
     warps = np.ceil(threads / gpu.warp) * grid
     lanes = _lanes(axes, n, gpu.warp)
-    found = tuple(_access(b, a, extents, value, lanes, warps, n) for a in b.accesses)
-    return GpuFacts(b, _full(threads, n), _full(grid, n), _full(steps, n), _full(column(ahead), n), found)
+    look = _access if b.intrinsic is None else _tile_access
+    found = tuple(look(b, a, extents, value, lanes, warps, n) for a in b.accesses)
+    threads, grid, steps, ahead, held = (_full(x, n) for x in (threads, grid, steps, ahead, _held(b, extents)))
+    return GpuFacts(b, threads, grid, steps, ahead, held, found)
+
+
+def _held(b: BlockPlan, extents: list[Array]) -> Array:
+    """Registers of a thread that hold sums: those of all tiles of its warp."""
+    if b.intrinsic is None:
+        return np.zeros(1, np.float32)
+    own = (e for lp, e in zip(b.loops, extents, strict=True) if lp.kind == "unroll" and not lp.reduces)
+    return _product(own) * np.float32(_tile(b, b.accesses[0], extents) / b.intrinsic.threads)
+
+
+def _tile(b: BlockPlan, a: AccessPlan, extents: list[Array]) -> float:
+    """Elements of a tile that an access touches."""
+    own = (
+        float(e[0])
+        for k, (lp, e) in enumerate(zip(b.loops, extents, strict=True))
+        if k in a.loops and lp.kind == "intrin"
+    )
+    return math.prod(own)
+
+
+def _tile_access(
+    b: BlockPlan, a: AccessPlan, extents: list[Array], value: Values, lanes: dict[str, Lanes], warps: Array, n: int
+) -> AccessFacts:
+    """A tile that a warp loads; its rows are taken to be whole pieces of memory. Sums stay in registers of the warp."""
+    one = np.ones(n, np.float32)
+    if a.is_write or a.own:
+        return AccessFacts("local", 0 * one, one, one, one)
+    inside = any(lp.kind in BLOCK_KINDS for lp in b.loops)
+    memory = "shared" if a.scope == "shared" or (a.local and inside) else "global"
+    pieces = np.float32(math.ceil(_tile(b, a, extents) * a.itemsize / SECTOR))
+    loops = zip(b.loops, extents, strict=True)
+    own = (e for k, (lp, e) in enumerate(loops) if lp.kind != "intrin" and _repeats(lp.kind, k in a.loops))
+    requests = warps * _product(own) * (pieces * SECTOR / BANKS if memory == "shared" else 1.0)
+    return AccessFacts(memory, _full(requests, n), pieces * one, pieces * one, one)
 
 
 _AXES = ("threadIdx.x", "threadIdx.y", "threadIdx.z")

@@ -9,9 +9,10 @@ Nothing is measured here; `measure_pace` does that when it is asked to.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from workbench.codegen.gpu.occupancy import MULTIPROCESSORS, Multiprocessor
 from workbench.codegen.vta.design import Design
 from workbench.machine_model.constants import Rates
 from workbench.runtime.machine.measured_roofline import size_class, stored
@@ -33,8 +34,8 @@ class Gpu:
     warp : int
         Threads that run together.
     multiprocessors : int
-    shared_room : int
-        Bytes that all blocks on a multiprocessor share.
+    each : Multiprocessor
+        What the blocks on one of them share.
     clock : float
         Cycles per second of a multiprocessor.
     bytes_per_cycle : float
@@ -46,7 +47,7 @@ class Gpu:
     registers: int = 64 << 10
     warp: int = 32
     multiprocessors: int = 108
-    shared_room: int = 164 << 10
+    each: Multiprocessor = field(default_factory=lambda: MULTIPROCESSORS["sm_80"])
     clock: float = 1.41e9
     bytes_per_cycle: float = 1103.0
 
@@ -61,7 +62,8 @@ class Gpu:
             int(given[name]) for name in (*limits, "multiprocessors", "shared_memory_per_multiprocessor")
         )
         clock = 1e6 * int(given["clock_mhz"])
-        return Gpu(threads, shared, registers, warp, many, room, clock, 1e9 * int(given["memory_gbytes"]) / clock)
+        each = replace(MULTIPROCESSORS[str(given.get("arch", "sm_80"))], shared=room, registers=registers)
+        return Gpu(threads, shared, registers, warp, many, each, clock, 1e9 * int(given["memory_gbytes"]) / clock)
 
 
 @dataclass(frozen=True, slots=True)

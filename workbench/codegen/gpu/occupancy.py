@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 #: Threads of a warp; registers are given out in such pieces to a warp, shared memory in such pieces to a block. A
 #: quarter of a multiprocessor has a quarter of the registers, and as many warps as the other ones.
@@ -30,6 +33,24 @@ class Multiprocessor:
     shared: int
     reserved: int = 1024
     registers: int = 65536
+
+    def limits(self, threads: Any, registers: Any, shared: Any) -> dict[str, Any]:
+        """Return how many blocks there can be by what bounds them, for numbers or for arrays of them.
+
+        Parameters
+        ----------
+        threads, registers, shared : int, or array of whole numbers
+            Threads of a block, registers of a thread, and bytes of a block.
+        """
+        warps = -(-threads // WARP)
+        held = -(-np.maximum(registers, 1) * WARP // _REGISTERS) * _REGISTERS
+        taken = -(-(shared + self.reserved) // _SHARED) * _SHARED
+        return {
+            "warps": self.warps // warps,
+            "blocks": self.blocks,
+            "registers": self.registers // held // _QUARTERS * _QUARTERS // warps,
+            "shared memory": self.shared // np.maximum(taken, 1),
+        }
 
 
 MULTIPROCESSORS = {
@@ -67,13 +88,6 @@ class Occupancy:
 def occupancy(arch: str, threads: int, registers: int, shared: int) -> Occupancy:
     """Work out the occupancy of a kernel by the threads of a block, registers of a thread and bytes of a block."""
     m = MULTIPROCESSORS[arch]
-    warps = -(-threads // WARP)
-    limits = {"warps": m.warps // warps, "blocks": m.blocks}
-    if registers:
-        held = -(-registers * WARP // _REGISTERS) * _REGISTERS
-        limits["registers"] = m.registers // held // _QUARTERS * _QUARTERS // warps
-    taken = -(-(shared + m.reserved) // _SHARED) * _SHARED
-    if taken:
-        limits["shared memory"] = m.shared // taken
+    limits = {name: int(n) for name, n in m.limits(threads, registers, shared).items()}
     limiter = min(limits, key=lambda name: limits[name])
-    return Occupancy(limits[limiter], limits[limiter] * warps / m.warps, limiter)
+    return Occupancy(limits[limiter], limits[limiter] * -(-threads // WARP) / m.warps, limiter)

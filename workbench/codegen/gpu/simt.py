@@ -19,7 +19,7 @@ from workbench.errors import BuildError, RunFailure
 STATUS, STATUS_BYTES = "simt_now", 20
 #: Bytes of a thread's stack besides its temporaries.
 _STACK = 32 << 10
-_FLAGS = ("-std=c++14", "-O1", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-w",
+_FLAGS = ("-std=c++17", "-O1", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-w",
           "-fno-asynchronous-unwind-tables", "-fno-stack-protector", "-fno-exceptions", "-fno-rtti",
           "-fno-threadsafe-statics", "-fno-strict-aliasing", "-fsanitize=bounds",
           "-fsanitize-undefined-trap-on-error")  # fmt: skip

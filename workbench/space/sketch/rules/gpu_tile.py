@@ -84,7 +84,7 @@ class _Tiles:
         return product(hole(names[k]) for names in self.levels.values())
 
 
-@rule("gpu_tile", after="fetch", on="gpu")
+@rule("gpu_tile", after="gpu_warp_tiles", on="gpu")
 def gpu_tile(draft: Draft, machine: Machine) -> list[Draft]:
     """Tile each reduction whose operands are reused: blocks of the grid, virtual threads and threads, then the sum
     around a tile in registers (SSSRRSRS).
@@ -293,8 +293,9 @@ def gpu_pipeline(draft: Draft, machine: Machine) -> Iterator[Draft]:
     if not names:
         raise Skip("nothing is fetched to shared memory")
     yield draft.skip("gpu_pipeline", "this form fetches a panel when it is needed")
-    kept, room = compact(draft.func), machine.gpu.shared - 2 * Device.ALIGN * len(names)
-    used = sum((2 * kept.buffer(n).size * itemsize(kept.buffer(n).dtype) for n in names), 0)
+    shared = [b for b in compact(draft.func).buffers if b.scope == "shared"]
+    room = machine.gpu.shared - 2 * Device.ALIGN * len(shared)
+    used = sum(((1 + (b.name in names)) * b.size * itemsize(b.dtype) for b in shared), 0)
     new = draft.change(
         "gpu_pipeline", f"{', '.join(names)}: the next panel is fetched during this one", s, tag="pipeline"
     )
