@@ -365,7 +365,9 @@ def test_the_reading_ends_with_the_page(port: int, root: Path) -> None:
     onnx.save(onnx.helper.make_model(graph), root / "w.onnx")
     before = readers_running()
     with socket.create_connection(("127.0.0.1", port), 60) as connection:
-        connection.sendall(b"GET /schedule-workbench/model?path=w.onnx&token=secret HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        connection.sendall(
+            b"GET /schedule-workbench/model?path=w.onnx&token=secret HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        )
         said = b""
         while b'"t": "graph"' not in said:
             said += (part := connection.recv(1 << 16))

@@ -193,15 +193,18 @@ class Draft:
         run = self._runner(step)
         self.known.update(zip(names, run(self.known), strict=True))
         rounds = op not in EXACT or attrs.get("reduction") in ("add", "mul")
-        signs = op == "Where" and any(_negative_zero(self.value(n)) for n in step.reads)
-        if rounds or signs or not self.rounded.isdisjoint(step.reads):
+        signs = op in ("Where", "Min", "Max") and any(_negative_zero(self.value(n)) for n in step.reads)
+        tiny = any(map(_below_normal, map(self.known.get, names)))
+        if rounds or signs or tiny or not self.rounded.isdisjoint(step.reads):
             self.rounded.update(names)
         *worlds, level = self.moved
         for k, world in enumerate(worlds):
             found = run({n: self._disturbed(world[n], k) if rounds else world[n] for n in step.reads})
             found = [self._disturbed(v, k, SUMS.get(op)) for v in found] if rounds else found
-            if signs and k == TRIALS:  # onnxruntime adds 0 to what it selects
-                found = [np.asarray(np.where(v == 0, -np.abs(v), v)) for v in found]
+            if signs and k == TRIALS:  # onnxruntime adds 0 to what it selects; which zero is the least is open
+                found = [np.asarray(np.where(v == 0, -v, v)) for v in found]
+            if tiny and k == TRIALS + 1:  # inside a network there are no numbers below the least normal one
+                found = [np.copysign(np.where(_tiny(v), 0, v), v) if _below_normal(v) else v for v in found]
             world.update(zip(names, found, strict=True))
         same = all(level[n] is self.known[n] for n in step.reads)
         found = [self.known[n] for n in names] if same else run(level)
@@ -293,6 +296,14 @@ def _levelled(value: Value, worlds: Sequence[Value]) -> Value:
     either = (np.fmin.reduce([value, *worlds]) < 0) & (np.fmax.reduce([value, *worlds]) > 0)
     either &= np.isfinite(value)
     return np.asarray(np.where(either, 0, value), value.dtype) if either.any() else value
+
+
+def _tiny(x: np.ndarray) -> np.ndarray:
+    return (x != 0) & (np.abs(x) < np.finfo(x.dtype).tiny)
+
+
+def _below_normal(x: Value | None) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype in (np.float32, np.float64) and bool(_tiny(x).any())
 
 
 def _negative_zero(x: np.ndarray) -> bool:

@@ -1,8 +1,8 @@
 """Trigonometric and hyperbolic functions and their inverses, of float32 and float16.
 
 Each is computed in float64 from roots, exponentials, logarithms, and power series on the range where they converge
-fast, and rounded once. Angles are reduced exactly up to 2**31, beyond which neighbours in float32 are many turns apart;
-what follows for the sine and the cosine is computed in float32, with an error of 2 ULP: half as many vectors.
+fast, and rounded once. Angles are reduced exactly up to 2**31, beyond which neighbours in float32 are many turns apart:
+digits are lost there, and from 2**53 on the result is merely one that the function can have. What follows for the sine and the cosine is computed in float32, with an error of 2 ULP: half as many vectors.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def _reduced(x: te.Value, shift: float) -> te.Value:
     rest = ((x - zero * _PI[0]) - zero * _PI[1]) - zero * _PI[2]
     half = k * 0.5
     odd = half - _whole(half)  # 0, or a half up or down
-    return rest * (1.0 - odd * odd * 8.0) * (-1.0 if shift else 1.0)
+    angle = rest * (1.0 - odd * odd * 8.0) * (-1.0 if shift else 1.0)
+    return te.select(te.abs(angle) > 2.0, 1.0, angle)  # nothing is left of the digits; of infinity there is NaN
 
 
 def _short_sine(x: te.Value, shift: float) -> te.Value:
