@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from browser.driver import Notebook, new_notebook, tiny_model
 from browser.view import LONG, View
 
@@ -272,6 +274,7 @@ class Flow:
         assert not keys.active()["inside"]
 
 
+@pytest.mark.checks
 def test_the_flow_by_keyboard(page: Any, address: str, lab_folder: Path) -> None:
     tiny_model(lab_folder / "tiny.onnx")
     keys = typed(page, address, lab_folder, "keys", NETWORK)

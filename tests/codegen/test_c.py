@@ -14,6 +14,7 @@ import pytest
 from codegen import running, test_arithmetic, test_hostile, test_programs
 from codegen.programs import program
 from property import checks, randoms
+from tiers import first
 
 from workbench import te, workloads
 from workbench.codegen.backend import build_func, generate_func
@@ -57,8 +58,9 @@ def run_programs(seeds: range) -> None:
 
 
 @compiled_here
-def test_random_schedules():
-    run_random(40, seed=5)
+@pytest.mark.parametrize(("count", "seed"), first([(20, 5), (40, 6)]))
+def test_random_schedules(count, seed):
+    run_random(count, seed)
 
 
 @compiled_here

@@ -28,7 +28,7 @@ ELSEWHERE = {
 #: Measures, or takes more than a second or two.
 LONG = {
     *("concepts/cache-view.md", "concepts/times.md", "quick-start.md", "reference/passes.md"),
-    *("importing.md", "many-machines.md", "replaying-logs.md", "simulating.md"),
+    *("importing.md", "many-machines.md", "precision.md", "replaying-logs.md", "simulating.md"),
 }
 #: Files that a page opens, by the names that it gives them.
 FILES = {

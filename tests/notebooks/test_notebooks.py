@@ -128,6 +128,7 @@ def speeds(text):
     }
 
 
+@pytest.mark.checks
 def test_the_kernels(execute):
     out = execute(KERNELS)
     found = speeds("\n".join(out.values()))
@@ -151,6 +152,7 @@ def test_sums_in_registers_are_faster_than_sums_in_memory(execute):
     assert found["512, sums in registers"] > found["512, sums in memory"]
 
 
+@pytest.mark.checks
 def test_the_search(execute):
     out = execute(SEARCH)
     assert "every operand is reused along another axis" in out["space"]

@@ -149,11 +149,12 @@ def equal_numbers(c: Case) -> bool:
 
 
 def cancelled(c: Case) -> bool:
-    """Whether differences are within rounding of the terms that cancel in x * scale + (bias - mean * scale)."""
+    """Whether differences are within rounding of the terms that cancel in x * scale + (bias - mean * scale), or these
+    are beyond the type."""
     x, axes = c.x[0].astype("f8"), tuple(range(2, c.x[0].ndim))
     scale = c.x[1].reshape(-1, *[1] * len(axes)) / np.sqrt(x.var(axis=axes, keepdims=True) + c.attr("epsilon", 1e-5))
-    near = 4 * np.finfo(c.x[0].dtype).eps * np.abs(x).max(axis=axes, keepdims=True, initial=0) * np.abs(scale)
-    return c.only(c.apart() <= near)
+    kind, term = np.finfo(c.x[0].dtype), np.abs(x).max(axis=axes, keepdims=True, initial=0) * np.abs(scale)
+    return c.only((c.apart() <= 4 * kind.eps * term) | np.isnan(c.want[0]) & (term > kind.max))
 
 
 def float32_statistics(c: Case) -> bool:

@@ -51,6 +51,8 @@ CASES = [
      [[1, -1], [0, 0]], [[1, 1], [0, 0]]),
     ("InstanceNormalization", [np.float64([[[3, 3, 3]]]), np.ones(1), np.zeros(1)], {}, [[[1e-13, 0, 0]]],
      [[[0, 0, 0]]], [[[1e-3, 0, 0]]]),
+    ("InstanceNormalization", [np.float32([[[3e38], [2]]]), np.float32([-2, 1]), np.float32([0.5, 0])], {},
+     np.float32([[[NAN], [0]]]), [[[0.5], [0]]], [[[0.5], [9]]]),
     ("HannWindow", [np.int64(3)], {"output_datatype": F64}, [0, 0.5, 0.5], [1e-8, 0.5, 0.5], [1e-5, 0.5, 0.5]),
     ("DFT", [ROWS], {"inverse": 1}, np.float64([1, 2]), [1 + 5e-8, 2], [1 + 5e-7, 2]),
     ("ReduceProd", [np.float64([1e200, 1e200, 0])], {}, np.float64([NAN]), [0.0], None),

@@ -2,7 +2,8 @@
 
 Each is computed in float64 from roots, exponentials, logarithms, and power series on the range where they converge
 fast, and rounded once. Angles are reduced exactly up to 2**31, beyond which neighbours in float32 are many turns apart:
-digits are lost there, and from 2**53 on the result is merely one that the function can have. What follows for the sine and the cosine is computed in float32, with an error of 2 ULP: half as many vectors.
+digits are lost there, and from 2**53 on the result is merely one that the function can have. What follows for the sine
+and the cosine is computed in float32, with an error of 2 ULP: half as many vectors.
 """
 
 from __future__ import annotations
