@@ -150,11 +150,51 @@ def test_everything_takes_such_graphs(tmp_path):
     np.testing.assert_array_equal(found["found"][: found["kept.count"][0]], executable.run(feeds(2))["found"])
 
 
-def test_a_model_of_which_nothing_can_be_compiled_ahead_is_refused():
-    given = (("b", 1, [1, 4, 4]), ("s", 1, [1, 1, 4]), ("n", 7, [1]))
-    nodes, ends = [node("NonMaxSuppression", ["b", "s", "n"], ["y"])], [onnx.helper.make_empty_tensor_value_info("y")]
-    inputs = [onnx.helper.make_tensor_value_info(*of) for of in given]
-    graph = onnx.helper.make_graph(nodes, "one", inputs, ends)
-    with pytest.raises(ModelError) as e:
-        wb.load_onnx(onnx.helper.make_model(graph))
-    assert e.value.code in ("model.dynamic_shape", "model.dynamic_value")
+def values_decide(*nodes, outputs, **inputs):
+    kinds = {FLOAT: onnx.TensorProto.FLOAT, INT: onnx.TensorProto.INT64}
+    given = [onnx.helper.make_tensor_value_info(n, kinds[k], s) for n, (k, s) in inputs.items()]
+    ends = [onnx.helper.make_empty_tensor_value_info(o) for o in outputs]
+    graph = onnx.helper.make_graph(nodes, "values", given, ends)
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9)
+
+
+def test_a_model_of_which_nothing_can_be_compiled_ahead():
+    model = values_decide(node("NonMaxSuppression", ["b", "s", "n"], ["y"]), outputs=("y",),
+                          b=(FLOAT, [1, 4, 4]), s=(FLOAT, [1, 1, 4]), n=(INT, [1]))  # fmt: skip
+    graph = wb.load_onnx(model)
+    assert (graph.nodes, len(graph.tail.nodes)) == ((), 1)
+    feeds = {"b": np.eye(4, dtype=FLOAT)[None], "s": np.ones((1, 1, 4), FLOAT)}
+    for most in (1, 3):
+        agree(model, compile(graph), {**feeds, "n": INT([most])})
+
+
+def test_shapes_and_parts_that_values_of_a_run_say():
+    nodes = [
+        node("Relu", ["x"], ["r"]),
+        node("Reshape", ["r", "shape"], ["m"]),
+        node("Slice", ["r", "from", "to"], ["part"]),
+        node("Exp", ["r"], ["e"]),
+        node("Sqrt", ["m"], ["y"]),
+    ]
+    model = values_decide(*nodes, outputs=("y", "part", "e"), x=(FLOAT, [2, 6]), shape=(INT, [2]),
+                          to=(INT, [1]), **{"from": (INT, [1])})  # fmt: skip
+    graph = wb.load_onnx(model)
+    assert {n.op for n in graph.nodes} == {"Relu", "Exp"}
+    assert {n.op for n in graph.tail.nodes} == {"Reshape", "Slice", "Sqrt"}
+    executable = compile(graph)
+    x = np.random.default_rng(0).standard_normal((2, 6)).astype(FLOAT)
+    for shape, ends in (((3, 4), (0, 1)), ((-1, 2), (1, 2)), ((12, 1), (0, 2))):
+        feeds = {"x": x, "shape": INT(shape), "from": INT(ends[:1]), "to": INT(ends[1:])}
+        agree(model, executable, feeds)
+    with pytest.raises(ModelError):
+        executable.run({**feeds, "shape": INT([5, 5])})
+
+
+@pytest.mark.filterwarnings("ignore::workbench.errors.ModelWarning")
+def test_ranges_of_a_model_whose_shapes_values_say():
+    model = values_decide(node("Relu", ["x"], ["r"]), node("Reshape", ["r", "shape"], ["y"]), outputs=("y",),
+                          x=(FLOAT, ["n", 6]), shape=(INT, [2]))  # fmt: skip
+    executable = compile(wb.load_onnx(model, dynamic={"n": range(3, 9)}))
+    assert "shape" in executable.reason
+    for n, shape in ((3, (2, 9)), (4, (-1, 3))):
+        agree(model, executable, {"x": np.ones((n, 6), FLOAT), "shape": INT(shape)})

@@ -198,11 +198,6 @@ def test_attributes_that_are_not_supported():
     raises("model.unsupported_attr", model([constant, node("Add", ["x", "s"])]), "kind", "Constant_0")
 
 
-def test_shapes_from_run_time_values():
-    dynamic = model([node("Reshape", ["x", "s"])], [info("x", [1, 4]), info("s", [2], onnx.TensorProto.INT64)])
-    raises("model.dynamic_value", dynamic, "'s'", "computed at run time", "static shapes")
-
-
 def test_shape_mismatch_names_the_node():
     w = onnx.numpy_helper.from_array(np.ones((5, 4), np.float32), "w")
     e = raises(

@@ -3,7 +3,8 @@
 A tensor of that kind has its largest size in the graph, and a count beside it; what lies behind the count is 0 or
 computed from zeros, and nobody reads it. What follows is compiled once, on the largest size, for as long as each slice
 of a result follows from the same slice of what it reads. The nodes for which that does not hold (a Shape, a sum over
-the slices, a further choice among them) are the graph's `tail`, which is typed when the count is known.
+the slices, a further choice among them) are the graph's `tail`, which is typed when the count is known. So are nodes
+whose types depend on values that a run brings, and what reads their results.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from workbench.graph.evaluation import infer
 from workbench.graph.graph import Array, Graph, Node, TensorType
 from workbench.graph.model import Declared, Program, within_bounds
 from workbench.graph.opdef import opdef
+from workbench.graph.open_sizes import fixed
 from workbench.graph.operator_call import Call
 from workbench.graph.ops.counted import Counted, counted
 from workbench.graph.type_inference import follow
@@ -27,6 +29,8 @@ _OPEN = ("model.dynamic_value", "model.dynamic_shape")
 
 def graph_of(program: Program, shapes: Mapping[str, Sequence[int]]) -> Graph:
     """Typed graph of a program, with the largest size of what data decide.
+
+    What depends on values that a run brings, such as the shape of a Reshape, is its tail.
 
     Raises
     ------
@@ -42,8 +46,8 @@ def graph_of(program: Program, shapes: Mapping[str, Sequence[int]]) -> Graph:
         walk = _Walk(program, types)
         for node in program.nodes:
             walk.take(node)
-        if not walk.ends:  # nothing to compile ahead
-            raise
+    if not walk.ends:  # nothing to compile ahead
+        return Graph.of_tail(fixed(program, {name: t.shape for name, t in types.items()}))
     return walk.graph(types)
 
 
@@ -70,8 +74,7 @@ class _Walk:
                 self._put(counted(node) or node, marked)
                 return
             except ModelError as e:
-                by_data = marked or counted(node) or e.code == "model.dynamic_shape"
-                if e.code not in _OPEN or not by_data:
+                if e.code not in _OPEN:
                     raise
         self._late.append(node)
         self._waits.update(o for o in node.outputs if o)

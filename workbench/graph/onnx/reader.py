@@ -61,7 +61,8 @@ def load_onnx(
     Returns
     -------
     Graph
-        Typed, not optimised. Names are the model's.
+        Typed, not optimised. Names are the model's. Nodes whose shapes depend on values that a run brings are its
+        `tail`.
 
     Raises
     ------
