@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.advice.device_bottlenecks import device_reasons
 from workbench.advice.estimated_speedup import SpeedupTrial
 from workbench.advice.offer import Offer
 from workbench.analysis.loop_nest.memory_accesses import AccessRow, accesses
@@ -62,7 +63,8 @@ class Reason:
     ----------
     code : str
         ``scalar``, ``serial``, ``latency``, ``reload``, ``gather``, ``loads``, ``spill``, ``overhead``, ``guards``,
-        ``stride``, ``cache``, ``tasks`` or ``stage`` (another statement).
+        ``stride``, ``cache``, ``tasks`` or ``stage`` (another statement); of a device ``threads``, ``grid``,
+        ``occupancy``, ``coalescing``, ``banks``, ``waits`` (see `advice.device_bottlenecks`).
     says : str
         The same in words.
     row : str
@@ -170,12 +172,21 @@ def why(schedule: Schedule, target: Target | None = None, *, cures: bool = True)
     if whole <= 0.0:
         return None
     k = int(np.argmax(spent))
-    main = _Main(schedule, target, machine, *found[k])
-    part, both, launch = spent[k] / whole, main.compute + main.memory, 1.0 - sum(spent) / whole
-    share = {"compute": part * main.compute / both, "memory": part * main.memory / both, "launch": launch}
+    facts, cycles = found[k]
+    compute, memory = _one(cycles.compute), _one(cycles.memory)
+    part, both, launch = spent[k] / whole, compute + memory, 1.0 - sum(spent) / whole
+    share = {"compute": part * compute / both, "memory": part * memory / both, "launch": launch}
     share["others"] = 1.0 - sum(share.values())
-    given = [r for r in sorted(main.reasons(launch), key=lambda one: -one.part) if r.part >= LEAST][:MOST]
-    others = [_stage(schedule, f, t / whole) for n, (t, (f, _)) in enumerate(zip(spent, found, strict=True)) if n != k]
+    if machine.kind == "cpu":
+        reasons = _Main(schedule, target, machine, facts, cycles).reasons(launch)
+    else:
+        reasons = (Reason(*one) for one in device_reasons(schedule, machine, k, cycles))
+    given = [r for r in sorted(reasons, key=lambda one: -one.part) if r.part >= LEAST][:MOST]
+    others = [
+        _stage(schedule, f, t / whole, machine)
+        for n, (t, (f, _)) in enumerate(zip(spent, found, strict=True))
+        if n != k
+    ]
     given += [r for r in sorted(others, key=lambda one: -one.part)[:STAGES] if r.part >= LEAST_STAGE]
     given.sort(key=lambda one: -one.part)
     name = found[k][0].plan.name
@@ -185,13 +196,14 @@ def why(schedule: Schedule, target: Target | None = None, *, cures: bool = True)
     return Why(name, share, tuple(given))
 
 
-def _stage(schedule: Schedule, f: BlockFacts, part: float) -> Reason:
+def _stage(schedule: Schedule, f: BlockFacts, part: float, machine: Machine) -> Reason:
     """Say that a statement beside the main one takes time, and how it runs."""
     name = f.plan.name
     nests = ([b.name for b, _ in blocks((nest,))] for nest in schedule.func.body)
     own = "is a nest of its own, " if [name] in nests else ""
     how = "scalar" if _one(f.vector) == 1.0 and f.lanes > 1 else "in vectors"
-    return Reason(STAGE, f"the stage {name} {own}{how}: {_percent(part)} of the time", f"stmt:{name}", part)
+    says = f"{own}{how}" if machine.kind == "cpu" else "is a kernel of its own" if own else "beside it"
+    return Reason(STAGE, f"the stage {name} {says}: {_percent(part)} of the time", f"stmt:{name}", part)
 
 
 class _Main:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import workbench.advice.reason_proposers  # noqa: F401  (declares the proposers)
+import workbench.advice.device_proposers
+import workbench.advice.reason_proposers  # noqa: F401  (these two declare the proposers)
 from workbench.advice.offer import Offer
 from workbench.advice.proposal_evaluation import Trial
 from workbench.advice.proposals import ELSE, Case, Proposal, proposals

@@ -19,7 +19,8 @@ from workbench.machine_model.accelerator_estimate import accelerator_cycles
 from workbench.machine_model.batched_values import Array, Distinct, Telling, Values
 from workbench.machine_model.block_counts import BlockFacts, block_facts
 from workbench.machine_model.cycle_estimate import Cycles, block_cycles, program_cycles
-from workbench.machine_model.gpu_estimate import block_time, launches, residence
+from workbench.machine_model.device_estimate import total_cycles
+from workbench.machine_model.gpu_estimate import block_time, residence
 from workbench.machine_model.gpu_facts import gpu_facts
 from workbench.machine_model.machine_parameters import Gpu, Machine
 from workbench.machine_model.nest_summary import BlockPlan, NestPlan
@@ -200,7 +201,7 @@ def _chunk(out: NDArray[np.float32], plan: NestPlan, columns: Mapping[str, Any],
     roots = [b.plan.root for b in blocks]
     total, regions = program_cycles(parts, tasks, roots, machine)
     if machine.gpu is not None:
-        total = np.sum(parts, axis=0) + np.float32(launches(roots))
+        total = total_cycles(parts, tasks, roots, machine)
     if machine.accelerator is not None:
         total = accelerator_cycles(plan, columns, n, machine.accelerator)
     flops = np.zeros(n, np.float32)

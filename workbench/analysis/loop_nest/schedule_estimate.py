@@ -21,7 +21,8 @@ from workbench.ir.func import Same
 from workbench.machine_model.batched_values import Telling, Values
 from workbench.machine_model.block_counts import BlockFacts, block_facts
 from workbench.machine_model.cache_traffic import LEVELS
-from workbench.machine_model.cycle_estimate import Cycles, block_cycles, program_cycles
+from workbench.machine_model.cycle_estimate import Cycles, block_cycles
+from workbench.machine_model.device_estimate import on_device, total_cycles
 from workbench.machine_model.machine_parameters import Machine
 from workbench.machine_model.nest_summary import NestPlan, plan
 from workbench.schedule import Schedule
@@ -43,14 +44,15 @@ class Estimate:
     low_ms, high_ms : float or None
         With open numbers the 10 % and the 90 % quantile, else equal to `ms`.
     bytes : mapping of str to int
-        ``{"L1": ..., "L2": ..., "L3": ...}``: what this level fetches from the next one, for the levels that exist.
+        ``{"L1": ..., "L2": ..., "L3": ...}``: what this level fetches from the next one, for the levels that exist;
+        none of a device.
     flops : int
         Operations of the computation as written, whatever algorithm the schedule has.
     share : mapping of str to float
         Parts of the time: ``compute`` (issuing instructions), ``memory`` (waiting for caches), ``launch`` (parallel
         regions); they sum to 1.
     cycles : float
-        The estimate itself. A cycle is the time of two vector multiply-adds.
+        The estimate itself. A cycle is the time of two vector multiply-adds; of a device, one of its clock.
     """
 
     ms: float | None
@@ -140,7 +142,11 @@ def estimated(schedule: Schedule, target: Target, peak: float | None) -> Estimat
 
 
 def cycles_per_ms(machine: Machine, peak_gflops: float | None) -> float | None:
-    """Cycles of the model in a millisecond: the clock that a peak of one core in GFLOP/s stands for."""
+    """Cycles of the model in a millisecond: the clock that a peak of one core in GFLOP/s stands for, or a device's."""
+    if machine.gpu is not None:
+        return machine.gpu.clock / 1e3
+    if machine.accelerator is not None:
+        return machine.accelerator.mhz * 1e3
     return None if not peak_gflops else peak_gflops / (4.0 * machine.lanes) * 1e6
 
 
@@ -189,7 +195,7 @@ def cycles_of(schedule: Schedule, machine: Machine) -> float:
 def whole_cycles(found: Sequence[Evaluated], machine: Machine) -> NDArray[np.float32]:
     """Cycles of all statements together, the start of their parallel regions included."""
     times, tasks, roots = zip(*((c.both, f.tasks, f.plan.root) for f, c in found), strict=True)
-    return program_cycles(times, tasks, roots, machine)[0]
+    return total_cycles(times, tasks, roots, machine)
 
 
 @lru_cache(maxsize=8)
@@ -198,7 +204,10 @@ def _evaluated(of: Same, work: int, machine: Machine) -> tuple[Evaluated, ...]:
 
 
 def _told(summary: NestPlan, telling: Telling, machine: Machine) -> Iterator[Evaluated]:
-    """Evaluate every statement for the rows that it can tell apart."""
+    """Evaluate every statement for the rows that it can tell apart; on a device, for all of them."""
+    if machine.kind != "cpu":
+        yield from on_device(summary, telling.all, machine)
+        return
     for block in summary.blocks:
         rows = telling.of(block.holes)
         facts = block_facts(block, Values(rows.columns), rows.size, machine)
@@ -214,14 +223,15 @@ def _rows(found: Iterable[Evaluated], telling: Telling, n: int, machine: Machine
         part = cycles.both / np.maximum(cycles.compute + cycles.memory, 1e-30)
         table = np.stack([cycles.both, facts.tasks, cycles.compute * part, cycles.memory * part,
                           *(facts.traffic.total[level] for level in LEVELS)])  # fmt: skip
-        table = telling.of(facts.plan.holes).spread(np.ascontiguousarray(table.T)).T
+        rows = telling.of(facts.plan.holes) if machine.kind == "cpu" else telling.all
+        table = rows.spread(np.ascontiguousarray(table.T)).T
         both.append(table[0])
         tasks.append(table[1])
         roots.append(facts.plan.root)
         out[_COMPUTE] += table[2]
         out[_MEMORY] += table[3]
         out[_BYTES:] += table[4:]
-    total, _ = program_cycles(both, tasks, roots, machine)
+    total = total_cycles(both, tasks, roots, machine)
     out[_CYCLES] = total
     out[_LAUNCH] = np.maximum(total - np.sum(both, axis=0), 0.0)
     return out
@@ -238,7 +248,8 @@ def _estimate(
     parts = {"compute": middle[_COMPUTE], "memory": middle[_MEMORY], "launch": middle[_LAUNCH]}
     whole_ = sum(parts.values()) or 1.0
     share = {name: float(value / whole_) for name, value in parts.items()}
-    known = [level for level in LEVELS if target is None or level == "l1" or getattr(target, f"{level}_bytes")]
+    levels = LEVELS if machine.kind == "cpu" else ()
+    known = [level for level in levels if target is None or level == "l1" or getattr(target, f"{level}_bytes")]
     moved = {level.upper(): int(middle[_BYTES + LEVELS.index(level)]) for level in known}
     return Estimate(ms, low, high, moved, flops, share, float(middle[_CYCLES]))
 
