@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from codegen import warp_tile_nests as nests
+from onnx import TensorProto, helper
 from tune.test_gpu_space import check, drawn
 
+import workbench as wb
 from workbench import workloads
 from workbench.codegen.gpu import nvrtc, simt
 from workbench.codegen.gpu.module import GpuModule
@@ -102,3 +104,21 @@ def test_nvrtc_takes_them(arch):
             for kernel in s.build(target).statistics:
                 assert kernel.code.registers > 20
                 assert kernel.code.spilled_bytes <= 64
+
+
+@runs
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(64, 128), (3, 40, 64)])
+def test_products_of_networks_are_tiles(shape):
+    """A product of float16 as a network has it, with what is fused behind it; in batches, too."""
+    inside = (*shape[:-2], shape[-1], 96)
+    values = [
+        helper.make_tensor_value_info(n, TensorProto.FLOAT16, d) for n, d in (("x", shape), ("w", inside), ("z", None))
+    ]
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("Relu", ["y"], ["z"])]
+    graph = helper.make_graph(nodes, "net", values[:2], values[2:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (task,) = wb.extract_tasks(wb.load_onnx(model), SIMT)
+    for s in drawn(task.func, 1, 2):
+        assert called(s) == {"cuda.wmma.f16"}
+        check(task.func, s)
