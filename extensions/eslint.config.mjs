@@ -37,5 +37,21 @@ export default tseslint.config(
       // A promise of the store is rejected with the error that the kernel sent: a value of the protocol.
       '@typescript-eslint/prefer-promise-reject-errors': 'off'
     }
+  },
+  {
+    files: ['src/lab/{beside,model,open,sessions}/**/*.{ts,tsx}'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        ...[
+          'JSXText[value=/[A-Za-z]{2}/]',
+          'JSXExpressionContainer > Literal[value=/[A-Za-z]{2}/]:not(JSXAttribute *)',
+          'JSXAttribute[name.name=/^(title|name|label|placeholder|aria-label)$/] > Literal[value=/[A-Za-z]{2}/]',
+          'JSXAttribute[name.name=/^(title|name|label|placeholder|aria-label)$/] TemplateLiteral',
+          'NewExpression[callee.name="Told"] > :matches(Literal, TemplateLiteral)',
+          'Property[key.name=/^(caption|label|title|hint|message|busy)$/] > :matches(Literal[value=/[A-Za-z]{2}/], TemplateLiteral)'
+        ].map(selector => ({ selector, message: "What a person reads goes through trans.__('…')." }))
+      ]
+    }
   }
 );

@@ -20,8 +20,8 @@ from workbench.server.places import place_of
 class ModelHandler(APIHandler):  # type: ignore[misc]
     """``GET …?path=PATH`` gives lines of JSON: the graph, then statistics of the weights, or what is wrong.
 
-    ``expanded`` names frames of the drawing that are open, ``statistics=0`` leaves the weights out. Without a path a
-    process is made ready for the next one.
+    ``expanded`` names frames of the drawing that are open, ``statistics=0`` leaves the weights out, larger graphs than
+    of ``most`` nodes are not drawn. Without a path a process is made ready for the next one.
     """
 
     def initialize(self, readers: ModelReaders) -> None:
@@ -59,6 +59,7 @@ class ModelHandler(APIHandler):  # type: ignore[misc]
         question = {
             "path": await place_of(path, self.contents_manager),
             "expanded": self.get_query_arguments("expanded", strip=False),
+            "most": _number(self.get_query_argument("most", "")),
             "statistics": self.get_query_argument("statistics", "1") == "1",
         }
         async with aclosing(self._readers.ask(question)) as lines:
@@ -68,3 +69,7 @@ class ModelHandler(APIHandler):  # type: ignore[misc]
 
     def _say(self, message: dict[str, Any]) -> None:
         self.write(json.dumps(message) + "\n")
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 10 else None

@@ -1,8 +1,9 @@
 """The process that looks into a model, ``python -m workbench.server.model_main MEMORY SECONDS IDLE``.
 
 It loads what it needs, says with an empty line that it is ready, and waits for its one question, a line of JSON on
-standard input with ``path``, ``expanded`` (frames of the drawing that are open) and ``statistics`` (whether those of
-the weights are wanted). It answers in lines of JSON and ends; without a question it ends after IDLE seconds.
+standard input with ``path``, ``expanded`` (frames of the drawing that are open), ``most`` (nodes that are drawn) and
+``statistics`` (whether those of the weights are wanted). It answers in lines of JSON and ends; without a question it
+ends after IDLE seconds.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from workbench.markup import clean
 from workbench.server.process_limits import limit
 
 MOST_NODES = 20_000
-"""Nodes of a model that is drawn. Chosen: one of 2,000 is drawn within a second."""
+"""Nodes of a model that is drawn, where the question names no number. One of 2,000 is drawn within a second."""
 
 BATCH_S = 0.15
 """Seconds between two lines with statistics."""
@@ -38,9 +39,11 @@ def answer(question: Mapping[str, Any], say: Callable[[Mapping[str, Any]], None]
         raise ModelError("model.missing_file", f"{path.name} is no regular file", (path.name,), "give an .onnx file")
     file = ModelFile(question["path"])
     found = file.contents()
-    if len(found.nodes) > MOST_NODES:
-        text = f"The model has {len(found.nodes):,} nodes; up to {MOST_NODES:,} are drawn"
-        raise ModelError("model.too_large", text, (file.name,), "Tune reads it all the same")
+    most = question.get("most") or MOST_NODES
+    if len(found.nodes) > most:
+        text = f"The model has {len(found.nodes):,} nodes; up to {most:,} are drawn"
+        hint = "Tune reads it all the same; the settings of the Schedule Workbench may let larger ones be drawn"
+        raise ModelError("model.too_large", text, (file.name,), hint)
     nodes = {
         n.name: {
             "op": f"{n.domain}.{n.op}".lstrip("."), "attributes": n.attributes, "inputs": n.inputs, "outputs": n.outputs

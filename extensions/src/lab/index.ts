@@ -6,7 +6,7 @@ import { ILauncher } from '@jupyterlab/launcher';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
-import { ITranslator, nullTranslator, type TranslationBundle } from '@jupyterlab/translation';
+import { ITranslator } from '@jupyterlab/translation';
 import { addBeside } from './beside';
 import { addExplorer } from './explore';
 import { openByContents } from './explore/by-contents';
@@ -15,10 +15,7 @@ import { addOpen } from './open';
 import { addSavedViews } from './saved';
 import { addSessions } from './sessions';
 import { addTour } from './tour';
-
-/** The words of the extension in the language that was chosen. */
-const words = (translator: ITranslator | null): TranslationBundle =>
-  (translator ?? nullTranslator).load('schedule_workbench');
+import { words } from './words';
 
 const tour: JupyterFrontEndPlugin<void> = {
   id: 'schedule-workbench:tour',
@@ -38,7 +35,7 @@ const open: JupyterFrontEndPlugin<void> = {
   description: 'Opens ONNX models: double click, context menu, launcher tile',
   autoStart: true,
   requires: [IDocumentManager],
-  optional: [ILauncher, ICommandPalette, IDefaultFileBrowser, ITranslator, ILayoutRestorer],
+  optional: [ILauncher, ICommandPalette, IDefaultFileBrowser, ITranslator, ILayoutRestorer, ISettingRegistry],
   activate: (
     app: JupyterFrontEnd,
     documents: IDocumentManager,
@@ -46,8 +43,12 @@ const open: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null,
     browser: IDefaultFileBrowser | null,
     translator: ITranslator | null,
-    restorer: ILayoutRestorer | null
-  ) => addOpen(app, documents, words(translator), launcher, palette, browser, restorer)
+    restorer: ILayoutRestorer | null,
+    registry: ISettingRegistry | null
+  ) => {
+    words(translator);
+    addOpen(app, documents, { launcher, palette, browser, restorer, registry });
+  }
 };
 
 const log: JupyterFrontEndPlugin<void> = {
@@ -92,14 +93,18 @@ const beside: JupyterFrontEndPlugin<void> = {
   description: 'Shows the workbench of a notebook in a panel beside it',
   autoStart: true,
   requires: [INotebookTracker],
-  optional: [ICommandPalette, ILayoutRestorer, ITranslator],
+  optional: [ICommandPalette, ILayoutRestorer, ITranslator, ISettingRegistry],
   activate: (
     app: JupyterFrontEnd,
     notebooks: INotebookTracker,
     palette: ICommandPalette | null,
     restorer: ILayoutRestorer | null,
-    translator: ITranslator | null
-  ) => addBeside(app, notebooks, words(translator), palette, restorer)
+    translator: ITranslator | null,
+    registry: ISettingRegistry | null
+  ) => {
+    words(translator);
+    addBeside(app, notebooks, { palette, restorer, registry });
+  }
 };
 
 const sessions: JupyterFrontEndPlugin<void> = {
@@ -113,7 +118,10 @@ const sessions: JupyterFrontEndPlugin<void> = {
     restorer: ILayoutRestorer | null,
     registry: ISettingRegistry | null,
     translator: ITranslator | null
-  ) => addSessions(app, words(translator), palette, restorer, registry)
+  ) => {
+    words(translator);
+    addSessions(app, palette, restorer, registry);
+  }
 };
 
 export default [tour, open, log, explorer, saved, beside, sessions];

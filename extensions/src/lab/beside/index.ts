@@ -2,8 +2,9 @@
 import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
 import { showErrorMessage, WidgetTracker, type ICommandPalette, type MainAreaWidget } from '@jupyterlab/apputils';
 import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
-import type { TranslationBundle } from '@jupyterlab/translation';
+import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { workbenchIcon } from '../icon';
+import { trans } from '../words';
 import { workbenchIn, type Cell } from './cells';
 import type { BesidePanel, Place } from './panel';
 
@@ -12,15 +13,26 @@ const VIEW = 'jp-ScheduleWorkbenchView';
 /** By this the widget finds what opens it in a panel; elsewhere than in JupyterLab nothing does. */
 const HOST = Symbol.for('schedule-workbench:panel');
 
+/** Places of the settings, in JupyterLab's words. */
+const MODES = { right: 'split-right', below: 'split-bottom', tab: 'tab-after' } as const;
+
 type Shown = MainAreaWidget<BesidePanel>;
+type Mode = (typeof MODES)[keyof typeof MODES];
+
+interface Parts {
+  readonly palette: ICommandPalette | null;
+  readonly restorer: ILayoutRestorer | null;
+  readonly registry: ISettingRegistry | null;
+}
 
 export function addBeside(
   app: JupyterFrontEnd,
   notebooks: INotebookTracker,
-  trans: TranslationBundle,
-  palette: ICommandPalette | null,
-  restorer: ILayoutRestorer | null
+  { palette, restorer, registry }: Parts
 ): void {
+  const settings = registry?.load(COMMAND).catch(() => null);
+  const mode = async (): Promise<Mode> =>
+    MODES[((await settings)?.composite.placement ?? 'right') as keyof typeof MODES];
   const tracker = new WidgetTracker<Shown>({ namespace: 'schedule-workbench-panel' });
   app.commands.addCommand(COMMAND, {
     label: trans.__('Open Workbench in a Panel'),
@@ -30,7 +42,7 @@ export function addBeside(
     execute: async args => {
       const place = args.path ? (args as unknown as Place) : chosen(app, notebooks);
       const notebook = place && notebooks.find(one => one.context.path === place.path);
-      if (notebook) return show(app, tracker, notebook, place);
+      if (notebook) return show(app, tracker, notebook, place, await mode());
       if (args.path) return; // the notebook was closed when the page was loaded again
       await showErrorMessage(
         trans.__('No workbench is shown'),
@@ -90,7 +102,8 @@ async function show(
   app: JupyterFrontEnd,
   tracker: WidgetTracker<Shown>,
   notebook: NotebookPanel,
-  place: Place
+  place: Place,
+  mode: Mode
 ): Promise<Shown> {
   const id = `schedule-workbench-${place.cell}`;
   let widget = tracker.find(one => one.id === id);
@@ -98,7 +111,7 @@ async function show(
     const { besidePanel } = await import('./panel');
     widget = besidePanel(id, notebook, place);
     await tracker.add(widget);
-    app.shell.add(widget, 'main', { mode: 'split-right', ref: notebook.id });
+    app.shell.add(widget, 'main', { mode, ref: notebook.id });
   }
   app.shell.activateById(id);
   return widget;

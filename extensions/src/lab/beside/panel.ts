@@ -6,6 +6,7 @@ import { MimeModel } from '@jupyterlab/rendermime';
 import { Panel } from '@lumino/widgets';
 import { workbenchIcon } from '../icon';
 import { VIEW_TYPE, type Saved } from '../saved';
+import { trans } from '../words';
 import { cellOf, outputsOf, workbenchIn, type Cell } from './cells';
 
 /** Which workbench is shown: what is kept of the panel. */
@@ -74,7 +75,7 @@ export function besidePanel(id: string, notebook: NotebookPanel, place: Place): 
   const widget = new MainAreaWidget({ content: new BesidePanel(notebook, place) });
   const name = (): void => {
     widget.title.label = PathExt.basename(notebook.context.path, '.ipynb');
-    widget.title.caption = `Workbench of ${notebook.context.path}`;
+    widget.title.caption = trans.__('Workbench of %1', notebook.context.path);
   };
   widget.id = id;
   widget.toolbar.hide(); // nothing is in it

@@ -1,6 +1,7 @@
 /** What is beside the drawing of a model: the node that was chosen, or the model itself. */
 import type { ComponentChildren } from 'preact';
-import { bytes, count, percent, plural } from '../../shared/format';
+import { bytes, count, percent } from '../../shared/format';
+import { trans } from '../words';
 import type { Contents, FileNode, Rows, Statistics } from './reading';
 
 /** Weights and operators in the lists of the whole model. */
@@ -16,7 +17,7 @@ function Histogram({ of: { bars = [], min, max } }: { of: Statistics }) {
       viewBox={`0 0 ${bars.length} 20`}
       preserveAspectRatio="none"
       role="img"
-      aria-label={`Histogram from ${digits(min)} to ${digits(max)}`}
+      aria-label={trans.__('Histogram from %1 to %2', digits(min), digits(max))}
     >
       <path d={bars.map((n, i) => `M${i} 20v${(-20 * n) / most}h.86v${(20 * n) / most}z`).join('')} />
     </svg>
@@ -24,17 +25,17 @@ function Histogram({ of: { bars = [], min, max } }: { of: Statistics }) {
 }
 
 function Numbers({ of }: { of: Statistics | undefined }) {
-  if (!of) return <small class="swbl-quiet">reading…</small>;
+  if (!of) return <small class="swbl-quiet">{trans.__('reading…')}</small>;
   if (of.why) return <small class="swbl-bad">{of.why}</small>;
   if (of.values != null) return <code>{of.values}</code>;
-  if (!of.bars) return <small class="swbl-bad">no element is finite</small>;
+  if (!of.bars) return <small class="swbl-bad">{trans.__('no element is finite')}</small>;
   return (
     <>
       <Histogram of={of} />
       <small>
-        {digits(of.min)} … {digits(of.max)}, mean {digits(of.mean)}, std {digits(of.std)}
-        {!!of.zeros && `, ${percent(of.zeros)} zeros`}
-        {!!of.odd && <span class="swbl-bad">, {count(of.odd)} not finite</span>}
+        {trans.__('%1 … %2, mean %3, std %4', ...[of.min, of.max, of.mean, of.std].map(digits))}
+        {!!of.zeros && trans.__(', %1 zeros', percent(of.zeros))}
+        {!!of.odd && <span class="swbl-bad">{trans.__(', %1 not finite', count(of.odd))}</span>}
       </small>
     </>
   );
@@ -51,10 +52,10 @@ function Tensor({ name, contents, rows }: TensorProps) {
   const size = contents.weights[name];
   return (
     <li>
-      <b>{name}</b> <span class="swbl-quiet">{contents.types[name] ?? 'type not known'}</span>
+      <b>{name}</b> <span class="swbl-quiet">{contents.types[name] ?? trans.__('type not known')}</span>
       {size != null && (
         <div>
-          <small class="swbl-quiet">weight, {bytes(size)}</small> <Numbers of={rows[name]} />
+          <small class="swbl-quiet">{trans.__('weight, %1', bytes(size))}</small> <Numbers of={rows[name]} />
         </div>
       )}
     </li>
@@ -81,19 +82,21 @@ const Facts = ({ of }: { of: Readonly<Record<string, string>> }) => (
 
 export function NodeDetails({ name, node, ...all }: { name: string; node: FileNode } & Omit<TensorProps, 'name'>) {
   const list = (names: readonly string[]) => (
-    <ul>{names.map((one, i) => (one ? <Tensor key={i} name={one} {...all} /> : <li key={i}>not given</li>))}</ul>
+    <ul>
+      {names.map((one, i) => (one ? <Tensor key={i} name={one} {...all} /> : <li key={i}>{trans.__('not given')}</li>))}
+    </ul>
   );
   return (
     <>
       <h2>{node.op}</h2>
       <p class="swbl-quiet">{name}</p>
       {Object.keys(node.attributes).length > 0 && (
-        <Part title="Attributes">
+        <Part title={trans.__('Attributes')}>
           <Facts of={node.attributes} />
         </Part>
       )}
-      <Part title="Inputs">{list(node.inputs)}</Part>
-      <Part title="Outputs">{list(node.outputs.filter(Boolean))}</Part>
+      <Part title={trans.__('Inputs')}>{list(node.inputs)}</Part>
+      <Part title={trans.__('Outputs')}>{list(node.outputs.filter(Boolean))}</Part>
     </>
   );
 }
@@ -106,33 +109,33 @@ export function ModelDetails({ contents, rows }: Omit<TensorProps, 'name'>) {
   const all = { contents, rows };
   return (
     <>
-      <h2>Model</h2>
+      <h2>{trans.__('Model')}</h2>
       <Facts of={contents.about} />
-      <Part title="Inputs">
+      <Part title={trans.__('Inputs')}>
         <ul>
           {contents.inputs.map(name => (
             <Tensor key={name} name={name} {...all} />
           ))}
         </ul>
       </Part>
-      <Part title="Outputs">
+      <Part title={trans.__('Outputs')}>
         <ul>
           {contents.outputs.map(name => (
             <Tensor key={name} name={name} {...all} />
           ))}
         </ul>
       </Part>
-      <Part title="Operators">
+      <Part title={trans.__('Operators')}>
         <p>
           {kinds
             .slice(0, MOST)
             .map(([op, n]) => `${count(n)} ${op}`)
             .join(', ')}
-          {kinds.length > MOST && `, ${plural(kinds.length - MOST, 'other kind')}`}
+          {kinds.length > MOST && trans._n(', %1 other kind', ', %1 other kinds', kinds.length - MOST)}
         </p>
       </Part>
       {weights.length > 0 && (
-        <Part title={weights.length > MOST ? `The ${MOST} largest weights` : 'Weights'}>
+        <Part title={weights.length > MOST ? trans.__('The %1 largest weights', MOST) : trans.__('Weights')}>
           <ul>
             {weights.slice(0, MOST).map(([name]) => (
               <Tensor key={name} name={name} {...all} />

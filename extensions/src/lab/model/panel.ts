@@ -11,6 +11,13 @@ import { ModelPage, type Actions, type ModelState } from './view';
 
 const EMPTY: ModelState = { name: '', contents: null, rows: {}, error: null, chosen: '', tuning: false };
 
+export interface ModelOptions {
+  /** Nodes up to which a graph is drawn; null for as many as the server likes. */
+  readonly mostNodes: number | null;
+  /** Whether the form is opened, too. */
+  readonly tune: boolean;
+}
+
 export class ModelPanel extends Panel {
   private state = EMPTY;
   private path = '';
@@ -24,7 +31,8 @@ export class ModelPanel extends Panel {
   constructor(
     private app: JupyterFrontEnd,
     private documents: IDocumentManager,
-    private done: () => void
+    private done: () => void,
+    private options: ModelOptions
   ) {
     super();
     this.addClass('jp-ScheduleWorkbenchModel');
@@ -49,6 +57,7 @@ export class ModelPanel extends Panel {
     this.change({ ...EMPTY, name: PathExt.basename(path) });
     this.closeForm();
     this.read(true);
+    if (this.options.tune) this.actions.tune();
   }
 
   protected onActivateRequest(): void {
@@ -66,7 +75,7 @@ export class ModelPanel extends Panel {
       weights: rows => this.change({ rows: { ...this.state.rows, ...rows } }),
       failed: error => this.change({ error })
     };
-    const of = { path: contents.localPath(this.path), expanded: this.expanded, statistics };
+    const of = { path: contents.localPath(this.path), expanded: this.expanded, statistics, ...this.options };
     void readModel(serverSettings, of, listener, this.reading.signal);
   }
 

@@ -3,6 +3,7 @@ import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 import type { ErrorInfo, GraphColumns } from '../../shared/types';
 import { reason } from '../notebooks';
+import { trans } from '../words';
 
 const ADDRESS = 'schedule-workbench/model';
 
@@ -50,9 +51,11 @@ export interface Listener {
 
 const gone = (why: string): ErrorInfo => ({
   code: 'model.server',
-  message: `The server does not read this model: ${why}`,
+  message: trans.__('The server does not read this model: %1', why),
   where: [],
-  hint: 'is it running, and does `jupyter server extension list` there name workbench.server? Tune reads the model with a kernel'
+  hint: trans.__(
+    'is it running, and does `jupyter server extension list` there name workbench.server? Tune reads the model with a kernel'
+  )
 });
 
 const request = (settings: ServerConnection.ISettings, query: URLSearchParams, signal?: AbortSignal) =>
@@ -65,11 +68,17 @@ export const prepare = (settings: ServerConnection.ISettings): void =>
 /** Read a model; `expanded` are the open frames of its drawing. */
 export async function readModel(
   settings: ServerConnection.ISettings,
-  of: { readonly path: string; readonly expanded: readonly string[]; readonly statistics: boolean },
+  of: {
+    readonly path: string;
+    readonly expanded: readonly string[];
+    readonly statistics: boolean;
+    readonly mostNodes: number | null;
+  },
   listener: Listener,
   signal: AbortSignal
 ): Promise<void> {
   const query = new URLSearchParams({ path: of.path, statistics: of.statistics ? '1' : '0' });
+  if (of.mostNodes !== null) query.set('most', String(of.mostNodes));
   for (const one of of.expanded) query.append('expanded', one);
   const hear = (line: string): void => {
     const said = JSON.parse(line) as Said;
@@ -79,7 +88,7 @@ export async function readModel(
   };
   try {
     const answer = await request(settings, query, signal);
-    if (!answer.ok || !answer.body) throw new Error(`status ${answer.status}`);
+    if (!answer.ok || !answer.body) throw new Error(trans.__('status %1', answer.status));
     let rest = '';
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     for (let part = await reader.read(); !part.done; part = await reader.read()) {

@@ -1,11 +1,12 @@
 /** The page of a model without a kernel: its graph, and beside it what was chosen in it. */
 import { useMemo } from 'preact/hooks';
 import { Trouble } from '../../explorer/paste';
-import { bytes, plural } from '../../shared/format';
+import { bytes, count } from '../../shared/format';
 import type { ErrorInfo, Theme } from '../../shared/types';
 import { Dag } from '../../widget/dag/dag';
 import { fromColumns, type DagNode } from '../../widget/dag/graph';
 import { shareStep } from '../../widget/elements/share-bar';
+import { trans } from '../words';
 import { ModelDetails, NodeDetails } from './details';
 import type { Contents, Rows } from './reading';
 
@@ -27,20 +28,24 @@ export interface Actions {
   readonly again: () => void;
 }
 
+const isOp = ({ kind }: DagNode): boolean => kind === 'op' || kind === 'view';
+
+const nodes = (n: number): string => trans._n('%2 node', '%2 nodes', n, count(n));
+
 const words = (node: DagNode): string =>
   node.kind === 'frame'
-    ? `${node.label}, ${plural(node.count!, 'node')}, repeated ${node.times} times`
-    : [node.label, node.sub, node.kind === 'op' || node.kind === 'view' ? node.id : node.kind]
-        .filter(Boolean)
-        .join(', ');
+    ? trans.__('%1, %2, repeated %3 times', node.label, nodes(node.count!), node.times!)
+    : [node.label, node.sub, isOp(node) ? node.id : node.kind].filter(Boolean).join(', ');
 
 /** The name of a node, and how large its weights are. */
 const Readout = ({ node }: { node: DagNode }) => (
   <>
-    <div class="swb-readout-name swb-cut">{node.kind === 'frame' ? `${node.label} ${node.sub}` : node.id}</div>
+    <div class="swb-readout-name swb-cut">
+      {node.kind === 'frame' ? `${node.label} ${node.sub}` : isOp(node) ? node.id : node.label}
+    </div>
     <div class="swb-readout-line">
-      <span class="swb-faint swb-cut">{node.kind === 'frame' ? plural(node.count!, 'node') : node.sub}</span>
-      {!!node.bytes && <span title="Bytes of the weights that it reads">{bytes(node.bytes)}</span>}
+      <span class="swb-faint swb-cut">{node.kind === 'frame' ? nodes(node.count!) : node.sub}</span>
+      {!!node.bytes && <span title={trans.__('Bytes of the weights that it reads')}>{bytes(node.bytes)}</span>}
     </div>
   </>
 );
@@ -56,11 +61,14 @@ function Drawing({ contents, chosen, actions }: { contents: Contents; chosen: st
   return (
     <Dag
       graph={graph}
-      title="Graph"
-      legend={<span class="swb-faint">coloured by the size of the weights</span>}
+      title={trans.__('Graph')}
+      legend={<span class="swb-faint">{trans.__('coloured by the size of the weights')}</span>}
       current={current}
       tones={tones}
-      label={`Graph of the model, ${graph.nodes.length} nodes. Arrow keys follow the edges, Enter shows a node or opens a frame, Escape folds.`}
+      label={trans.__(
+        'Graph of the model, %1 nodes. Arrow keys follow the edges, Enter shows a node or opens a frame, Escape folds.',
+        graph.nodes.length
+      )}
       words={words}
       text={node => `${node.label} ${node.sub} ${node.id} ${node.likes ?? ''}`}
       openable={node => node.kind === 'frame' || node.id in contents.nodes}
@@ -81,18 +89,18 @@ function Bar({ state, actions }: { state: ModelState; actions: Actions }) {
     <div class="swbl-bar swbl-model-bar">
       <b class="swbl-cut">{state.name}</b>
       <span class="swbl-quiet swbl-cut">
-        {about && `${about.Nodes} nodes, ${about.Parameters} parameters, opset ${about.Opset}`}
+        {about && trans.__('%1 nodes, %2 parameters, opset %3', about.Nodes, about.Parameters, about.Opset)}
       </span>
       <button class="jp-mod-styled jp-mod-reject" onClick={actions.again}>
-        Read again
+        {trans.__('Read again')}
       </button>
       <button
         class="jp-mod-styled jp-mod-accept"
         aria-expanded={state.tuning}
-        title="Starts a kernel, asks for the shapes, and makes a notebook with the workbench"
+        title={trans.__('Starts a kernel, asks for the shapes, and makes a notebook with the workbench')}
         onClick={actions.tune}
       >
-        Tune
+        {trans.__('Tune')}
       </button>
     </div>
   );
@@ -105,14 +113,14 @@ export function ModelPage({ state, theme, actions }: { state: ModelState; theme:
     <div class="swb swbl-model" data-swb-theme={theme}>
       <Bar state={state} actions={actions} />
       {error && <Trouble error={error} />}
-      {!contents && !error && <p role="status">Reading the model…</p>}
+      {!contents && !error && <p role="status">{trans.__('Reading the model…')}</p>}
       {contents && (
         <div class="swbl-model-parts">
           <Drawing contents={contents} chosen={node ? chosen : ''} actions={actions} />
-          <aside class="swbl-details" tabIndex={0} aria-label={node ? `Node ${chosen}` : 'Model'}>
+          <aside class="swbl-details" tabIndex={0} aria-label={node ? trans.__('Node %1', chosen) : trans.__('Model')}>
             {node && (
               <button class="swbl-button" onClick={() => actions.choose('')}>
-                The whole model
+                {trans.__('The whole model')}
               </button>
             )}
             {node ? (

@@ -7,10 +7,11 @@ import { MainAreaWidget, type ICommandPalette } from '@jupyterlab/apputils';
 import type { IDocumentManager } from '@jupyterlab/docmanager';
 import type { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
 import type { ILauncher } from '@jupyterlab/launcher';
-import type { TranslationBundle } from '@jupyterlab/translation';
+import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { EXPLORER } from '../explore/name';
 import { workbenchIcon, workbenchIconUrl } from '../icon';
 import { keepOpen, ShownFactory, ShownModelFactory } from '../shown';
+import { trans } from '../words';
 import { LatePanel } from '../late';
 import { prepare } from '../model/reading';
 
@@ -21,14 +22,18 @@ const MODEL = 'schedule-workbench:model';
 /** Names of files that may be a model, a log or a trace. */
 const OPENED = /\.(onnx|json|jsonl|ndjson|csv|tsv|txt|log|gz|db|sqlite3?|parquet)$/i;
 
+interface Parts {
+  readonly launcher: ILauncher | null;
+  readonly palette: ICommandPalette | null;
+  readonly browser: IDefaultFileBrowser | null;
+  readonly restorer: ILayoutRestorer | null;
+  readonly registry: ISettingRegistry | null;
+}
+
 export function addOpen(
   app: JupyterFrontEnd,
   documents: IDocumentManager,
-  trans: TranslationBundle,
-  launcher: ILauncher | null,
-  palette: ICommandPalette | null,
-  browser: IDefaultFileBrowser | null,
-  restorer: ILayoutRestorer | null
+  { launcher, palette, browser, restorer, registry }: Parts
 ): void {
   app.docRegistry.addFileType({
     name: 'onnx',
@@ -40,10 +45,14 @@ export function addOpen(
     icon: workbenchIcon
   });
   app.docRegistry.addModelFactory(new ShownModelFactory(MODEL));
+  const settings = registry?.load(COMMAND).catch(() => null);
   const factory = new ShownFactory(FACTORY, ['onnx'], ['onnx'], MODEL, context => {
     const shown: LatePanel = new LatePanel(async () => {
-      const [{ ModelPanel }] = await Promise.all([import('../model/panel'), context.ready]);
-      const panel = new ModelPanel(app, documents, () => shown.parent?.dispose());
+      const [{ ModelPanel }, chosen] = await Promise.all([import('../model/panel'), settings, context.ready]);
+      const panel = new ModelPanel(app, documents, () => shown.parent?.dispose(), {
+        mostNodes: (chosen?.composite.mostNodes as number | undefined) ?? null,
+        tune: chosen?.composite.models === 'graph and form'
+      });
       context.pathChanged.connect(() => panel.open(context.path));
       panel.open(context.path);
       return panel;
@@ -53,6 +62,7 @@ export function addOpen(
   app.docRegistry.addWidgetFactory(factory);
   keepOpen(factory, 'schedule-workbench-model', restorer);
   prepareForModels(app, browser);
+  void settings?.then(found => found && follow(app, found));
 
   app.commands.addCommand(COMMAND, {
     label: args =>
@@ -104,6 +114,19 @@ export function addOpen(
   palette?.addItem({ command: COMMAND, category: trans.__('Schedule Workbench'), args: { isPalette: true } });
   palette?.addItem({ command: SELECTED, category: trans.__('Schedule Workbench') });
   app.contextMenu.addItem({ command: SELECTED, selector: '.jp-DirListing-item[data-isdir="false"]', rank: 1.5 });
+}
+
+/** Open models and logs with what the settings name; JupyterLab's own settings of viewers can say something else. */
+function follow(app: JupyterFrontEnd, settings: ISettingRegistry.ISettings): void {
+  const { docRegistry } = app;
+  const read = (): void => {
+    const { models, logs } = settings.composite;
+    const usual = { viewer: 'Tuning log', explorer: EXPLORER, text: docRegistry.defaultWidgetFactory().name };
+    docRegistry.setDefaultWidgetFactory('onnx', models === 'not in the workbench' ? usual.text : FACTORY);
+    docRegistry.setDefaultWidgetFactory('tunelog', usual[logs as keyof typeof usual]);
+  };
+  settings.changed.connect(read);
+  if (settings.user.models !== undefined || settings.user.logs !== undefined) read();
 }
 
 /** Where a folder with models is on show, one is likely to be opened; the server takes a second to get ready. */

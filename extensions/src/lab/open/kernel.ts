@@ -1,6 +1,7 @@
 /** A kernel that answers questions about a model, and runs the notebook afterwards. */
 import { Kernel, KernelMessage, type ServiceManager } from '@jupyterlab/services';
 import { chooseKernel, reason, Told } from '../notebooks';
+import { trans } from '../words';
 
 /** What the kernel says of an error: `WorkbenchError.to_json`. */
 interface KernelError {
@@ -25,8 +26,8 @@ export class ModelKernel {
       connection = await kernels.startNew(options, { handleComms: false });
     } catch (error) {
       throw new Told(
-        `No kernel could be started: ${reason(error)}.`,
-        'Does a notebook with this kernel start? Its error message says more.'
+        trans.__('No kernel could be started: %1.', reason(error)),
+        trans.__('Does a notebook with this kernel start? Its error message says more.')
       );
     }
     if (this.disposed) return void kernels.shutdown(connection.id);
@@ -49,8 +50,8 @@ export class ModelKernel {
     };
     const { content } = await future.done.catch(() => {
       throw new Told(
-        'The kernel died while it read the model.',
-        'Perhaps the memory was not enough: close other notebooks, and open the file again.'
+        trans.__('The kernel died while it read the model.'),
+        trans.__('Perhaps the memory was not enough: close other notebooks, and open the file again.')
       );
     });
     if (content.status !== 'ok') {
@@ -58,13 +59,14 @@ export class ModelKernel {
       const missing = error.ename === 'ModuleNotFoundError' || error.ename === 'ImportError';
       throw missing
         ? new Told(
-            `The kernel “${this.connection!.name}” has no Schedule Workbench: ${error.evalue}.`,
-            'Install it where this kernel runs: python -m pip install schedule-workbench'
+            trans.__('The kernel “%1” has no Schedule Workbench: %2.', this.connection!.name, error.evalue ?? ''),
+            trans.__('Install it where this kernel runs: python -m pip install schedule-workbench')
           )
         : new Told(
-            `The kernel could not read the model: ${error.ename ?? 'it was interrupted'} ${error.evalue ?? ''}`.trim() +
-              '.',
-            'Open the file again.'
+            error.ename
+              ? trans.__('The kernel could not read the model: %1 %2.', error.ename, error.evalue ?? '')
+              : trans.__('The kernel could not read the model: it was interrupted.'),
+            trans.__('Open the file again.')
           );
     }
     const answer = JSON.parse(said.trim().split('\n').pop() ?? '') as T & { error?: KernelError };

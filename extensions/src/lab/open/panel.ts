@@ -8,6 +8,7 @@ import { Widget } from '@lumino/widgets';
 import { h, render } from 'preact';
 import { sentence } from '../../widget/elements/text';
 import { reason, Told, writeNotebook } from '../notebooks';
+import { trans } from '../words';
 import { ModelKernel } from './kernel';
 import { OpenView, type Description, type Input, type OpenState } from './view';
 
@@ -55,10 +56,10 @@ export class OpenPanel extends Widget {
     const turn = ++this.turn;
     this.kernel?.dispose();
     this.kernel = new ModelKernel(this.app.serviceManager);
-    this.change({ ...EMPTY, path, busy: 'Starting a kernel…' });
+    this.change({ ...EMPTY, path, busy: trans.__('Starting a kernel…') });
     try {
       await this.kernel.start(PathExt.dirname(path));
-      this.change({ busy: 'Reading the model…' }, turn);
+      this.change({ busy: trans.__('Reading the model…') }, turn);
       const model = await this.kernel.ask<Description>(`describe(${JSON.stringify(PathExt.basename(path))})`);
       const shapes = Object.fromEntries(model.inputs.map(input => [input.name, input.shape.map(String)]));
       this.change({ busy: '', model, shapes, threads: String(model.threads), fill: model.empty }, turn);
@@ -102,7 +103,7 @@ export class OpenPanel extends Widget {
   private async choose(): Promise<void> {
     const found = await FileDialog.getOpenFiles({
       manager: this.documents,
-      title: 'Choose an ONNX model or a tuning log',
+      title: trans.__('Choose an ONNX model or a tuning log'),
       defaultPath: this.state.path ? PathExt.dirname(this.state.path) : this.folder,
       filter: file => (file.type === 'directory' || /\.onnx$|\.tunelog\.jsonl$/.test(file.path) ? {} : null)
     });
@@ -120,8 +121,8 @@ export class OpenPanel extends Widget {
     const { contents, kernelspecs } = this.app.serviceManager;
     try {
       const shapes = JSON.stringify(this.chosen());
-      const count = whole(threads, 'Threads');
-      this.change({ busy: 'Looking at the shapes…', error: null });
+      const count = whole(threads, trans.__('Threads'));
+      this.change({ busy: trans.__('Looking at the shapes…'), error: null });
       const made = await this.kernel!.ask<Made>(
         `notebook(${JSON.stringify(PathExt.basename(path))}, ${shapes}, ${count}, ${fill ? 'True' : 'False'})`
       );
@@ -133,7 +134,7 @@ export class OpenPanel extends Widget {
         ...(cell.cell_type === 'code' ? { outputs: [], execution_count: null } : {})
       }));
       const kernelspec = { name, display_name: kernelspecs.specs?.kernelspecs[name]?.display_name ?? name };
-      const title = `${PathExt.basename(path, '.onnx')} workbench`;
+      const title = trans.__('%1 workbench', PathExt.basename(path, '.onnx'));
       const target = await writeNotebook(contents, PathExt.dirname(path), title, {
         cells,
         metadata: { kernelspec },
@@ -165,12 +166,12 @@ export class OpenPanel extends Widget {
 
 const sizes = ({ name, dims }: Input, values: readonly string[]): readonly number[] =>
   (dims ? values : (values[0] ?? '').split(/[x×,\s]+/)).map((text, i) =>
-    whole(text, `Dimension ${i}${typeof dims?.[i] === 'string' ? ` (${dims[i]})` : ''} of ${name}`)
+    whole(text, trans.__('Dimension %1 of %2', typeof dims?.[i] === 'string' ? `${i} (${dims[i]})` : i, name))
   );
 
 function whole(text: string, what: string): number {
   const n = Number(text);
   if (text.trim() === '' || !Number.isInteger(n) || n < 1)
-    throw new Told(`${what} is no whole number from 1 on.`, 'put in a number');
+    throw new Told(trans.__('%1 is no whole number from 1 on.', what), trans.__('put in a number'));
   return n;
 }

@@ -1,5 +1,6 @@
 /** What the panel that opens a model shows. */
 import type { ComponentChildren } from 'preact';
+import { trans } from '../words';
 
 /** An input of the model; `dims` has sizes, names of open dimensions, and null for what is not known. */
 export interface Input {
@@ -60,14 +61,14 @@ function Shape({
   if (!dims) {
     return (
       <input
-        aria-label={`Shape of ${name}`}
+        aria-label={trans.__('Shape of %1', name)}
         placeholder="1x3x224x224"
         value={values[0] ?? ''}
         onInput={event => onChange([event.currentTarget.value])}
       />
     );
   }
-  if (dims.length === 0) return <>one number</>;
+  if (dims.length === 0) return <>{trans.__('one number')}</>;
   return (
     <>
       {dims.map((dim, i) => (
@@ -82,7 +83,9 @@ function Shape({
                 min={1}
                 step={1}
                 required
-                aria-label={`${name}, dimension ${i}${dim ? `, ${dim}` : ''}`}
+                aria-label={
+                  dim ? trans.__('%1, dimension %2, %3', name, i, dim) : trans.__('%1, dimension %2', name, i)
+                }
                 value={values[i]}
                 onInput={event => {
                   const { value } = event.currentTarget;
@@ -110,8 +113,8 @@ function Form({ state, model, onChange, onStart }: Omit<Props, 'onChoose' | 'giv
     >
       <p class="swbl-quiet">
         {open
-          ? 'The model leaves some sizes open. Kernels are made for the shapes that stand here.'
-          : 'The model says all its shapes.'}
+          ? trans.__('The model leaves some sizes open. Kernels are made for the shapes that stand here.')
+          : trans.__('The model says all its shapes.')}
       </p>
       {model.inputs.map(input => (
         <Line
@@ -129,33 +132,33 @@ function Form({ state, model, onChange, onStart }: Omit<Props, 'onChoose' | 'giv
           />
         </Line>
       ))}
-      <Line name="Threads">
+      <Line name={trans.__('Threads')}>
         <input
           type="number"
           min={1}
           step={1}
-          aria-label="Threads"
+          aria-label={trans.__('Threads')}
           value={state.threads}
           onInput={event => onChange({ threads: event.currentTarget.value })}
         />{' '}
-        <small class="swbl-quiet">of {model.threads}</small>
+        <small class="swbl-quiet">{trans.__('of %1', model.threads)}</small>
       </Line>
       {(model.empty || state.fill) && (
-        <Line name="Weights">
+        <Line name={trans.__('Weights')}>
           <label>
             <input
               type="checkbox"
               checked={state.fill}
               onChange={event => onChange({ fill: event.currentTarget.checked })}
             />{' '}
-            Fill in random ones: the file has none
+            {trans.__('Fill in random ones: the file has none')}
           </label>
         </Line>
       )}
       <button type="submit" class="jp-mod-styled jp-mod-accept" aria-disabled={state.busy ? 'true' : undefined}>
-        Start
+        {trans.__('Start')}
       </button>
-      <p class="swbl-quiet">Makes a notebook beside the model and runs it.</p>
+      <p class="swbl-quiet">{trans.__('Makes a notebook beside the model and runs it.')}</p>
     </form>
   );
 }
@@ -164,12 +167,12 @@ export function OpenView({ state, given, onChoose, ...rest }: Props) {
   const { path, busy, error, model } = state;
   return (
     <div class="swbl swbl-open">
-      <h1>{given ? 'Tune this model' : 'Open a model in the Schedule Workbench'}</h1>
+      <h1>{given ? trans.__('Tune this model') : trans.__('Open a model in the Schedule Workbench')}</h1>
       {!given && (
-        <Line name="File">
-          {path ? <b>{path}</b> : 'an ONNX model, or a tuning log'}{' '}
+        <Line name={trans.__('File')}>
+          {path ? <b>{path}</b> : trans.__('an ONNX model, or a tuning log')}{' '}
           <button type="button" class="jp-mod-styled jp-mod-reject" disabled={busy !== ''} onClick={onChoose}>
-            {path ? 'Another one…' : 'Choose…'}
+            {path ? trans.__('Another one…') : trans.__('Choose…')}
           </button>
         </Line>
       )}

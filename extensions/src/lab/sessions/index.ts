@@ -2,11 +2,11 @@
 import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
 import { Notification, type ICommandPalette } from '@jupyterlab/apputils';
 import type { ISettingRegistry } from '@jupyterlab/settingregistry';
-import type { TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 import { h, render } from 'preact';
 import { workbenchIcon } from '../icon';
 import { reason, Told } from '../notebooks';
+import { trans } from '../words';
 import { isOver, sessionsOf, steer, type Command, type Session } from './server';
 import { bestOf, SessionsView, stateOf, type SessionsState } from './view';
 
@@ -17,7 +17,6 @@ const RARELY = 5;
 
 export function addSessions(
   app: JupyterFrontEnd,
-  trans: TranslationBundle,
   palette: ICommandPalette | null,
   restorer: ILayoutRestorer | null,
   registry: ISettingRegistry | null
@@ -41,7 +40,7 @@ export function addSessions(
 }
 
 class SessionsPanel extends Widget {
-  private state: SessionsState = { sessions: null, error: null };
+  private state: SessionsState = { sessions: null, error: null, news: '' };
   private seconds = 2;
   private notify = true;
   private timer = 0;
@@ -52,7 +51,7 @@ class SessionsPanel extends Widget {
     this.addClass('jp-ScheduleWorkbenchLog');
     this.node.tabIndex = -1;
     this.node.setAttribute('role', 'region');
-    this.node.setAttribute('aria-label', 'Tuning sessions');
+    this.node.setAttribute('aria-label', trans.__('Tuning sessions'));
     this.draw();
   }
 
@@ -92,10 +91,17 @@ class SessionsPanel extends Widget {
     try {
       const sessions = await sessionsOf(this.app.serviceManager.serverSettings);
       this.tell(sessions);
-      this.change({ sessions, error: null });
+      this.change({ sessions, error: null, news: this.newsOf(sessions) });
     } catch (error) {
       this.fail(error);
     }
+  }
+
+  /** What is different since the last look, in a sentence for each; what was said last stays until then. */
+  private newsOf(sessions: readonly Session[]): string {
+    const before = new Map(this.state.sessions?.map(one => [one.id, stateOf(one)]));
+    const changed = sessions.filter(one => before.has(one.id) && before.get(one.id) !== stateOf(one));
+    return changed.map(one => `${one.title}: ${stateOf(one)}.`).join(' ') || this.state.news;
   }
 
   /** Say of those that ran at the last look that they have ended. */
@@ -104,10 +110,9 @@ class SessionsPanel extends Widget {
     for (const one of this.notify ? sessions : []) {
       if (!ran.has(one.id) || !isOver(one)) continue;
       const bad = one.state === 'failed' || one.state === 'lost';
-      Notification[bad ? 'error' : 'success'](`${one.title}: tuning is ${stateOf(one)}. ${bestOf(one)}.`, {
-        autoClose: false,
-        actions: one.notebook ? [{ label: 'Open', callback: () => this.open(one.notebook) }] : []
-      });
+      const text = trans.__('%1: tuning is %2. %3.', one.title, stateOf(one), bestOf(one));
+      const open = { label: trans.__('Open'), callback: () => this.open(one.notebook) };
+      Notification[bad ? 'error' : 'success'](text, { autoClose: false, actions: one.notebook ? [open] : [] });
     }
   }
 
@@ -126,12 +131,20 @@ class SessionsPanel extends Widget {
 
   private fail(error: unknown): void {
     const hint = error instanceof Told ? error.hint : '';
-    this.change({ error: { message: `${reason(error)}.`, hint } });
+    this.change({ error: { message: reason(error) + '.', hint } });
   }
 
   private change(change: Partial<SessionsState>): void {
     this.state = { ...this.state, ...change };
+    const focused = document.activeElement;
+    const session = this.node.contains(focused) ? focused!.closest('li') : null;
+    const at = session ? [...this.node.querySelectorAll('li')].indexOf(session) : 0;
     this.draw();
+    if (!session || focused!.isConnected) return;
+    // The button has gone, as Stop does, or the session, by Dismiss: stay at the place.
+    const left = this.node.querySelectorAll('li');
+    const near = session.isConnected ? session : left[Math.min(at, left.length - 1)];
+    (near?.querySelector<HTMLElement>('.swbl-session-do button, button, summary') ?? this.node).focus();
   }
 
   private draw(): void {

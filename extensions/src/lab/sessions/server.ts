@@ -3,6 +3,7 @@ import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 import type { ErrorInfo } from '../../shared/types';
 import { Told } from '../notebooks';
+import { trans } from '../words';
 
 const ADDRESS = 'schedule-workbench/sessions';
 
@@ -27,6 +28,8 @@ export interface Session {
   readonly elapsed_s: number;
   readonly eta_s: number | null;
   readonly fraction: number;
+  /** Seconds without a sign of life, where they are many. */
+  readonly silent_s?: number;
   readonly ms: number | null;
   readonly untuned_ms: number | null;
   readonly rows: readonly TaskLine[];
@@ -40,11 +43,11 @@ export const isOver = ({ state }: Session): boolean => OVER.includes(state);
 async function request<T>(settings: ServerConnection.ISettings, init: RequestInit): Promise<T> {
   const answer = await ServerConnection.makeRequest(URLExt.join(settings.baseUrl, ADDRESS), init, settings);
   if (!answer.ok) {
-    const hint = 'Does `jupyter server extension list` on the server name workbench.server?';
-    throw new Told(`The server does not tell of sessions (status ${answer.status}).`, hint);
+    const hint = trans.__('Does `jupyter server extension list` on the server name workbench.server?');
+    throw new Told(trans.__('The server does not tell of sessions (status %1).', answer.status), hint);
   }
   const found = (await answer.json()) as T & { error?: ErrorInfo };
-  if (found.error) throw new Told(`${found.error.message}.`, found.error.hint ?? '');
+  if (found.error) throw new Told(found.error.message + '.', found.error.hint ?? '');
   return found;
 }
 

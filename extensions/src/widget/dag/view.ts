@@ -33,6 +33,9 @@ const DRAG_FROM = 4;
 /** Nodes that are drawn one by one at most; where there are more near the screen, all are blocks. */
 const MOST = 300;
 
+/** Where a graph begins; frames are the first in the list, wherever they stand. */
+const top = (nodes: readonly Rect[]): Rect | undefined => nodes.reduce((a, b) => (b.y < a.y ? b : a), nodes[0]!);
+
 export class DagView {
   readonly size: Signal<{ w: number; h: number }> = signal({ w: 0, h: 0 });
   readonly drawn: Signal<Drawn | null> = signal(null);
@@ -179,7 +182,7 @@ export class DagView {
     this.#started = true;
     const all = fit(this.#graph, w, h);
     if (all.k >= READABLE) return this.#set(all);
-    const first = anchor ?? this.#graph.nodes[0] ?? { x: 0, y: 0, w: 0, h: 0 };
+    const first = anchor ?? top(this.#graph.nodes) ?? { x: 0, y: 0, w: 0, h: 0 };
     const room = this.#room(w, h);
     const k = Math.max(READABLE, Math.min(1, room / this.#graph.width));
     const narrow = this.#graph.width * k <= room; // what has room stands in the middle of it

@@ -1,0 +1,178 @@
+"""Sizes, themes and settings: the page of a model and the sidebar of sessions in a real JupyterLab."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.tune.display import session_file
+
+from .conftest import open_lab
+from .test_model import OPENED, PAGE, network
+from .test_own_model import go_to, item
+from .test_sessions import SHOW, picture, wait_state
+
+SIDEBAR = ".swbl-sessions:visible"
+#: Within an element: what sticks out of it, what is cut without an ellipsis, and buttons that lie on one another.
+FAULTS = """root => {
+    const texts = 'button, p, b, dt, dd, h2, h3, li, progress, summary, input, code, small, th, td';
+    const shown = [...root.querySelectorAll(texts)]
+        .filter(one => one.checkVisibility() && !one.closest('.swb-aside, svg'));
+    const name = one => `${one.tagName} ${(one.getAttribute('aria-label') ?? one.innerText).slice(0, 30)}`;
+    const found = [], box = root.getBoundingClientRect();
+    for (const one of shown) {
+        const at = one.getBoundingClientRect(), how = getComputedStyle(one);
+        if (at.left < box.left - 1 || at.right > box.right + 1) found.push(`${name(one)} sticks out`);
+        if (how.overflowX !== 'visible' && how.textOverflow !== 'ellipsis' && one.scrollWidth > one.clientWidth + 1)
+            found.push(`${name(one)} is cut`);
+    }
+    const parts = [...root.querySelectorAll('.swb-dag-stage, .swb-readout, .swbl-details')];
+    const boxes = [...shown.filter(one => one.tagName === 'BUTTON' && !one.closest('.swb-dag-stage')), ...parts]
+        .map(one => [one, one.getBoundingClientRect()]);
+    for (const [one, a] of boxes) for (const [other, b] of boxes)
+        if (!one.contains(other) && !other.contains(one) && Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+            Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1)
+            found.push(`${name(one)} lies on ${name(other)}`);
+    return found; }"""
+#: CSS pixels of a window: three widths, and one of 1,280 that is zoomed to 200 %.
+SIZES = ((1000, 800), (1600, 900), (2560, 1200), (640, 450))
+THEME = "theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme: `JupyterLab ${theme}` })"
+SET = """async ([plugin, name, value]) => {
+    await window.jupyterapp.serviceManager.settings.save(plugin, JSON.stringify({ [name]: value })); }"""
+OPEN = "schedule-workbench:open"
+
+
+@pytest.fixture
+def sized(page: Any) -> Iterator[Any]:
+    size = page.viewport_size
+    yield page
+    page.set_viewport_size(size)
+    page.evaluate(THEME, "Light")
+
+
+def session(id: str, folder: Path, **told: Any) -> None:
+    """Write what a kernel tells of a session."""
+    one = {
+        "pid": os.getpid(), "born": None, "notebook": str(folder / f"{id}.ipynb"),
+        "log": str(folder / f"{id}.tunelog.jsonl"), "state": "running", "end": "", "trials": 1234, "total": 4000,
+        "elapsed_s": 80.0, "eta_s": 180.0, "fraction": 0.31, "ms": 3.217, "untuned_ms": 9.8,
+        "rows": [{"name": "conv2d_nchw_1x64x56x56_relu_add", "ms": 0.61, "trials": 320, "state": "tuning"}],
+        "more": 3, "updated": time.time(),
+    } | told  # fmt: skip
+    session_file._write(id, one)
+
+
+@pytest.fixture
+def sessions(folder: Path, address: str, page: Any) -> Iterator[Path]:
+    """One session in each state."""
+    (folder / "running.ipynb").touch()
+    session("running", folder)
+    session("paused", folder, state="paused", eta_s=None)
+    session("busy", folder, updated=time.time() - 95)
+    session("anewnotebookwithalongname_without_any_space_in_it", folder, state="done", fraction=1.0, trials=4000)
+    session("failed", folder, state="failed", ms=None)
+    session("nolog", folder, log=None)
+    yield folder
+    for id in session_file.sessions():
+        session_file.forget(id)
+    page.evaluate("() => window.jupyterapp.commands.execute('filebrowser:activate')")
+
+
+@pytest.mark.checks
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_nothing_is_cut_in_the_sidebar(sized: Any, address: str, sessions: Path, theme: str) -> None:
+    page = sized
+    open_lab(page, address)
+    page.evaluate(THEME, theme)
+    page.evaluate(SHOW)
+    wait_state(page, "busy.ipynb", "running")
+    text = page.locator(SIDEBAR).inner_text()
+    assert "No news for 1 min" in text
+    assert "lost" not in text
+    page.locator(f"{SIDEBAR} summary").first.click()
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(300)
+        picture(page, f"sidebar-{theme}-{width}")
+        assert page.locator(SIDEBAR).evaluate(FAULTS) == [], width
+
+
+@pytest.mark.checks
+def test_the_focus_stays_and_news_are_told(page: Any, address: str, sessions: Path) -> None:
+    open_lab(page, address)
+    page.evaluate(SHOW)
+    wait_state(page, "running.ipynb", "running")
+    news = page.locator(f"{SIDEBAR} [role=status]")
+    assert news.inner_text() == ""
+    page.get_by_role("button", name="Pause running.ipynb").focus()
+    session("running", sessions, state="paused")
+    wait_state(page, "running.ipynb", "paused")
+    focused = "() => document.activeElement.ariaLabel ?? document.activeElement.innerText"
+    assert page.evaluate(focused) == "Resume running.ipynb"
+    assert news.inner_text() == "running.ipynb: paused."
+    page.get_by_role("button", name="Stop running.ipynb").press("Enter")
+    session("running", sessions, state="stopping")
+    wait_state(page, "running.ipynb", "stopping")
+    page.wait_for_function("() => document.activeElement.closest('.swbl-session')?.dataset.session === 'running'")
+    page.get_by_role("button", name="Dismiss failed.ipynb").press("Enter")
+    page.get_by_role("button", name="Dismiss failed.ipynb").wait_for(state="detached")
+    assert page.evaluate("() => !!document.activeElement.closest('.swbl-session')"), "not on the body of the page"
+
+
+@pytest.mark.checks
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_nothing_is_cut_on_the_page_of_a_model(sized: Any, address: str, folder: Path, theme: str) -> None:
+    page = sized
+    network(folder / "a model with a name that is much longer than its tab_and_without_a_space_at_the_end.onnx", 12)
+    open_lab(page, address)
+    page.evaluate(THEME, theme)
+    page.evaluate(OPENED, "a model with a name that is much longer than its tab_and_without_a_space_at_the_end.onnx")
+    page.wait_for_selector(f"{PAGE} .swbl-bars")
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(300)
+        picture(page, f"model-{theme}-{width}")
+        assert page.locator(PAGE).evaluate(FAULTS) == [], width
+    page.set_viewport_size({"width": 1000, "height": 800})
+    page.locator(f"{PAGE} button", has_text="Tune").click()
+    page.wait_for_selector(".swbl-open:visible form", timeout=60_000)
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(300)
+        picture(page, f"tune-{theme}-{width}")
+        assert page.locator(".swbl-open:visible").evaluate(FAULTS) == [], width
+    page.locator(f"{PAGE} button", has_text="Tune").click()
+    page.locator(".swbl-open").wait_for(state="detached")
+
+
+@pytest.mark.checks
+def test_settings_say_how_models_open(page: Any, address: str, folder: Path) -> None:
+    network(folder / "set.onnx", 40)
+    open_lab(page, address)
+    try:
+        page.evaluate(SET, [OPEN, "models", "graph and form"])
+        page.goto(f"{address}/lab?reset")
+        page.wait_for_selector(".jp-DirListing-item", timeout=60_000)
+        go_to(page, "/")
+        item(page, "set.onnx").dblclick()
+        page.wait_for_selector(".swbl-open:visible form", timeout=60_000)
+        page.evaluate("() => window.jupyterapp.shell.currentWidget.close()")
+
+        page.evaluate(SET, [OPEN, "mostNodes", 100])
+        page.goto(f"{address}/lab?reset")
+        page.wait_for_selector(".jp-DirListing-item", timeout=60_000)
+        item(page, "set.onnx").dblclick()
+        told = page.locator(f"{PAGE} [role=alert]")
+        told.wait_for(timeout=60_000)
+        assert "The model has 160 nodes; up to 100 are drawn" in told.inner_text()
+        page.evaluate("() => window.jupyterapp.commands.execute('settingeditor:open', { query: 'Schedule Workbench' })")
+        page.get_by_text("Largest graph").first.wait_for(timeout=60_000)
+        picture(page, "settings")
+    finally:
+        page.evaluate(SET, [OPEN, "mostNodes", 20000])
+        page.goto("about:blank")  # the next test loads the page, and these settings
