@@ -193,7 +193,8 @@ class Draft:
         run = self._runner(step)
         self.known.update(zip(names, run(self.known), strict=True))
         rounds = op not in EXACT or attrs.get("reduction") in ("add", "mul")
-        signs = op in ("Where", "Min", "Max") and any(_negative_zero(self.value(n)) for n in step.reads)
+        selects = op in ("Where", "Min", "Max") and any(_negative_zero(self.value(n)) for n in step.reads)
+        signs = selects or (op.endswith("Loss") and any(_negative_zero(self.value(n)) for n in names))
         tiny = any(map(_below_normal, map(self.known.get, names)))
         if rounds or signs or tiny or not self.rounded.isdisjoint(step.reads):
             self.rounded.update(names)
@@ -201,7 +202,9 @@ class Draft:
         for k, world in enumerate(worlds):
             found = run({n: self._disturbed(world[n], k) if rounds else world[n] for n in step.reads})
             found = [self._disturbed(v, k, SUMS.get(op)) for v in found] if rounds else found
-            if signs and k == TRIALS:  # onnxruntime adds 0 to what it selects; which zero is the least is open
+            if (
+                signs and k == TRIALS
+            ):  # onnxruntime adds 0 to what it selects; which zero is least, or what a sum of none is, is open
                 found = [np.asarray(np.where(v == 0, -v, v)) for v in found]
             if tiny and k == TRIALS + 1:  # inside a network there are no numbers below the least normal one
                 found = [np.copysign(np.where(_tiny(v), 0, v), v) if _below_normal(v) else v for v in found]

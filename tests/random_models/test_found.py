@@ -267,6 +267,22 @@ def test_nodes_together_are_like_onnxruntime(name):
     np.testing.assert_allclose(ours(model, feeds)["y"], want, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("op", ["LeakyRelu", "Sigmoid"])
+def test_a_function_of_bytes_that_are_known_ahead(op):
+    nodes = [
+        onnx.helper.make_node("DequantizeLinear", ["q", "s", "z"], ["a"]),
+        onnx.helper.make_node(op, ["a"], ["b"]),
+        onnx.helper.make_node("QuantizeLinear", ["b", "s", "z"], ["c"]),
+        onnx.helper.make_node("BitwiseXor", ["c", "x"], ["y"]),
+    ]
+    feeds = {"x": np.arange(4, dtype=np.int8)}
+    model = model_of(*nodes, opset=21, **feeds)
+    known = {"q": np.array([-3, 8, 3, -60], np.int8), "s": np.float32(0.5), "z": np.int8(2)}
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(np.asarray(v), n) for n, v in known.items())
+    (want,) = oracle.run(oracle.session(model), feeds)
+    np.testing.assert_array_equal(ours(model, feeds)["y"], want)
+
+
 def test_an_axis_that_keeps_its_length_has_a_region_too():
     """onnxruntime takes such an axis as it is; this is the standard's formula."""
     x = np.arange(10, dtype=np.float32).reshape(2, 5) ** 2

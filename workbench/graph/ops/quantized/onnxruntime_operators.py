@@ -6,12 +6,13 @@ Most are declared by what they compute alone; the pass `integer_products` makes 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from workbench import te
-from workbench.graph.graph import Array
+from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, declared, operator
 from workbench.graph.operator_call import Call
 from workbench.graph.ops.lowering import Idx, broadcast_shape, compute, operand
@@ -98,7 +99,8 @@ class _One(_Contrib):
         return c.shape(0)
 
     def reference(self, c: Call, x: Array, sx: Array, zx: Array, sy: Array, zy: Array | None = None) -> Array:
-        return _bytes(np.asarray(declared(self.real).reference(c, _real(x, sx, zx))), sy, zy, c.type(0).dtype)
+        real = replace(c, types=(TensorType(c.shape(0)),))  # an operator gives its result the type of what it takes
+        return _bytes(np.asarray(declared(self.real).reference(real, _real(x, sx, zx))), sy, zy, c.type(0).dtype)
 
 
 @operator("QLinearAdd", "injective", elementwise=True, domain=DOMAIN, real="Add")
