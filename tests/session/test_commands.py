@@ -26,7 +26,7 @@ def test_the_first_state_is_complete(session):
     slices = s.snapshot().slices
     assert set(slices) == {
         "meta", "graph", "tasks", "head", "stages", "nest", "accesses", "why", "selection", "palette", "history",
-        "tuning", "steering", "chart", "precision", "timeline", "lengths", "status",
+        "tuning", "steering", "chart", "precision", "timeline", "lengths", "leave_one_out", "comparison", "status",
     }  # fmt: skip
     assert slices["meta"]["kind"] == "task"
     assert slices["graph"] is None

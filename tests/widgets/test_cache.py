@@ -58,7 +58,7 @@ def test_single_accesses_are_asked_for_and_show_each_line(sent: Any) -> None:
     widget._handle_custom_msg({"t": "steps", "at": [3000]}, [])
     (message,) = [m for m in sent(widget) if m.get("t") == "steps"]
     assert message["counts"] == [STEPS + 1]
-    (film,) = widget._films
+    (film,) = widget._films.films
     shots = film.steps(3000)
     table = shots.table
     assert table[:, TIME].tolist() == list(range(3000, 3000 + STEPS + 1))
@@ -100,7 +100,7 @@ def test_large_arrays_are_shown_in_parts_and_large_nests_from_their_start() -> N
     assert all(a["rows"] <= 64 and a["columns"] <= 64 for a in film["arrays"])
     assert film["arrays"][0] == {"name": "A", "shape": "512×512", "rows": 64, "columns": 32, "tall": 8, "wide": 1}
     assert len(widget.pictures) < 60_000
-    (shown,) = widget._films
+    (shown,) = widget._films.films
     names, steps = [a["name"] for a in film["arrays"]], shown.steps(1_000_000).table
     for row in steps[:-1]:
         i, j, k = row[-3:]

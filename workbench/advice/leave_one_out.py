@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,7 +10,6 @@ from workbench.arguments import is_a
 from workbench.errors import UsageError, WorkbenchError
 from workbench.runtime import schedule_methods
 from workbench.runtime.results.comparison_words import outcome
-from workbench.runtime.results.contest import Contest
 from workbench.safe_text import shown_legibly
 from workbench.schedule import Schedule
 from workbench.target import Target
@@ -61,8 +61,14 @@ class LeaveOneOut(tuple[Without, ...]):
         )
 
 
-def leave_one_out(schedule: Schedule, target: Target | str | None = None, **options: Any) -> LeaveOneOut:
-    """Time a schedule against itself without each of its steps, all in turns.
+def leave_one_out(
+    schedule: Schedule,
+    target: Target | str | None = None,
+    *,
+    progress: Callable[[str, int, int], object] | None = None,
+    **options: Any,
+) -> LeaveOneOut:
+    """Time a schedule in turns with itself without one of its steps, one step after the other.
 
     A step that a later one needs cannot be left out; it is told which one. What a step is worth depends on the others:
     of two that only gain together, each seems to be worth all of it.
@@ -73,8 +79,11 @@ def leave_one_out(schedule: Schedule, target: Target | str | None = None, **opti
         Without open numbers.
     target : Target or str, optional
         The schedule's own by default, or this machine.
+    progress : callable, optional
+        Called before each step with what is done, its number from 1, and how many there are; what it raises ends the
+        work.
     **options
-        As for `Schedule.contest`: ``budget_ms``, ``resolution``, ...
+        As for `Schedule.contest`, for each step: ``budget_ms``, ``resolution``, ...
 
     Raises
     ------
@@ -84,18 +93,26 @@ def leave_one_out(schedule: Schedule, target: Target | str | None = None, **opti
     is_a("schedule", schedule, Schedule, "pass a schedule")
     if not schedule.trace:
         raise UsageError("advice.no_steps", "The schedule has no steps to leave out", (), "take a step first")
-    rests = [_rest(schedule, k) for k in range(len(schedule.trace))]
-    there = [k for k, (rest, _) in enumerate(rests) if rest is not None]
-    funcs = [schedule.func, *(rest.func for rest, _ in rests if rest is not None)]
-    machine = target or schedule.target
-    contest = schedule_methods.contest(funcs, schedule.base, machine, **options) if there else None
-    if contest is not None:
-        contest = replace(contest, names=("the whole", *(f"it without step {k}" for k in there)))
-    place = {k: 1 + n for n, k in enumerate(there)}
-    steps = [str(step) for step in schedule.trace]
-    return LeaveOneOut(
-        _told(k, step, why, contest, place.get(k)) for k, (step, (_, why)) in enumerate(zip(steps, rests, strict=True))
-    )
+    found = []
+    for k, step in enumerate(schedule.trace):
+        if progress is not None:
+            progress(f"Without {step}", k + 1, len(schedule.trace))
+        found.append(_without(schedule, k, target or schedule.target, options))
+    return LeaveOneOut(found)
+
+
+def _without(schedule: Schedule, k: int, target: Target | str | None, options: Mapping[str, Any]) -> Without:
+    """Time a schedule without a step."""
+    step = str(schedule.trace[k])
+    rest, why_not = _rest(schedule, k)
+    if rest is None:
+        return Without(k, step, None, None, why_not, "")
+    contest = schedule_methods.contest([schedule.func, rest.func], schedule.base, target, **options)
+    contest = replace(contest, names=("the whole", f"it without step {k}"))
+    failed = next((one for one in contest.measurements if not one.ok), None)
+    if failed is not None:
+        return Without(k, step, None, None, f"{failed.status}: {failed.error}", "")
+    return Without(k, step, contest.ratio(1), contest.confidence(0, 1), "", outcome(contest, 1, 0))
 
 
 def _rest(schedule: Schedule, left_out: int) -> tuple[Schedule | None, str]:
@@ -109,14 +126,3 @@ def _rest(schedule: Schedule, left_out: int) -> tuple[Schedule | None, str]:
         except WorkbenchError as refused:
             return None, f"step {k}, {step}, needs it: {refused.message}"
     return rest, ""
-
-
-def _told(k: int, step: str, why_not: str, contest: Contest | None, place: int | None) -> Without:
-    if contest is None or place is None:
-        return Without(k, step, None, None, why_not, "")
-    found = contest.measurements[place]
-    if not found.ok or not contest.measurements[0].ok:
-        failed = found if not found.ok else contest.measurements[0]
-        return Without(k, step, None, None, f"{failed.status}: {failed.error}", "")
-    sure = contest.confidence(0, place)
-    return Without(k, step, contest.ratio(place), sure, "", outcome(contest, place, 0))

@@ -40,11 +40,19 @@ class SteppedWork(Generic[Answer]):
         """Do the work."""
         raise NotImplementedError
 
-    @property
-    def progress(self) -> WorkProgress[Answer]:
+    @classmethod
+    def progress(cls, host: Host) -> WorkProgress[Answer]:
         """How far it is."""
-        found: WorkProgress[Answer] = getattr(self.host.state, self.kept)
+        found: WorkProgress[Answer] = getattr(host.state, cls.kept)
         return found
+
+    @classmethod
+    def cancel(cls, host: Host) -> None:
+        """End what is under way after the step that it is at; what the one before has found stays."""
+        now = cls.progress(host)
+        if now.step:
+            now.cancelled.set()
+            setattr(host.state, cls.kept, replace(now, step="Cancelling, after this step"))
 
     def begin(self) -> None:
         """Put it into the line of what measures.
@@ -54,21 +62,16 @@ class SteppedWork(Generic[Answer]):
         UsageError
             "session.busy" where such work is under way.
         """
-        if self.progress.step:
+        before = self.progress(self.host)
+        if before.step:
             raise UsageError("session.busy", f"{self.what} is under way already", (), "wait for it, or cancel it")
-        begun = WorkProgress("Waiting for its turn", answer=self.progress.answer)
+        begun = WorkProgress("Waiting for its turn", answer=before.answer)
         self._keep(begun)
         self.host.later(self.name, lambda: self._work(begun), "measure")
 
-    def cancel(self) -> None:
-        """End it after the step that it is at; what the one before has found stays."""
-        if self.progress.step:
-            self.progress.cancelled.set()
-            self._keep(replace(self.progress, step="Cancelling, after this step"))
-
     def step(self, what: str, at: int, of: int) -> None:
         """Tell of a step before it is done."""
-        begun = self.progress
+        begun = self.progress(self.host)
         if begun.cancelled.is_set():
             raise Cancelled
         self.host.submit(lambda: self._show(begun, what, at, of))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 import anywidget
-import numpy as np
 import traitlets
 
 from workbench import markup as m
-from workbench.analysis.cache.access_tree import walk
-from workbench.analysis.cache.film import STEPS, Film, Shots
+from workbench.analysis.cache.films import MOST, Films
 from workbench.analysis.cache.levels import Cache, checked
 from workbench.analysis.cache.view import CacheCounts, cache_view
 from workbench.arguments import elements, is_a, known_options, whole
@@ -26,8 +23,6 @@ from workbench.target import Target
 _STATIC = resources.files("workbench.widgets") / "static"
 _ESM = (_STATIC / "cache.js").read_text(encoding="utf-8")
 _CSS = (_STATIC / "cache.css").read_text(encoding="utf-8")
-#: Nests that stand beside each other.
-_MOST = 2
 
 
 class CacheView(anywidget.AnyWidget):
@@ -76,38 +71,28 @@ class CacheView(anywidget.AnyWidget):
         **options: Any,
     ) -> None:
         known_options(options, self.class_trait_names(), "A cache view")
-        if not 0 < len(schedules) <= _MOST:
+        if not 0 < len(schedules) <= MOST:
             text = f"A cache view shows one schedule or two, not {len(schedules)}"
             raise UsageError("cache.schedules", text, (), "for example wb.CacheView(before, after)")
         said = _names(schedules, names)
         apart, caches = whole("apart", apart, 0), None if levels is None else checked(levels)
         how: dict[str, Any] = {"levels": caches, "accesses": accesses, "apart": apart}
         self.counts: tuple[CacheCounts, ...] = tuple(cache_view(s, **how) for s in schedules)
-        self._films = [
-            Film(_func(s), _target(s), c.levels, c.mode, apart) for s, c in zip(schedules, self.counts, strict=True)
-        ]
-        shots = [f.whole() for f in self._films]
-        about = [_about(f, name, s) for f, name, s in zip(self._films, said, shots, strict=True)]
-        pictures = gzip.compress(b"".join(_bytes(s) for s in shots), 6, mtime=0)
-        super().__init__(film={"films": about}, pictures=pictures, **options)
+        nests = [(n, _func(s), _target(s), c.levels) for n, s, c in zip(said, schedules, self.counts, strict=True)]
+        self._films = Films(nests, self.counts[0].mode, apart)
+        super().__init__(film={"films": self._films.about}, pictures=self._films.pictures, **options)
         self.on_msg(lambda _widget, content, _buffers: self._answer(content))
 
     def _answer(self, content: Mapping[str, Any]) -> None:
         """Send pictures of single accesses of all films: a front end asks ``{"t": "steps", "at": [place, …]}``."""
         if not isinstance(content, dict) or content.get("t") != "steps":
             return
-        at = content.get("at")
         try:
-            if not isinstance(at, list) or len(at) != len(self._films):
-                raise UsageError("cache.at", f"A place is needed for each of {len(self._films)} nests", (), "")
-            shots = [f.steps(int(first)) for f, first in zip(self._films, at, strict=True)]
-        except (WorkbenchError, TypeError, ValueError, OverflowError) as error:
+            counts, pictures = self._films.steps(content.get("at"))
+        except WorkbenchError as error:
             self.send({"t": "failed", "error": error_json(error)})
             return
-        self.send(
-            {"t": "steps", "counts": [len(s.table) for s in shots]},
-            [gzip.compress(b"".join(_bytes(s) for s in shots), 6, mtime=0)],
-        )
+        self.send({"t": "steps", "counts": counts}, [pictures])
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle = super()._repr_mimebundle_(**kwargs)
@@ -125,7 +110,7 @@ def _names(schedules: Sequence[Schedule | Func], names: Sequence[str] | None) ->
     for s in schedules:
         is_a("schedules", s, (Schedule, Func), "pass Schedules or their .func")
     if names is None:
-        return ["before", "after"] if len(schedules) == _MOST else [_func(schedules[0]).name]
+        return ["before", "after"] if len(schedules) == MOST else [_func(schedules[0]).name]
     several = elements(names)
     given = [is_a("names", n, str) for n in ((names,) if several is None else several)]
     if len(given) != len(schedules):
@@ -140,33 +125,3 @@ def _func(s: Schedule | Func) -> Func:
 
 def _target(s: Schedule | Func) -> Target:
     return (s.target if isinstance(s, Schedule) else None) or Target.host()
-
-
-def _about(film: Film, name: str, shots: Shots) -> dict[str, Any]:
-    """What the front end knows of a film beside its pictures."""
-    sizes = ("shape", "rows", "columns", "tall", "wide")
-    arrays = [{"name": m.clean(g.name), **{size: getattr(g, size) for size in sizes}} for g in film.grids]
-    extents = {x.name: x.extent for x in film.program.loops}
-    around = {
-        a.number: [film.loops.index(r.loop) for r in path if not r.inside] for a, path in walk(film.program.nodes)
-    }
-    return {
-        "name": m.clean(name),
-        "levels": [{"name": m.clean(c.name), "text": m.clean(c)} for c in film.levels],
-        "line": film.levels[0].line,
-        "arrays": arrays,
-        "loops": [{"name": m.clean(n), "extent": extents[n]} for n in film.loops],
-        "accesses": [
-            {"text": m.clean(a.text), "kind": a.kind, "loops": around.get(a.number, [])} for a in film.accesses
-        ],
-        "total": film.total,
-        "part": film.part,
-        "steps": STEPS,
-        "count": len(shots.table),
-    }
-
-
-def _bytes(shots: Shots) -> bytes:
-    """Numbers, then cells, up to a multiple of four bytes."""
-    numbers, cells = shots.table.astype("<i4").tobytes(), np.ascontiguousarray(shots.cells).tobytes()
-    return numbers + cells + b"\0" * (-len(cells) % 4)

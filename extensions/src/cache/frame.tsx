@@ -178,7 +178,8 @@ function compared(films: readonly Pictures[]): string {
 
 const STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1, PageDown: 10, PageUp: -10 };
 
-export function Frame({ store }: { store: CacheStore }) {
+/** With `inside`, in a workbench, which has a frame of its own. */
+export function Frame({ store, inside }: { store: CacheStore; inside?: boolean }) {
   const root = useRef<HTMLDivElement>(null);
   const keys = (event: KeyboardEvent): void => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -203,8 +204,8 @@ export function Frame({ store }: { store: CacheStore }) {
   return (
     <div
       ref={root}
-      class="swb swc"
-      data-swb-theme={store.theme.value}
+      class={inside ? 'swc' : 'swb swc'}
+      data-swb-theme={inside ? undefined : store.theme.value}
       role="region"
       aria-label="Cache view"
       tabIndex={0}

@@ -4,6 +4,7 @@ import { render } from 'preact';
 import type { Model } from '../widget/kernel/model';
 import { watchTheme } from '../widget/shell/theme';
 import { Frame } from './frame';
+import { modelSource } from './model-source';
 import { CacheStore } from './store';
 
 const stores = new WeakMap<Model, CacheStore>();
@@ -11,10 +12,12 @@ let only: CacheStore | undefined;
 
 function initialize({ model }: { model: Model }): () => void {
   const { theme, stop } = watchTheme(() => undefined);
-  const store = (only = new CacheStore(model, theme));
+  const source = modelSource(model);
+  const store = (only = new CacheStore(source, theme));
   stores.set(model, store);
   return () => {
-    store.dispose();
+    store.stop();
+    source.dispose();
     stop();
   };
 }

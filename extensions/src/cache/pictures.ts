@@ -87,11 +87,10 @@ const cells = (info: FilmInfo): number => info.arrays.reduce((sum, a) => sum + a
 
 /** Unpack the pictures of films that lie one behind the other. */
 export async function unpack(
-  packed: DataView,
+  bytes: Uint8Array<ArrayBuffer>,
   infos: readonly FilmInfo[],
   counts: readonly number[]
 ): Promise<Pictures[]> {
-  const bytes = new Uint8Array(packed.buffer as ArrayBuffer, packed.byteOffset, packed.byteLength);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
   const all = await new Response(stream).arrayBuffer();
   let at = 0;

@@ -2,17 +2,23 @@
 
 import { batch, computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import type { Theme } from '../shared/types';
-import type { Model } from '../widget/kernel/model';
 import { unpack, type FilmInfo, type Pictures } from './pictures';
 
 /** Pictures a second. */
 export const SPEEDS = [2, 8, 25] as const;
-const PATIENCE = 20_000;
+const UNREADABLE = 'The pictures could not be read: run the cell again.';
 
-interface Answer {
-  readonly t: string;
+/** Pictures of single accesses: how many of each film, packed. */
+export interface Steps {
   readonly counts: readonly number[];
-  readonly error: { readonly message: string };
+  readonly pictures: Uint8Array<ArrayBuffer>;
+}
+/** Where films come from: a widget's model, or a workbench's kernel. */
+export interface Source {
+  readonly films: readonly FilmInfo[];
+  readonly pictures: Uint8Array<ArrayBuffer>;
+  /** Ask for single accesses from a place in each film on; a failure has a message. */
+  readonly steps: (at: readonly number[]) => Promise<Steps>;
 }
 
 export class CacheStore {
@@ -29,19 +35,16 @@ export class CacheStore {
   readonly last: ReadonlySignal<number> = computed(() => Math.max(0, ...this.shown.value.map(p => p.count - 1)));
   #left = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #patience: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
-    private readonly model: Model,
+    private readonly source: Source,
     readonly theme: ReadonlySignal<Theme>
   ) {
-    const get = model.get.bind(model) as (name: string) => unknown;
-    this.films = (get('film') as { films: readonly FilmInfo[] }).films;
-    model.on('msg:custom', this.#hear);
+    this.films = source.films;
     const counts = this.films.map(f => f.count);
-    unpack(get('pictures') as DataView, this.films, counts).then(
+    unpack(source.pictures, this.films, counts).then(
       made => (this.whole.value = made),
-      () => (this.problem.value = 'The pictures could not be read: run the cell again.')
+      () => (this.problem.value = UNREADABLE)
     );
     // Movement that nobody asked for is nobody's wish here: a run plays when it is told to, and slowly where a reader
     // wants less movement.
@@ -89,35 +92,19 @@ export class CacheStore {
     this.#left = this.frame.value;
     this.waiting.value = true;
     this.problem.value = '';
-    this.model.send({ t: 'steps', at: this.whole.value.map(p => p.time(this.frameOf(p))) });
-    this.#patience = setTimeout(() => this.#fail('The kernel does not answer: run the cell again.'), PATIENCE);
+    this.#single(this.whole.value.map(p => p.time(this.frameOf(p)))).catch((why: { message?: string }) => {
+      this.problem.value = why.message ?? UNREADABLE;
+      this.waiting.value = false;
+    });
   }
 
-  readonly #fail = (why: string): void => {
-    clearTimeout(this.#patience);
-    this.waiting.value = false;
-    this.problem.value = why;
-  };
-
-  readonly #hear = (message: Answer, buffers: readonly DataView[]): void => {
-    if (message.t === 'failed') return this.#fail(message.error.message);
-    if (message.t !== 'steps' || !this.waiting.value) return;
-    unpack(buffers[0]!, this.films, message.counts).then(
-      made => {
-        clearTimeout(this.#patience);
-        batch(() => {
-          this.waiting.value = false;
-          this.single.value = made;
-          this.frame.value = 0;
-        });
-      },
-      () => this.#fail('The pictures could not be read: run the cell again.')
-    );
-  };
-
-  dispose(): void {
-    this.stop();
-    clearTimeout(this.#patience);
-    this.model.off('msg:custom', this.#hear);
+  async #single(at: readonly number[]): Promise<void> {
+    const { counts, pictures } = await this.source.steps(at);
+    const made = await unpack(pictures, this.films, counts);
+    batch(() => {
+      this.waiting.value = false;
+      this.single.value = made;
+      this.frame.value = 0;
+    });
   }
 }

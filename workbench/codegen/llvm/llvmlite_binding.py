@@ -272,6 +272,11 @@ class Library:
                 tracker.close()
 
 
+def code_bytes(code: bytes) -> int:
+    """Return the bytes of all instructions in an object file."""
+    return sum(part.size() for part in llvm.ObjectFileRef.from_data(code).sections() if part.is_text())
+
+
 def _linker(number: int) -> Any:
     """Return the linker for the object of this number; one that was replaced goes with the last of its libraries."""
     _initialise()

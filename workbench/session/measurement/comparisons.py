@@ -69,6 +69,20 @@ def shown(history: History, tree: Tree) -> list[dict[str, Any]]:
     return out
 
 
+def closed(node: TreeNode) -> TreeNode:
+    """Return a variant that can be measured.
+
+    Raises
+    ------
+    ScheduleError
+        "schedule.open" for one with open numbers.
+    """
+    if names := open_parts(node.schedule):
+        text = f"v{node.id} cannot be measured while {', '.join(names)} {'is' if len(names) == 1 else 'are'} open"
+        raise ScheduleError("schedule.open", text, names, "tune it, or choose numbers")
+    return node
+
+
 def start(host: Host, a: TreeNode, b: TreeNode) -> None:
     """Time two variants against each other, beside the session's thread, while tuning waits.
 
@@ -84,9 +98,7 @@ def start(host: Host, a: TreeNode, b: TreeNode) -> None:
     if a.id == b.id:
         raise UsageError("session.contest", f"v{a.id} cannot be measured against itself", (), "choose two variants")
     for node in (a, b):
-        if names := open_parts(node.schedule):
-            text = f"v{node.id} cannot be measured while {', '.join(names)} {'is' if len(names) == 1 else 'are'} open"
-            raise ScheduleError("schedule.open", text, names, "tune it, or choose numbers")
+        closed(node)
     state, pair = host.state, frozenset((a.key, b.key))
     require_runnable(state.target)
     known: PairResult | None = state.history.contests.get(pair)

@@ -86,8 +86,7 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
 @declare.command
 def cancel_lengths(host: Host) -> None:
     """End the comparison after the step that it is at; what the one before has found stays."""
-    if (graph := host.state.opened.graph) is not None:
-        _Lengths(host, graph, ()).cancel()
+    _Lengths.cancel(host)
 
 
 # ----- without a front end

@@ -67,8 +67,7 @@ class _Comparison(SteppedWork[dict[str, Any]]):
 @declare.command
 def cancel_precisions(host: Host) -> None:
     """End the comparison after the step that it is at; what the one before has found stays."""
-    if (graph := host.state.opened.graph) is not None:
-        _Comparison(host, graph, None).cancel()
+    _Comparison.cancel(host)
 
 
 # ----- without a front end

@@ -81,8 +81,7 @@ class _Recording(SteppedWork[tuple[Shown, ...]]):
 @declare.command
 def cancel_timeline(host: Host) -> None:
     """End a recording after the step that it is at; what the one before has found stays."""
-    if (graph := host.state.opened.graph) is not None:
-        _Recording(host, graph, ()).cancel()
+    _Recording.cancel(host)
 
 
 @declare.question("timeline", lane="layout")

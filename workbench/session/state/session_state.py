@@ -72,6 +72,8 @@ class SessionState:
         self.precisions: WorkProgress[dict[str, Any]] = WorkProgress()
         self.runs: WorkProgress[tuple[Shown, ...]] = WorkProgress()
         self.lengths: WorkProgress[dict[str, Any]] = WorkProgress()
+        self.without: WorkProgress[dict[str, Any]] = WorkProgress()
+        self.compared: WorkProgress[dict[str, Any]] = WorkProgress()
         self.stats.add(opened.lines)
         self.peak = self.target.stored_peak()
         self.peak_of_all, self.peak_measured = all_threads(self.target)
@@ -349,9 +351,8 @@ class SessionState:
 
     def close(self) -> None:
         """Let go of what others own."""
-        self.precisions.cancelled.set()
-        self.runs.cancelled.set()
-        self.lengths.cancelled.set()
+        for work in (self.precisions, self.runs, self.lengths, self.without, self.compared):
+            work.cancelled.set()
         self._unwatch()
         if self.watch is not None:
             self.watch.close()

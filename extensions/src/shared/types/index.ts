@@ -1,5 +1,6 @@
 // What the kernel sends, as the protocol describes it. Unknown numbers are null; times are in milliseconds.
 
+import type { CacheAnswer } from './cache';
 import type { ChartSlice } from './charts';
 import type { CodeAnswer, DiffAnswer } from './code';
 import type { ExportAnswer } from './export';
@@ -13,7 +14,9 @@ import type { ThroughputAnswer } from './throughput';
 import type { TimelineAnswer, TimelineSlice } from './timeline';
 import type { SpaceInfo, SteeringSlice, TasksSlice, TuningSlice } from './tuning';
 import type { HistorySlice } from './variants';
+import type { ComparisonSlice, LeaveOneOutSlice } from './work';
 
+export type * from './cache';
 export type * from './charts';
 export type * from './code';
 export type * from './export';
@@ -28,6 +31,7 @@ export type * from './throughput';
 export type * from './timeline';
 export type * from './tuning';
 export type * from './variants';
+export type * from './work';
 
 export interface Slices {
   readonly meta: MetaSlice;
@@ -52,6 +56,8 @@ export interface Slices {
   readonly timeline: TimelineSlice;
   /** Null without a model for ranges of lengths. */
   readonly lengths: LengthsSlice;
+  readonly leave_one_out: LeaveOneOutSlice;
+  readonly comparison: ComparisonSlice;
 }
 
 /** Questions, by the type of their answers. */
@@ -70,6 +76,7 @@ export interface Questions {
   readonly export: ExportAnswer;
   readonly timeline: TimelineAnswer;
   readonly throughput: ThroughputAnswer;
+  readonly cache: CacheAnswer;
 }
 
 export type Theme = 'light' | 'dark';

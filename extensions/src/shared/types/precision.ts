@@ -1,6 +1,6 @@
 // The model in several precisions side by side.
 
-import type { ErrorInfo } from './status';
+import type { WorkSlice } from './work';
 
 /** A network in one precision; `ms` is null where it could not be computed in it, and `note` says why. */
 export interface PrecisionRow {
@@ -30,11 +30,7 @@ export interface PrecisionAnswer {
   readonly random: boolean;
   readonly bound: number;
 }
-/** How far a comparison is (`step` is "" while none runs), and what the last one has found. */
-export interface PrecisionSlice {
-  readonly step: string;
-  readonly at: number;
-  readonly of: number;
-  readonly error: ErrorInfo | null;
+/** How far a comparison is, and what the last one has found. */
+export interface PrecisionSlice extends WorkSlice {
   readonly answer: PrecisionAnswer | null;
 }

@@ -22,6 +22,10 @@ const WORDS: Readonly<Record<string, string>> = {
   cancel_timeline: '',
   compare_lengths: 'compare lengths',
   cancel_lengths: '',
+  measure_steps: 'leave out each step',
+  cancel_steps: '',
+  compare_variants: 'compare variants',
+  cancel_comparison: '',
   dismiss: ''
 };
 

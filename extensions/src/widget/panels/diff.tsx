@@ -5,27 +5,18 @@ import type { RefObject } from 'preact';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { Blank } from '../elements/blank';
 import { plural } from '../../shared/format';
-import type { CodeKind, DiffAnswer, DiffRow, HistorySlice } from '../../shared/types';
+import type { CodeKind, DiffAnswer, DiffRow } from '../../shared/types';
 import { useAnswer } from '../kernel/answers';
 import type { Panel, PanelProps } from '../panel';
 import { panelOf } from '../elements/tabs';
-import { useUi, type Ui } from '../shell/ui';
-import { useMarksOf } from '../variants/compare';
+import { useUi } from '../shell/ui';
+import { pairOf, useMarksOf } from '../variants/compare';
 import { Forms, Problem } from '../code/forms';
 import { Facts } from '../code/diff-facts';
 import { Text } from '../code/lines';
 import { useWindow } from '../code/window';
 
 type Pair = readonly [number, number];
-
-/** The two marked variants, else that on show and the one that it came of. */
-function pairOf(ui: Ui, history: HistorySlice | null): Pair | null {
-  const row = (id: number | undefined) => history?.rows.find(one => one.id === id);
-  const marked = ui.compare.value;
-  if (marked?.every(row)) return marked;
-  const at = row(history?.at);
-  return at && at.parent !== null ? [at.parent, at.id] : null;
-}
 
 const SAYS: Readonly<Record<string, string>> = { '-': 'gone', '+': 'new', '~': 'changed', ' ': 'same' };
 

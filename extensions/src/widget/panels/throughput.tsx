@@ -1,7 +1,6 @@
 // What one iteration of the innermost loop takes on the ports of the processor, beside its assembly.
 
-import { useSignal } from '@preact/signals';
-import { Button } from '../elements/controls';
+import { Folded } from '../elements/folded';
 import { useAnswer } from '../kernel/answers';
 import { count } from '../../shared/format';
 import type { ThroughputAnswer } from '../../shared/types';
@@ -85,24 +84,12 @@ function Answer({ store }: PanelProps) {
 
 /** Under the listing of assembly; nothing is analysed before it is opened. */
 function View(props: PanelProps) {
-  const open = useSignal(false);
-  const alone = props.model.get('panel') === 'throughput';
-  if (useUi().code.value !== 'asm' && !alone) return null;
-  const shown = open.value || alone;
+  const { model } = props;
+  if (useUi().code.value !== 'asm' && model.get('panel') !== 'throughput') return null;
   return (
-    <section class="swb-tasks swb-throughput" aria-label="Throughput">
-      <Button
-        class="swb-link"
-        aria-expanded={shown}
-        data-swb-do="throughput"
-        onPress={() => {
-          open.value = !open.value;
-        }}
-      >
-        {shown ? '▾' : '▸'} Throughput of the innermost loop
-      </Button>
-      {shown && <Answer {...props} />}
-    </section>
+    <Folded name="throughput" label="Throughput" says="Throughput of the innermost loop" model={model}>
+      {() => <Answer {...props} />}
+    </Folded>
   );
 }
 

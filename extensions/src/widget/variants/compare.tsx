@@ -85,6 +85,15 @@ export function useMarksOf(ui: Ui, task: number | null | undefined): void {
   }, [task]);
 }
 
+/** The two marked variants, else that on show and the one that it came of. */
+export function pairOf(ui: Ui, history: HistorySlice | null): readonly [number, number] | null {
+  const row = (id: number | undefined) => history?.rows.find(one => one.id === id);
+  const marked = ui.compare.value;
+  if (marked?.every(row)) return marked;
+  const at = row(history?.at);
+  return at && at.parent !== null ? [at.parent, at.id] : null;
+}
+
 /** What is known of two variants against each other. */
 export const contestOf = (history: HistorySlice, [a, b]: readonly [number, number]): ContestInfo | undefined =>
   history.contests.find(one => (one.a === a && one.b === b) || (one.a === b && one.b === a));

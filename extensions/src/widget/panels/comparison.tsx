@@ -1,0 +1,184 @@
+// Any number of variants in a table: times measured in turns, their machine code, what misses the simulated caches.
+
+import { useSignal } from '@preact/signals';
+import { Button } from '../elements/controls';
+import { Folded } from '../elements/folded';
+import { SteppedWork } from '../elements/stepped-work';
+import { bytes, count, milliseconds, plural } from '../../shared/format';
+import type { ComparedRow, ComparisonSlice, HistorySlice } from '../../shared/types';
+import type { Panel, PanelProps } from '../panel';
+
+/** A column of numbers: what it is called and means, and the number of a row. */
+type Column = readonly [
+  name: string,
+  title: string,
+  of: (row: ComparedRow) => number | null,
+  show: Show,
+  from?: 'm' | 'l'
+];
+type Show = (value: number | null) => string;
+
+const factor: Show = ratio => (ratio === null ? '' : `${ratio.toFixed(2)}×`);
+const columnsOf = (levels: readonly string[]): readonly Column[] => [
+  ['ms', 'Median of a call, measured in turns with the others', row => row.ms, milliseconds],
+  [
+    'of the fastest',
+    'Time over that of the fastest, median over the rounds in which both ran',
+    row => row.ratio,
+    factor
+  ],
+  ['code', 'Bytes of all instructions', row => row.nbytes, bytes, 'm'],
+  ['registers', 'Vector registers that occur in the code', row => row.registers, count, 'm'],
+  ['spills', 'Instructions that keep a vector register on the stack, or take it from there', row => row.spills, count],
+  ...levels.map((level, k): Column => [
+    `${level} misses`,
+    `Misses of ${level}, simulated`,
+    row => row.misses[k] ?? null,
+    count,
+    'l'
+  ])
+];
+
+interface TableProps extends PanelProps {
+  slice: ComparisonSlice;
+  at: number;
+}
+
+function Table({ store, slice: { levels, rows }, at }: TableProps) {
+  const sort = useSignal('ms');
+  const columns = columnsOf(levels);
+  const by = columns.find(([name]) => name === sort.value)![2];
+  const sorted = [...rows].sort((a, b) => (by(a) ?? Infinity) - (by(b) ?? Infinity));
+  const from = (part?: string): string => (part ? `swb-from-${part}` : '');
+  return (
+    <div class="swb-tasks-scroll" tabIndex={0} role="group" aria-label="Variants in a table">
+      <table aria-label="Variants in a table">
+        <thead>
+          <tr>
+            <th scope="col" class="swb-l">
+              variant
+            </th>
+            {columns.map(([name, title, , , part]) => (
+              <th
+                key={name}
+                scope="col"
+                class={from(part)}
+                title={title}
+                aria-sort={name === sort.value ? 'ascending' : undefined}
+              >
+                <Button
+                  class="swb-link"
+                  onPress={() => {
+                    sort.value = name;
+                  }}
+                >
+                  {name}
+                  {name === sort.value && ' ▴'}
+                </Button>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {sorted.map(row => (
+            <tr key={row.id} title={[row.text, row.error, row.note].filter(Boolean).join('\n')}>
+              <td class="swb-l">
+                <Button class="swb-link" onPress={() => store.act('goto', { step: row.id })}>
+                  v{row.id}
+                </Button>
+                {row.id === at && <span class="swb-faint"> on show</span>}
+                {row.status !== 'ok' && <b class="swb-careful"> {row.status.replaceAll('_', ' ')}</b>}
+              </td>
+              {columns.map(([name, , of, show, part]) => (
+                <td key={name} class={from(part)}>
+                  {show(of(row))}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Which variants are compared: a box for each that can be measured. */
+function Choice({
+  history,
+  left,
+  onPick
+}: {
+  history: HistorySlice;
+  left: ReadonlySet<number>;
+  onPick: (id: number) => void;
+}) {
+  return (
+    <fieldset class="swb-choice" aria-label="Variants to compare">
+      {history.rows.map(row => (
+        <label key={row.id} title={row.holes ? 'numbers are open' : row.text}>
+          <input
+            type="checkbox"
+            checked={!row.holes && !left.has(row.id)}
+            disabled={row.holes > 0}
+            onChange={() => onPick(row.id)}
+          />
+          {` v${row.id} ${row.name}`}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+function Body(props: PanelProps) {
+  const { store } = props;
+  const left = useSignal<ReadonlySet<number>>(new Set());
+  const slice = store.see('comparison');
+  const history = store.see('history');
+  if (!slice || !history) return null;
+  const chosen = history.rows.filter(row => !row.holes && !left.value.has(row.id)).map(row => row.id);
+  const said = slice.rows.filter(row => row.note || row.error);
+  return (
+    <>
+      <Choice
+        history={history}
+        left={left.value}
+        onPick={id => {
+          left.value = new Set(left.value.has(id) ? [...left.value].filter(one => one !== id) : [...left.value, id]);
+        }}
+      />
+      <SteppedWork
+        store={store}
+        slice={slice}
+        name="compare-variants"
+        label="Comparison of variants"
+        begin={`Compare ${plural(chosen.length, 'variant')}`}
+        reason={chosen.length < 2 ? 'it takes two at least' : ''}
+        onBegin={() => store.act('compare_variants', { nodes: chosen })}
+        onCancel={() => store.act('cancel_comparison')}
+      />
+      {slice.rows.length > 0 ? (
+        <Table {...props} slice={slice} at={history.at} />
+      ) : (
+        <p class="swb-tasks-tip">
+          Times in turns, bytes of code, vector registers, spills, misses of simulated caches.
+        </p>
+      )}
+      {said.map(row => (
+        <p key={row.id} class="swb-tasks-tip">
+          v{row.id}: {[row.error, row.note].filter(Boolean).join('; ')}
+        </p>
+      ))}
+    </>
+  );
+}
+
+function View(props: PanelProps) {
+  if (!props.store.see('history')?.rows.length) return null;
+  return (
+    <Folded name="comparison" label="Comparison" says="Variants in a table" model={props.model}>
+      {() => <Body {...props} />}
+    </Folded>
+  );
+}
+
+export default { name: 'comparison', title: 'Comparison', at: ['bottom'], View } satisfies Panel;

@@ -1,0 +1,104 @@
+// What each step of the variant on show is worth: the variant without it, timed in turns with the whole.
+
+import { Folded } from '../elements/folded';
+import { SteppedWork } from '../elements/stepped-work';
+import { percent, times } from '../../shared/format';
+import type { LeaveOneOutSlice, WithoutRow } from '../../shared/types';
+import type { Panel, PanelProps } from '../panel';
+
+function Row({ row, top }: { row: WithoutRow; top: number }) {
+  const { ratio, why_not } = row;
+  return (
+    <tr>
+      <td>{row.number}</td>
+      <td class="swb-l swb-name swb-mono" title={row.step}>
+        {row.step}
+      </td>
+      {ratio === null ? (
+        <td class="swb-l" colSpan={3} title={why_not}>
+          <span class="swb-faint">not timed: {why_not}</span>
+        </td>
+      ) : (
+        <>
+          <td title={row.text}>{ratio < 0.995 ? <b class="swb-careful">{times(1, ratio)}</b> : times(1, ratio)}</td>
+          <td class="swb-bar-cell">
+            <i style={{ width: `${(100 * Math.abs(Math.log(ratio))) / top}%` }} />
+          </td>
+          <td class="swb-from-m" title="How sure it is that it is slower without the step">
+            {percent(row.confidence)}
+          </td>
+        </>
+      )}
+    </tr>
+  );
+}
+
+function Steps({ node, rows }: LeaveOneOutSlice) {
+  const top = Math.max(0.05, ...rows.map(row => Math.abs(Math.log(row.ratio ?? 1))));
+  return (
+    <div class="swb-tasks-scroll" tabIndex={0} role="group" aria-label={`v${node} without each of its steps`}>
+      <table aria-label={`v${node} without each of its steps`}>
+        <thead>
+          <tr>
+            <th scope="col">nr.</th>
+            <th scope="col" class="swb-l swb-name">
+              step of v{node}
+            </th>
+            <th scope="col" title="Median over the rounds in which both ran">
+              without this step
+            </th>
+            <th scope="col">worth</th>
+            <th scope="col" class="swb-from-m">
+              sure
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(row => (
+            <Row key={row.number} row={row} top={top} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Body({ store }: PanelProps) {
+  const slice = store.see('leave_one_out');
+  const history = store.see('history');
+  if (!slice || !history) return null;
+  const row = history.rows.find(one => one.id === history.at);
+  return (
+    <>
+      <SteppedWork
+        store={store}
+        slice={slice}
+        name="measure-steps"
+        label="Leaving out steps"
+        begin={`Leave out each step of v${history.at}`}
+        reason={history.path.length < 2 ? 'no step was taken' : row?.holes ? 'numbers are open' : ''}
+        onBegin={() => store.act('measure_steps', { node: history.at })}
+        onCancel={() => store.act('cancel_steps')}
+      />
+      {slice.rows.length > 0 ? (
+        <Steps {...slice} />
+      ) : (
+        <p class="swb-tasks-tip">
+          Each step is left out, and the rest timed in turns with the whole. What a step is worth depends on the others:
+          of two that only gain together, each seems to be worth all of it.
+        </p>
+      )}
+    </>
+  );
+}
+
+function View(props: PanelProps) {
+  if (!props.store.see('history')?.rows.length) return null;
+  return (
+    <Folded name="leave_one_out" label="Leave one out" says="What each step is worth" model={props.model}>
+      {() => <Body {...props} />}
+    </Folded>
+  );
+}
+
+export default { name: 'leave_one_out', title: 'Leave one out', at: ['below nest'], View } satisfies Panel;

@@ -1,0 +1,162 @@
+"""Steps left out, variants in a table, variants on simulated caches: what is measured, refused and cancelled."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from base64 import b64decode
+
+import pytest
+from session.conftest import Mirror
+from waiting import until
+
+import workbench as wb
+from workbench import Schedule, Target, workloads
+from workbench.advice import leave_one_out as advised
+from workbench.analysis import cache_view
+from workbench.analysis.code_figures import code_figures
+from workbench.errors import ScheduleError, UsageError
+from workbench.session.panels.comparison import _table
+from workbench.widgets.static_view import static_html
+
+
+def tiled(session):
+    """A session of a product with three steps."""
+    s = session(Schedule(workloads.matmul(64, 64, 64), Target.host(threads=1)))
+    s.schedule.split("j", [None, 16])
+    s.schedule.reorder("i", "j.0", "k", "j.1")
+    s.schedule.vectorize("j.1")
+    s.run(lambda: None)
+    return s
+
+
+def finished(s, name):
+    until(lambda: not s.snapshot().slices[name]["step"])
+    found = s.snapshot().slices[name]
+    assert found["error"] is None, found["error"]
+    return found
+
+
+def ask(s, **args):
+    done, found = threading.Event(), []
+    s.ask("cache", args, lambda message: (found.append(message), done.set()))
+    assert done.wait(100)
+    return found[0]
+
+
+def test_each_step_is_left_out(session):
+    s = tiled(session)
+    mirror = Mirror(s)
+    assert s.snapshot().slices["leave_one_out"]["rows"] == []
+    s.run("measure_steps")
+    with pytest.raises(UsageError) as told:
+        s.run("measure_steps")
+    assert told.value.code == "session.busy"
+    found = finished(s, "leave_one_out")
+    assert found["node"] == 3
+    assert [row["ratio"] is None for row in found["rows"]] == [True, True, False]
+    assert found["rows"][0]["why_not"].startswith("step 1")
+    assert found["rows"][2]["ratio"] > 1.5  # one number at a time takes longer
+    assert s.flush(100)
+    assert mirror.agrees(s)
+    page = static_html(s.snapshot().slices, "leave_one_out")
+    assert "vectorize" in page
+    s.run("undo")
+    assert s.snapshot().slices["leave_one_out"]["node"] == 3  # it says which variant it was
+    s.run("goto", step=0)
+    with pytest.raises(UsageError) as told:
+        s.run("measure_steps")
+    assert told.value.code == "advice.no_steps"
+
+
+def test_it_ends_between_two_steps(session, monkeypatch):
+    gate, begun, reached = threading.Event(), threading.Event(), []
+
+    def slow(schedule, target, *, progress, **options):
+        for k in range(3):
+            progress(f"Step {k}", k + 1, 3)
+            reached.append(k)
+            begun.set()
+            assert gate.wait(100)
+
+    monkeypatch.setattr("workbench.advice.leave_one_out", slow)
+    assert advised is not slow
+    s = tiled(session)
+    s.run("cancel_steps")  # of nothing
+    s.run("measure_steps")
+    assert begun.wait(100)
+    until(lambda: s.snapshot().slices["leave_one_out"]["step"] == "Step 0")
+    s.run("cancel_steps")
+    assert "Cancelling" in s.snapshot().slices["leave_one_out"]["step"]
+    gate.set()
+    assert finished(s, "leave_one_out")["rows"] == []
+    assert reached == [0]
+
+
+def test_any_number_of_variants_in_a_table(session):
+    s = tiled(session)
+    s.run("compare_variants")
+    found = finished(s, "comparison")
+    rows = found["rows"]
+    assert [row["id"] for row in rows] == [0, 1, 2, 3]
+    assert sum(row["ratio"] == 1.0 for row in rows) == 1
+    assert rows[3]["ms"] < rows[0]["ms"]
+    assert rows[0]["ratio"] > 1.5
+    nodes = s.state.tree.nodes
+    for row in rows:
+        func, target = nodes[row["id"]].schedule.func, s.state.target
+        counts = cache_view(nodes[row["id"]].schedule)
+        assert row["misses"] == [counts.misses(level) for level in found["levels"]]
+        figures = code_figures(func, target)
+        assert (row["nbytes"], row["spills"]) == (figures.nbytes, figures.spills)
+    s.run("compare_variants", nodes=[3, 1, 3])
+    assert [row["id"] for row in finished(s, "comparison")["rows"]] == [3, 1]
+    table = _table(s.snapshot().slices, ())
+    assert {"ms", "L1_misses", "nbytes"} <= table[0].keys()
+    assert "v3" in static_html(s.snapshot().slices, "comparison")
+
+
+def test_what_cannot_be_compared(session):
+    s = session(Schedule(workloads.matmul(16, 16, 16), Target.host(threads=1)))
+    for nodes, code in ((None, "session.contest"), ([0], "session.contest"), ("all", "session.arguments")):
+        with pytest.raises(UsageError) as told:
+            s.run("compare_variants", nodes=nodes)
+        assert told.value.code == code
+    s.schedule.split("j", [None, wb.Hole("x", (2, 4))])
+    s.run(lambda: None)
+    for command, args in (("measure_steps", {}), ("compare_variants", {"nodes": [0, 1]})):
+        with pytest.raises(ScheduleError) as told:
+            s.run(command, **args)
+        assert told.value.code == "schedule.open"
+
+
+def test_a_kernel_that_needs_more_registers_than_there_are_spills():
+    target = Target("llvm", cpu="haswell", triple="x86_64-unknown-linux-gnu")
+    s = Schedule(workloads.matmul(64, 64, 64), target)
+    plain = code_figures(s.func, target)
+    assert plain.spills == 0
+    i, i1 = s.split("i", [None, 2])
+    s.reorder(i, "k", i1, "j")
+    s.vectorize("j")
+    wide = code_figures(s.func, target)
+    assert wide.instructions > plain.instructions
+    assert wide.nbytes > plain.nbytes
+    assert plain.registers < wide.registers <= 16
+    other = Target("llvm", triple="aarch64-unknown-linux-gnu", cpu="cortex-a72")
+    assert 0 < code_figures(s.func, other).registers <= 32
+
+
+def test_variants_on_simulated_caches(session):
+    s = tiled(session)
+    found = ask(s, nodes=[0, 3])["value"]
+    assert [film["name"] for film in found["films"]] == ["v0", "v3"]
+    assert gzip.decompress(b64decode(found["pictures"]))
+    single = ask(s, nodes=[0, 3], at=[10, 20])["value"]
+    assert len(single["counts"]) == 2
+    assert gzip.decompress(b64decode(single["pictures"]))
+    assert [film["name"] for film in ask(s)["value"]["films"]] == ["v3"]
+    for args, code in (({"nodes": []}, "session.arguments"), ({"nodes": [0], "at": [1, 2]}, "cache.at")):
+        assert ask(s, **args)["error"]["code"] == code
+    s.schedule.split("k", [None, wb.Hole("x", (2, 4))])
+    s.run(lambda: None)
+    assert ask(s)["error"]["code"] == "build.holes"

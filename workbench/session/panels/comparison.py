@@ -1,0 +1,174 @@
+"""Any number of variants in a table: times measured in turns, their machine code, what misses the caches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from workbench import markup as m
+from workbench.analysis.cache.view import cache_view
+from workbench.analysis.code_figures import code_figures
+from workbench.arguments import shown
+from workbench.codegen.backend import require_runnable
+from workbench.errors import UsageError, WorkbenchError
+from workbench.log import Record
+from workbench.runtime import schedule_methods
+from workbench.runtime.results.comparison_words import outcome
+from workbench.runtime.results.contest import Contest
+from workbench.schedule import Schedule
+from workbench.session import registry as declare
+from workbench.session.measurement.comparisons import closed
+from workbench.session.registry import Host, Row, SliceContext
+from workbench.session.state.history import open_parts
+from workbench.session.state.results import Key
+from workbench.session.state.statistics import rounded
+from workbench.session.stepped_work import SteppedWork
+
+declare.panel("comparison", "Comparison", 8, needs="program", about_task=True, page=10)
+
+
+@declare.slice_("comparison")
+def comparison(context: SliceContext) -> dict[str, Any] | None:
+    """Return the slice `comparison`: how far it is, the names of the cache levels, and a row for each variant of the
+    task on show that the last one was about.
+    """
+    state, view = context.state, context.view
+    if view is None:
+        return None
+    found = state.compared.answer or {"levels": [], "rows": []}
+    tree = state.history.trees[view.key[0]]
+    rows = [
+        {"id": node.id, **{k: v for k, v in row.items() if k != "key"}}
+        for row in found["rows"]
+        if (node := tree.find(row["key"])) is not None
+    ]
+    return {**state.compared.to_json(), "levels": found["levels"], "rows": rows}
+
+
+@declare.command
+def compare_variants(host: Host, nodes: object = None) -> None:
+    """Measure variants in turns, given by their numbers, and look at their code and what they miss; by default all of
+    the task that have no open numbers. Measurements wait.
+    """
+    state = host.state
+    if nodes is None:
+        chosen = [node for node in state.tree.nodes.values() if not open_parts(node.schedule)]
+    elif isinstance(nodes, list):
+        chosen = [closed(state.variant(id)) for id in dict.fromkeys(nodes)]
+    else:
+        raise UsageError("session.arguments", f"The variants are a list of numbers, not {shown(nodes)}")
+    if len(chosen) < 2:
+        hint = "take a step, or name two at least"
+        raise UsageError("session.contest", "Two variants at least are measured against each other", (), hint)
+    require_runnable(state.target)
+    names = tuple(f"v{node.id}" for node in chosen)
+    _Comparison(host, names, tuple(n.key for n in chosen), tuple(n.schedule.copy() for n in chosen)).begin()
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison(SteppedWork[dict[str, Any]]):
+    name = "comparison"
+    kept = "compared"
+    what = "The comparison of variants"
+
+    names: tuple[str, ...]
+    keys: tuple[Key, ...]
+    schedules: tuple[Schedule, ...]
+
+    def find(self) -> dict[str, Any]:
+        steps, rows = len(self.names) + 1, []
+        levels: list[str] = []
+        for k, (name, schedule) in enumerate(zip(self.names, self.schedules, strict=True)):
+            self.step(f"Code and caches of {name}", k + 1, steps)
+            levels, row = self._looked_at(schedule, levels)
+            rows.append({"key": self.keys[k], **row})
+        self.step("Measuring them in turns", steps, steps)
+        state = self.host.state
+        funcs = [one.func for one in self.schedules]
+        base, constants = self.schedules[0].base, state.constants
+        found = schedule_methods.contest(funcs, base, state.target, constants=constants)
+        return {"levels": levels, "rows": [{**r, **t} for r, t in zip(rows, _timed(found, self.names), strict=True)]}
+
+    def _looked_at(self, schedule: Schedule, levels: list[str]) -> tuple[list[str], dict[str, Any]]:
+        """Return the names of the cache levels, and what is known of a variant without running it, or why it is not."""
+        target, row, notes = self.host.state.target, dict[str, Any](), list[str]()
+
+        def code() -> None:
+            row.update(asdict(code_figures(schedule.func, target)))
+
+        def caches() -> None:
+            counts = cache_view(_for(schedule, target))
+            levels[:] = [c.name for c in counts.levels]
+            row.update(misses=[counts.misses(name) for name in levels], share=rounded(counts.share))
+
+        row.update(nbytes=None, instructions=None, registers=None, spills=None, misses=[], share=None)
+        for look in (code, caches):
+            _tried(look, notes)
+        return levels, {**row, "note": "; ".join(notes)}
+
+
+def _for(schedule: Schedule, target: Any) -> Schedule:
+    """Return a copy of a schedule whose target is this one."""
+    found = schedule.copy()
+    found.target = target
+    return found
+
+
+def _tried(look: Callable[[], None], notes: list[str]) -> None:
+    try:
+        look()
+    except WorkbenchError as error:
+        notes.append(error.message)
+
+
+def _timed(contest: Contest, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what came of a contest for each variant, against the fastest."""
+    contest = replace(contest, names=tuple(names))
+    timed = [i for i, found in enumerate(contest.measurements) if found.ok]
+    first = min(timed, key=contest.latency_ms, default=0)  # against it ratios are the most exact
+    best = min(timed, key=lambda i: contest.ratio(i, first), default=0)
+    rows = []
+    for i, found in enumerate(contest.measurements):
+        row: dict[str, Any] = {"ms": None, "ratio": None, "text": "", "status": found.status, "error": found.error}
+        if found.ok:
+            told = "the fastest" if i == best else outcome(contest, i, best)
+            row |= {"ms": rounded(contest.latency_ms(i)), "ratio": rounded(contest.ratio(i, best)), "text": told}
+        rows.append(row)
+    return rows
+
+
+@declare.command
+def cancel_comparison(host: Host) -> None:
+    """End the comparison of variants after the step that it is at; what the one before has found stays."""
+    _Comparison.cancel(host)
+
+
+# ----- without a front end
+
+
+@declare.static("comparison")
+def _html(found: Mapping[str, Any], limit: int) -> m.Html:
+    if not found["rows"]:
+        return m.Html("")
+    heads = ("Time", "of the fastest", "Code", "Registers", "Spills", *(f"{name} misses" for name in found["levels"]))
+    columns = [m.Column("Variant"), *(m.Column(h, number=True) for h in heads), m.Column("")]
+    rows: list[list[object]] = [
+        [f"v{r['id']}", m.milliseconds(r["ms"]), m.digits(r["ratio"]) + "×" if r["ratio"] else "", m.size(r["nbytes"]),
+         *("" if r[k] is None else str(r[k]) for k in ("registers", "spills")),
+         *(f"{n:,}" for n in r["misses"]), *[""] * (len(found["levels"]) - len(r["misses"])),
+         m.text("; ".join(filter(None, (r["text"], r["error"], r["note"]))), 200)]
+        for r in found["rows"]
+    ]  # fmt: skip
+    return m.join(m.section("Comparison"), m.table(columns, m.cut(rows, limit, "variants", len(rows))))
+
+
+@declare.table("comparison")
+def _table(slices: Mapping[str, Any], records: Sequence[Record]) -> list[Row]:
+    """One row for each variant."""
+    found = slices.get("comparison") or {"levels": (), "rows": ()}
+    return [
+        {k: v for k, v in row.items() if k != "misses"}
+        | {f"{name}_misses": n for name, n in zip(found["levels"], row["misses"], strict=False)}
+        for row in found["rows"]
+    ]

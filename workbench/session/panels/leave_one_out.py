@@ -1,0 +1,94 @@
+"""What each step of a variant is worth: the variant without it, timed in turns with the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from workbench import markup as m
+from workbench.codegen.backend import require_runnable
+from workbench.errors import UsageError
+from workbench.log import Record
+from workbench.runtime.results.comparison_words import as_fast
+from workbench.schedule import Schedule
+from workbench.session import registry as declare
+from workbench.session.measurement.comparisons import closed
+from workbench.session.registry import Host, Row, SliceContext
+from workbench.session.state.results import Key
+from workbench.session.state.statistics import rounded
+from workbench.session.stepped_work import SteppedWork
+
+declare.panel("leave_one_out", "Leave one out", 8, needs="program", about_task=True, page=9)
+
+
+@declare.slice_("leave_one_out")
+def leave_one_out(context: SliceContext) -> dict[str, Any] | None:
+    """Return the slice `leave_one_out`: how far it is, and what the last one of the task on show has found: of which
+    variant (None for none), and a row for each step.
+    """
+    state, view = context.state, context.view
+    if view is None:
+        return None
+    found = state.without.answer
+    node = None if found is None else state.history.trees[view.key[0]].find(found["key"])
+    rows = found["rows"] if found is not None and node is not None else []
+    return {**state.without.to_json(), "node": None if node is None else node.id, "rows": rows}
+
+
+@declare.command
+def measure_steps(host: Host, node: int | None = None) -> None:
+    """Time a variant (that on show by default) in turns with itself without each of its steps; measurements wait."""
+    found = closed(host.state.variant(node))
+    if not found.schedule.trace:
+        hint = "take a step first"
+        raise UsageError("advice.no_steps", f"v{found.id} has no steps to leave out", (f"v{found.id}",), hint)
+    require_runnable(host.state.target)
+    _LeaveOneOut(host, found.key, found.schedule.copy()).begin()
+
+
+@dataclass(frozen=True, slots=True)
+class _LeaveOneOut(SteppedWork[dict[str, Any]]):
+    name = "leave_one_out"
+    kept = "without"
+    what = "Leaving out steps"
+
+    key: Key
+    schedule: Schedule
+
+    def find(self) -> dict[str, Any]:
+        from workbench.advice import leave_one_out
+
+        state = self.host.state
+        found = leave_one_out(self.schedule, state.target, progress=self.step, constants=state.constants)
+        rows = [{**asdict(one), "ratio": rounded(one.ratio), "confidence": rounded(one.confidence)} for one in found]
+        return {"key": self.key, "rows": rows}
+
+
+@declare.command
+def cancel_steps(host: Host) -> None:
+    """End the leaving out of steps after the one that it is at; what the one before has found stays."""
+    _LeaveOneOut.cancel(host)
+
+
+# ----- without a front end
+
+
+@declare.static("leave_one_out")
+def _html(found: Mapping[str, Any], limit: int) -> m.Html:
+    if not found["rows"]:
+        return m.Html("")
+    columns = [m.Column("Step", code=True), m.Column("Without it", number=True), m.Column("")]
+    rows: list[list[object]] = [
+        [m.text(row["step"], 90), as_fast(row["ratio"]) if row["ratio"] else "", m.text(row["why_not"], 200)]
+        for row in found["rows"]
+    ]
+    heading = m.section(f"Leave one out: v{found['node']}")
+    return m.join(heading, m.table(columns, m.cut(rows, limit, "steps", len(rows))))
+
+
+@declare.table("leave_one_out")
+def _table(slices: Mapping[str, Any], records: Sequence[Record]) -> list[Row]:
+    """One row for each step."""
+    found = slices.get("leave_one_out") or {"rows": ()}
+    return list(found["rows"])
