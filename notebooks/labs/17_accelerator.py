@@ -71,7 +71,9 @@ lab.tokens.show()
 
 # %% tokens-program [markdown]
 # A program of the accelerator as text. Behind the bar stands what an instruction pops before it begins, and what it pushes when
-# it has ended:
+# it has ended. `load inp` and `load wgt` bring tiles, `gemm` multiplies, `alu` works on sums one by one, `store` writes them. A
+# *micro-op* (uop) names the rows of the three memories that one product touches; a program loads the list of them first, into a
+# small memory of its own, and `gemm` goes through it. Two tiles are in flight here: exercise 3 says why.
 
 # %% tokens-listing
 small = wb.workloads.matmul_int8(64, 64, 64, signed=True, constant_b=True, shift=7)
@@ -212,11 +214,12 @@ lab.design.predict(cost=480, side=64, room=64)
 lab.design.predict(cost=None, side=None, room=None)
 
 # %% design-look [markdown]
-# One layer on several designs, each with its default schedule. Change the sizes and look:
+# One layer on several designs, each with its default schedule. A memory that is half as large costs nothing where two tiles still
+# fit. Change the sizes and look:
 
 # %% design-try
 layer = wb.workloads.conv2d_int8_nhwc(14, 14, 64, 64, shift=6)
-for text in ("vta", "vta -wgt=16K", "vta -acc=16K", "vta -bus=16"):
+for text in ("vta", "vta -wgt=16K", "vta -acc=4K", "vta -inp=4K", "vta -bus=16"):
     run = pipeline(default_schedule(layer, wb.Target(text)))
     print(f"{text:14} {run.cycles:7,} cycles, product busy {run.utilisation:.0%}, {run.bytes_read:,} bytes loaded")
 

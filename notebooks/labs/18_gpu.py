@@ -26,7 +26,7 @@ import workbench as wb
 from workbench import labs
 
 lab = labs.open("gpu")
-"cpu-simt" in set(wb.devices().query("state == 'runs'")["target"])
+"cpu-simt runs here:", "cpu-simt" in set(wb.devices().query("state == 'runs'")["target"])
 
 # %% bind-text [markdown] tags=["slide"]
 # ## 1. Exercise: a thread for each element
@@ -66,11 +66,15 @@ lab.bind.check()
 # Stuck? `lab.bind.hint()` gives one hint after the other; `lab.bind.solution()` shows a solution (and its points are gone).
 
 # %% text-text [markdown]
-# What the threads run, as CUDA C. Where are the loops that you bound?
+# What the threads run, as CUDA C; before it stands what lets this processor run threads. Where are the loops that you bound?
 
 # %% text
-source = lab.bind.schedule.build().source
-print(source[source.index("extern") :] if "extern" in source else source[-1500:])
+def kernels(schedule):
+    source = schedule.build().source
+    return source[source.index('extern "C" __global__') :]
+
+
+print(kernels(lab.bind.schedule))
 
 # %% repair-text [markdown] tags=["slide"]
 # ## 2. Exercise: repair
@@ -78,15 +82,17 @@ print(source[source.index("extern") :] if "extern" in source else source[-1500:]
 # %% repair-show
 lab.repair.show()
 
-# %% repair-statistics
-s = lab.repair.reset().schedule
-print(*s.build().statistics)
+# %% repair-nest
+print(lab.repair.reset().schedule.nest())
 
 # %% repair-predict tags=["solution"]
 lab.repair.predict(apart=f"{4 * lab.repair.setting['n']} bytes", sectors=32, used="12.5 %")
 
 # %% repair-predict tags=["stub"]
 lab.repair.predict(apart=None, sectors=None, used=None)
+
+# %% repair-statistics
+print(*lab.repair.reset().schedule.build().statistics)
 
 # %% repair-do tags=["solution"]
 s = lab.repair.reset().schedule
@@ -177,8 +183,8 @@ lab.meet.check()
 # And in the kernel of the exercise before: find both barriers, and say for each what it keeps apart.
 
 # %% meet-source
-source = lab.share.schedule.build().source
-print(*(line for line in source.splitlines() if "syncthreads" in line or "for (" in line or "if (" in line), sep="\n")
+marks = ("syncthreads", "for (", "if (")
+print(*(line for line in kernels(lab.share.schedule).splitlines() if any(m in line for m in marks)), sep="\n")
 
 # %% banks-text [markdown] tags=["slide"]
 # ## 5. Exercise: repair: a bank for everybody
@@ -186,14 +192,14 @@ print(*(line for line in source.splitlines() if "syncthreads" in line or "for ("
 # %% banks-show
 lab.banks.show()
 
-# %% banks-statistics
-print(*lab.banks.reset().schedule.build().statistics)
-
 # %% banks-predict tags=["solution"]
 lab.banks.predict(column=32, longer=1, sectors=32)
 
 # %% banks-predict tags=["stub"]
 lab.banks.predict(column=None, longer=None, sectors=None)
+
+# %% banks-statistics
+print(*lab.banks.reset().schedule.build().statistics)
 
 # %% banks-do tags=["solution"]
 s = lab.banks.reset().schedule

@@ -24,8 +24,11 @@ from workbench.schedule import Schedule
 
 if TYPE_CHECKING:
     from workbench.runtime.results.measurement import Measurement
+    from workbench.target import Target
 
 
+#: Kinds of targets whose time on the clock says nothing about the device.
+_SIMULATED = ("cpu-simt", "vta")
 _NO_MORE = "\n\nWho has seen a solution gets no more points for this exercise."
 #: Characters of a function's source that are kept.
 _LONGEST_SOURCE = 20_000
@@ -259,7 +262,7 @@ class Attempt:
 
     def _timed(self, yours: Schedule, done: Measurement) -> list[str]:
         """What the clock says, for interest only; of what solves the exercise, beside the lab's own solution."""
-        if not done.ok:
+        if not done.ok or self._target(yours).kind in _SIMULATED:
             return []
         notes = [f"Measured on this machine: {_time(done)} (not part of the score)."]
         work, start = self.exercise.work, start_of(self.exercise, self.setting)
@@ -272,10 +275,14 @@ class Attempt:
                 notes.append(f"Yours is {verb} the lab's own solution, which takes {other.ms:.3g} ms here.")
         return notes
 
+    def _target(self, work: Work | None) -> Target:
+        """Where work runs."""
+        return work.target if isinstance(work, Schedule) and work.target else self.setting.target
+
     def _verdict(self, answers: list[Finding], candidate: Candidate) -> tuple[Verdict, Measurement | None]:
         work, notes = candidate.work, [candidate.note] if candidate.note else []
         findings, done = [*answers, *judged_work(self.exercise, work, self.setting)], None
-        machine = work.target if isinstance(work, Schedule) and work.target else self.setting.target
+        machine = self._target(work)
         if isinstance(work, Schedule) and work.is_concrete and (lacking := machine.missing_here()):
             notes.append(f"It did not run: this machine lacks {', '.join(lacking)}. Steps keep the result.")
         elif isinstance(work, Schedule) and work.is_concrete:

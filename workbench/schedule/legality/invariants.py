@@ -168,7 +168,7 @@ def _check_order(lp: For, path: tuple[For, ...], inner: list[For]) -> None:
                 "bind.order",
                 f"A loop over the blocks of a grid is outermost or directly inside others; {up.name!r} {detail}.",
                 (lp.name, up.name),
-                f"bind {up.name!r} to blockIdx.y, or reorder the loops",
+                f"reorder the loops, or bind {up.name!r} to blocks as well",
             )
 
 

@@ -28,8 +28,12 @@ def _share(at: Setting) -> float:
 def _in_memory(s: Schedule, at: Setting) -> tuple[bool, str]:
     where = {b.name: b.scope for b in s.func.buffers if b.role == "temp"}
     wanted = {"A.local": "inp", "B.local": "wgt", "C": "acc"}
-    wrong = [f"{name} in {where[name]!r}" for name, scope in wanted.items() if where.get(name, scope) != scope]
-    return not wrong, f"{' and '.join(wrong) or 'Each tile'} {'lies' if wrong else 'lies in its memory'}."
+    found = {name: where[name] for name in wanted if name in where}
+    wrong = [f"{name} in {scope!r}" for name, scope in found.items() if scope != wanted[name]]
+    right = [f"{name} in {scope!r}" for name, scope in found.items() if scope == wanted[name]]
+    if wrong and right:
+        return False, f"Right: {', '.join(right)}. Not yet: {', '.join(wrong)}."
+    return not wrong, f"None is in its memory yet: {', '.join(wrong)}." if wrong else "Each tile lies in its memory."
 
 
 def _by_instruction(s: Schedule, at: Setting) -> tuple[bool, str]:
@@ -46,14 +50,16 @@ MEMORIES = Exercise(
     title="Three memories and an instruction",
     task=lambda at: (
         f"C = A * B, {SHAPE[0]} by {SHAPE[1]} with {SHAPE[2]} terms, of bytes. The accelerator has a memory for data "
-        "(inp), one for weights (wgt) and one for sums (acc), of 32 bits each. A program fills them: a load takes "
-        f"{LATENCY} cycles until memory answers, then {BUS} bytes come in each cycle. One cycle of the product takes a "
+        "(inp) and one for weights (wgt), both of bytes, and one for sums of 32 bits (acc). A program fills them: a "
+        f"load takes {LATENCY} cycles until memory answers, then {BUS} bytes come in each cycle. One cycle of the "
+        "product takes a "
         f"row of {BLOCK} bytes and {BLOCK} by {BLOCK} weights, and adds to {BLOCK} sums; an instruction of the product "
         f"does as many of these as it is told, after {FILL} cycles.\n\n"
         f"The nest is cut: in each step of k.0, {at['rows']} rows of A and {SIDE} columns of B, {SIDE} terms deep, "
         "are loaded and multiplied. How many cycles does the load of the tile of A take? How many cycles of the "
         "product does a step need, without those at its beginning? If the two loads and the product take turns, for "
-        "which share of a step is there a product?\n\n"
+        "which share of a step, the product's beginning included, is there a product?\n\n"
+        "B and its tiles are packed: in blocks of 16 by 16, one after the other, as the instruction takes them.\n\n"
         "Then say where the tiles A.local, B.local and C lie (set_scope), and let the instruction compute the loops "
         f"j.3 and k.2: tensorize('j.3', '{GEMM}')."
     ),

@@ -128,7 +128,7 @@ TOKENS = Exercise(
         ),
         Prediction(
             "one",
-            "What can the product rely on after one pop of two tokens from load?",
+            "Load has pushed two tokens, and the product has popped one: what can it rely on?",
             "the first load",
             choices=("the first load", "both loads", "nothing"),
             misconceptions=(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from workbench.ir import For, blocks
 from workbench.labs.catalog.gpu.machine import (
     BANKS,
     COALESCED,
@@ -48,9 +49,20 @@ def _fetched(s: Schedule, at: Setting) -> None:
 
 
 def _from_shared(s: Schedule, at: Setting) -> tuple[bool, str]:
-    found = {a.memory for k in facts(s) for a in k.accesses if a.block == "C" and not a.is_write}
-    good = found == {"shared"}
-    return good, f"The product reads {' and '.join(sorted(found)) or 'no'} memory."
+    found = {a.buffer: a.memory for k in facts(s) for a in k.accesses if a.block == "C" and not a.is_write}
+    if set(found.values()) != {"shared"}:
+        told = " and ".join(f"{buffer} from {memory}" for buffer, memory in sorted(found.items()))
+        return False, f"The product reads {told or 'no'} memory."
+    alone = [b.name for b, path in blocks(s.func.body) if b.buffer in found and not _together(path)]
+    if alone:
+        return False, f"Every thread fetches all of it: the loops of {' and '.join(alone)} are bound to no threads."
+    return True, "The product reads shared memory, which the threads of a block fill together."
+
+
+def _together(path: tuple[For, ...]) -> bool:
+    """Whether the loops of a copy inside C_k.0 are bound to threads."""
+    inside = path[next(k for k, lp in enumerate(path) if lp.name == "C_k.0") + 1 :]
+    return all(lp.kind.startswith("threadIdx") for lp in inside if lp.extent != 1)
 
 
 def _few_barriers(s: Schedule, at: Setting) -> tuple[bool, str]:
@@ -65,9 +77,9 @@ SHARE = Exercise(
     task=lambda at: (
         f"A product of {at['n']} by {at['n']} float32 with a thread for each sum, in blocks of {SIDE} by {SIDE} "
         f"threads. Each thread goes through a row of A and a column of B. The loop over terms is cut: C_k.0, and "
-        f"{SIDE} in one step of it. How many threads read the same element of A? If the threads of a block fetch what "
-        "they all need into memory that they share, how often is each element of A read from global memory? Threads "
-        "run at different speeds: at a *barrier* all of a block wait for each other. How many barriers does each step "
+        f"{SIDE} in one step of it. How many threads of the whole grid read the same element of A? If the threads of a "
+        "block fetch what they all need into memory that they share, how often is each element of A read from global "
+        "memory? Threads run at different speeds: at a *barrier* all of a block wait for each other. How many barriers does each step "
         "of C_k.0 need?\n\n"
         "Then fetch: cache_read('C', 'A') makes a copy, compute_at brings it to C_k.0, its two loops are bound to "
         "threads, and its scope is 'shared'. The same for B."
@@ -75,7 +87,7 @@ SHARE = Exercise(
     predictions=(
         Prediction(
             "readers",
-            "How many threads read the same element of A?",
+            "How many threads of the whole grid read the same element of A?",
             lambda at: at["n"],
             misconceptions=(
                 Misconception(SIDE, "In one block. And the blocks beside it?"),
