@@ -79,8 +79,8 @@ SHARE = Exercise(
         f"threads. Each thread goes through a row of A and a column of B. The loop over terms is cut: C_k.0, and "
         f"{SIDE} in one step of it. How many threads of the whole grid read the same element of A? If the threads of a "
         "block fetch what they all need into memory that they share, how often is each element of A read from global "
-        "memory? Threads run at different speeds: at a *barrier* all of a block wait for each other. How many barriers does each step "
-        "of C_k.0 need?\n\n"
+        "memory? Threads run at different speeds: at a *barrier* all of a block wait for each other. How many barriers "
+        "does each step of C_k.0 need?\n\n"
         "Then fetch: cache_read('C', 'A') makes a copy, compute_at brings it to C_k.0, its two loops are bound to "
         "threads, and its scope is 'shared'. The same for B."
     ),
