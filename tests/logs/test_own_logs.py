@@ -9,6 +9,8 @@ from benchmarks.big_own_logs import own
 import workbench as wb
 from workbench.errors import LogError
 from workbench.log import load_log
+from workbench.logs.explorer.explorer import Explorer
+from workbench.logs.explorer.slices import chosen
 from workbench.logs.importers.workbench import WorkbenchLog
 from workbench.logs.source import LogSource
 from workbench.logs.table import kept, parts
@@ -74,3 +76,19 @@ def test_halves_of_characters_are_the_same_in_every_part(lines, tmp_path):
     path.write_text("\n".join(lines).replace('"task":"', '"task":"\\ud800') + "\n")
     names = in_parts(path, [path.read_text().rindex("\n", 0, -1) + 1]).columns.words["task"][1]
     assert names == in_parts(path, []).columns.words["task"][1]
+
+
+def test_a_disturbed_time_is_a_bound_and_no_best(tmp_path):
+    first = {"kind": "trial", "task_key": "3f2a", "task": "dense", "target": "llvm", "status": "ok", "row": {"j": 2}}
+    busy = {"clean": False, "why_not": "the thread had 27 % of a core", "at_least_ms": 8.56}
+    told = [
+        {"trial": 0, "latency_ms": 9.5, "costs_ms": [9.5]},
+        {"trial": 1, "latency_ms": 9.1, "costs_ms": [9.1], **busy},
+    ]
+    path = tmp_path / "log"
+    path.write_text("".join(json.dumps({**first, **line, "key": f"k{line['trial']}"}) + "\n" for line in told))
+    log = wb.logs.open(path)
+    assert log.records["value"].isna().tolist() == [False, True]
+    assert log.records["told"].tolist() == ["ok", "≥\u202f8.56 ms: the thread had 27 % of a core"]
+    best = chosen(Explorer(log))["best"]
+    assert (best["record"], float(best["cost"])) == (0, 9.5)

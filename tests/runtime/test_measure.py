@@ -10,10 +10,12 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from runtime.llvm_kernels import ADD, CRASH, HANG, NOTHING, OVERRUN, add_func, code
 
+import workbench as wb
 from workbench.errors import RunError, UsageError
 from workbench.runtime.measuring import candidate_run
 from workbench.runtime.measuring.jobs import Reply, SetupJob, TrialJob
@@ -358,3 +360,18 @@ def test_options_and_measurement_values():
     one = Measurement(status="ok", costs_ms=(2.0, 1.0, 3.0), flops=2_000_000)
     assert (one.min_ms, one.median_ms, one.mean_ms, one.gflops, one.repeats) == (1.0, 2.0, 2.0, 1.0, 3)
     assert Measurement(status="timeout").spread is None
+
+
+def test_a_kernel_without_a_parallel_loop_keeps_one_thread_busy(monkeypatch):
+    dispatch = object.__new__(BatchDispatch)
+    dispatch._workers = SimpleNamespace(best_ms={}, target=Target("llvm -threads=2"))
+    dispatch._batch = Batch(iter([]), MeasureOptions())
+    monkeypatch.setattr(BatchDispatch, "_condition", lambda self, item: item.task_key)
+    serial = wb.Schedule(FUNC)
+    parallel = wb.Schedule(FUNC)
+    parallel.parallel(parallel.loops[0].name)
+    busy = []
+    for one in (serial, parallel):
+        trial = SimpleNamespace(input=MeasureInput("t", FUNC, one.func), built=SimpleNamespace(code=code(ADD, N, 1.0)))
+        busy.append(dispatch._trial_job("t", trial).busy)
+    assert busy == [1, None]

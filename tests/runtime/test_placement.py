@@ -74,6 +74,19 @@ def test_threads_keep_to_their_shares_and_the_caller_only_meanwhile():
         pool.stop()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
+def test_only_the_threads_that_are_kept_busy_are_looked_after():
+    pool = ThreadPool(2)
+    try:
+        watched = []
+        for busy in (None, 1):
+            with timing(pool, busy) as watch:
+                watched.append(len(watch._clocks))
+        assert watched == [2, 1]
+    finally:
+        pool.stop()
+
+
 @places
 def test_a_caller_leaves_a_workers_core_and_is_free_again(monkeypatch):
     allowed = os.sched_getaffinity(0)

@@ -56,7 +56,7 @@ class FakeWorker:
 class Func:
     """As much of a function as matters here."""
 
-    params = ()
+    params = body = ()
 
 
 def built(worker, job):

@@ -61,10 +61,33 @@ def test_it_has_bounds_and_a_reason_and_nothing_that_looks_sure(shown):
     assert row(shown, 1)["doubt"] is None
 
 
-def test_there_is_no_verdict(shown):
+def test_there_is_no_verdict_where_the_bounds_overlap(shown, fake):
+    fake.result = Result.of(disturbed(0.31, 0.4))
+    shown.run("branch", node=1)
+    shown.run("apply", step=split("k", None, 16))
+    until(lambda: row(shown, 3)["status"] == "ok")
     change = shown.snapshot().slices["history"]["change"]
     assert change["text"] == f"cannot tell from v1: {WHY}"
     assert "0.3 ms" in change["title"]
+
+
+def test_there_is_a_verdict_where_the_bounds_settle_it(session, fake):
+    s = session(auto_measure=True)
+    fake.result = Result.of(disturbed(68.5, 70.0, least=8.56))
+    s.run("apply", step=split("j", None, 16))
+    until(lambda: row(s, 1)["status"] == "ok")
+    fake.result = Result.of(took(0.13))
+    s.run("apply", step=split("i", None, 16))
+    until(lambda: row(s, 2)["status"] == "ok")
+    text = s.snapshot().slices["history"]["change"]["text"]
+    assert text.startswith("at least 65."), text
+    assert text.endswith("× as fast as v1")
+    fake.result = Result.of(disturbed(0.5, 0.6, least=0.4))
+    s.run("apply", step=split("k", None, 16))
+    until(lambda: row(s, 3)["status"] == "ok")
+    text = s.snapshot().slices["history"]["change"]["text"]
+    assert text.startswith("at least 3.0"), text
+    assert text.split(",")[0].endswith("× slower than v2")
 
 
 def test_it_is_not_the_fastest_variant(shown, fake):

@@ -17,6 +17,7 @@ from workbench.logs.evaluation import OF_ALL, SECONDS, STATUSES, Evaluation, Sta
 from workbench.logs.importer import UNREADABLE, JsonLinesImporter, log_importer
 from workbench.logs.reading.objectives import is_number, numbers, scaled
 from workbench.logs.source import LONGEST_LINE, LogSource, TextLine, sound
+from workbench.markup import doubtful
 
 _STATUS: dict[str, Status] = {
     "ok": "ok", "build_error": "compile", "run_error": "run", "wrong_answer": "wrong-answer", "timeout": "run-timeout",
@@ -124,16 +125,22 @@ def _lines_with(block: bytes, names: Iterable[bytes]) -> Iterator[bytes]:
 def _evaluation(told: Mapping[str, Any], params: Mapping[str, Any], extra: Mapping[str, Any]) -> Evaluation:
     other = told["extra"] if told["extra"].get("status_told") in STATUSES else {}  # of a log that was converted
     status: Status = other.get("status_told") or _STATUS.get(told["status"], "unknown")
-    clean = status == "ok" and told["latency_ms"] is not None
+    timed = status == "ok" and told["latency_ms"] is not None
+    doubt = "" if told["clean"] or not timed else _doubt(told)
     found = Evaluation(
         task=told["task"], device=told["host"], target=told["target"], params=params, status=status,
-        told=told["status"], value=told["latency_ms"] if clean else None, unit="ms",
+        told=doubt or told["status"], value=told["latency_ms"] if timed and not doubt else None, unit="ms",
         statistic=f"{'median' if told['clean'] else 'min'} {OF_ALL}",
         repeats=told["costs_ms"], error=told["error"], timestamp=told["timestamp"] or None,
         elapsed_s=told["elapsed_s"], compile_s=told["compile_s"], run_s=told["run_s"], technique=told["origin"],
         generation=told["round"], predicted=told["predicted"], extra=extra,
     )  # fmt: skip
     return _converted(found, other) if other else found
+
+
+def _doubt(told: Mapping[str, Any]) -> str:
+    """Say what is known of a time that was disturbed: it is a bound, no value that could be the best."""
+    return f"{doubtful(told['latency_ms'], told['at_least_ms'])} ms: {told['why_not'] or 'other programs disturbed it'}"
 
 
 def _converted(found: Evaluation, told: Mapping[str, Any]) -> Evaluation:

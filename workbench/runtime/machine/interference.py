@@ -273,15 +273,17 @@ class Stage:
 
 
 @contextmanager
-def timing(pool: ThreadPool | None) -> Iterator[Interference]:
+def timing(pool: ThreadPool | None, busy: int | None = None) -> Iterator[Interference]:
     """Work whose time counts: it is this process's turn, the calling thread keeps to its cores, and no thread sleeps.
 
     Where one of them is not running all the time, it is because something else has its core: that is what the
     `Interference` sees that this yields. None is a pool of one thread.
+
+    Of work that keeps only the first `busy` threads occupied, nobody asks after the others.
     """
     with turns.turn() as turn:
         stage = Stage(turn, pool)
         try:
-            yield Interference(stage.enter(), stage)
+            yield Interference(stage.enter()[:busy], stage)
         finally:
             stage.leave()

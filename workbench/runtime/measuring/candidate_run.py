@@ -76,7 +76,7 @@ class TrialRunner:
             with turns.turn():
                 yield Interference(())
         else:
-            with timing(self.launch_context(job.threads).pool) as watch:
+            with timing(self.launch_context(job.threads).pool, job.busy) as watch:
                 yield watch
 
     def pace(self, job: TrialJob, timer: Timer) -> Pace | None:

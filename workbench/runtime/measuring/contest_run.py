@@ -64,7 +64,7 @@ def run_contest(runner: TrialRunner, job: ContestJob, turn: Callable[[int], None
                 loaded.append(runner.candidate(trial, i + 1))
             except Exception as error:
                 return _without(i, len(job.trials), Measurement(status="run_error", error=error_text(error)))
-        with runner.watching(first) as watch:
+        with runner.watching(max(job.trials, key=lambda trial: trial.busy or trial.threads)) as watch:
             return _ContestBlocks(runner, job, loaded, turn, watch).result()
     finally:
         for candidate in loaded:

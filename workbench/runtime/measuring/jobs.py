@@ -42,7 +42,10 @@ class SetupJob:
 
 @dataclass(frozen=True, slots=True)
 class TrialJob:
-    """For a runner: check and time this code. `best_ms` is the best time of the task so far."""
+    """For a runner: check and time this code. `best_ms` is the best time of the task so far.
+
+    Of the `threads` of the target it keeps `busy` at work: only those can be disturbed. None is all of them.
+    """
 
     key: str
     code: ObjectCode
@@ -50,6 +53,7 @@ class TrialJob:
     threads: int
     options: MeasureOptions
     best_ms: float = math.inf
+    busy: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

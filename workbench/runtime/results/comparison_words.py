@@ -65,6 +65,10 @@ def told_apart(before: float, after: float, spreads: tuple[float | None, float |
     return abs(after - before) > (before * low + after * high) / 2.0
 
 
+CANNOT = "cannot tell"
+"""Begins what is said of two times that nobody can tell apart."""
+
+
 def against(whose: str, ratio: float, told: bool, sure: float | None = None, why_not: str = "") -> str:
     """Say how fast something is beside `whose`, or that nobody can tell.
 
@@ -85,7 +89,7 @@ def against(whose: str, ratio: float, told: bool, sure: float | None = None, why
     ('2.00× as fast as v2', '2.00× slower than v2, 98.5 % sure', 'cannot tell from v2')
     """
     if not told:
-        return f"cannot tell from {whose}{why_not and f': {why_not}'}"
+        return f"{CANNOT} from {whose}{why_not and f': {why_not}'}"
     said = f"{as_fast(ratio)} {'than' if ratio * 0.9995 > 1.0 else 'as'} {whose}"
     return said if sure is None else f"{said}, {how_sure(sure)}"
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.errors import RunError, WorkbenchError
+from workbench.ir.stmt import loops
 from workbench.runtime.machine import turns
 from workbench.runtime.machine.queue_line import Waiting
 from workbench.runtime.measuring.jobs import (
@@ -188,7 +189,8 @@ class BatchDispatch:
         assert trial.built.code is not None
         best = min(item.best_ms, self._workers.best_ms.get(self._condition(item), math.inf))
         threads = self._workers.target.threads
-        return TrialJob(key, trial.built.code, item.func.params, threads, self._batch.options, best)
+        busy = None if any(loop.kind == "parallel" for loop, _ in loops(item.func.body)) else 1
+        return TrialJob(key, trial.built.code, item.func.params, threads, self._batch.options, best, busy)
 
     def _key_of(self, item: MeasureInput) -> str:
         return f"{item.task_key}@{self._batch.options.seed}"

@@ -8,7 +8,7 @@ from typing import Any
 from workbench.codegen.backend import require_runnable
 from workbench.errors import ScheduleError, UsageError, WorkbenchError, render
 from workbench.runtime import schedule_methods
-from workbench.runtime.results.comparison_words import against, told_apart
+from workbench.runtime.results.comparison_words import CANNOT, against, as_fast, told_apart
 from workbench.session.core.protocol import error_json
 from workbench.session.registry import Host
 from workbench.session.state.history import History, open_parts
@@ -20,14 +20,25 @@ from workbench.session.state.variant_tree import Tree, TreeNode
 def _versus(history: History, node: TreeNode, other: TreeNode) -> str:
     """Say how fast a variant is beside another one: by their contest, else by the time that each took by itself."""
     match: PairResult | None = history.contests.get(frozenset((node.key, other.key)))
-    if match is not None and (told := match.against(f"v{other.id}", other.key)):
-        return told
+    met = match.against(f"v{other.id}", other.key) if match is not None else ""
     then, now = history.results[other.key], history.results[node.key]
     assert then.ms
     assert now.ms
     why_not = now.why_not or then.why_not
+    if why_not and (not met or met.startswith(CANNOT)) and (least := _settled(then, now)):
+        return f"at least {as_fast(least)} {'as' if least < 1.0 else 'than'} v{other.id}"
+    if met:
+        return met
     apart = not why_not and told_apart(then.ms, now.ms, (then.spread, now.spread))
     return against(f"v{other.id}", now.ms / then.ms, apart, why_not=why_not)
+
+
+def _settled(then: Result, now: Result) -> float | None:
+    """Return the ratio of two times that is nearest to 1 within their bounds; None where the bounds overlap."""
+    (shortest, longest), (least, most) = then.bounds, now.bounds
+    if most < shortest:
+        return most / shortest
+    return least / longest if least > longest else None
 
 
 def change(history: History, tree: Tree) -> dict[str, str] | None:

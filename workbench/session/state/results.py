@@ -9,7 +9,7 @@ from workbench.errors import WorkbenchError, render
 from workbench.log import Record
 from workbench.markup import doubtful
 from workbench.runtime import schedule_methods
-from workbench.runtime.results.comparison_words import against, outcome
+from workbench.runtime.results.comparison_words import UNKNOWN, against, outcome
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measurement import Measurement
 from workbench.schedule import Schedule
@@ -67,6 +67,15 @@ class Result:
     def clean_ms(self) -> float | None:
         """The time where nothing disturbed it: what can be compared with others."""
         return None if self.why_not else self.ms
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Milliseconds between which its time lies: half the spread around it, or what a disturbed one still tells."""
+        ms = self.ms or 0.0
+        if self.why_not:
+            return self.at_least_ms or 0.0, ms
+        half = (UNKNOWN if self.spread is None else self.spread) / 2.0
+        return ms * (1.0 - half), ms * (1.0 + half)
 
     def doubt(self) -> dict[str, Any] | None:
         """Return what a front end says beside a disturbed time; None for others."""
