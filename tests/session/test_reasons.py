@@ -140,6 +140,29 @@ def test_what_was_measured_overrules_the_estimate_of_the_default_schedule(sessio
     assert default["label"] == "default schedule 2.5×"
 
 
+def test_what_was_measured_as_no_faster_is_not_offered(session, fake):
+    s = session(dead_end())
+    fake.result = Result("ok", 50.0, 0.01, 10.0)
+    s.run("measure")
+    until(lambda: s.snapshot().slices["head"]["ms"] == 50.0)
+    node = s.snapshot().slices["history"]["at"]
+    back = next(row for row in cures_of(s, node)["rows"] if row["id"] == "back")
+    s.run("apply", step=back["step"], then=back["then"], without=back["without"])
+    fake.result = Result("ok", 60.0, 0.01, 10.0)
+    s.run("measure")
+    until(lambda: s.snapshot().slices["head"]["ms"] == 60.0)
+    assert not [row for row in cures_of(s, node)["rows"] if row["id"] == "back"]
+
+
+def test_gains_elsewhere_count_from_the_measured_time(session, fake):
+    s = session(dead_end())
+    assert {"back", "default"} == {row["id"] for row in cures_of(s)["rows"]}
+    fake.result = Result("ok", 1e-4, 0.01, 10.0)
+    s.run("measure")
+    until(lambda: "too slow" in s.snapshot().slices["why"]["measured"])
+    assert cures_of(s)["rows"] == []
+
+
 def test_nobody_is_left_without_a_word(session):
     s = session(dead_end())
     s.run("open_default")

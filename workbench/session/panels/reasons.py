@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.advice import plan, why
@@ -12,6 +13,7 @@ from workbench.exercise_mode import why_off
 from workbench.schedule import Schedule
 from workbench.session import registry as declare
 from workbench.session.registry import Host, SliceContext
+from workbench.space.program_keys import program_key
 from workbench.target import Target
 
 APART = 1.5
@@ -91,7 +93,7 @@ def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
         return lambda: {"rows": []}
     state = host.state
     node = state.variant(args.get("node"))
-    view, target, known = node.schedule, state.target, _times(state)
+    view, target, known, timed = node.schedule, state.target, _times(state), _Timed.of(state, node)
 
     def work() -> dict[str, Any]:
         found = why(view, target) if view.is_concrete else None
@@ -100,11 +102,13 @@ def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
         rows = []
         for one in cured:
             other = one is not cured[0] and not beside(view, cured[0].cure, one.cure, target)
+            if one.cure is not None and not timed.allows(one.cure.taken(view)):
+                continue
             if one.cure is not None and (not other or one.code == "serial"):
                 rows.append({"id": one.id, **one.cure.to_json(), **({"or": True} if other else {})})
-        if found is None or any(one.cure and one.cure.gain >= LEAST for one in cured):
+        if found is None or (rows and any(one.cure and one.cure.gain >= LEAST for one in cured)):
             return {"rows": rows}
-        more = list(_else(view, target, known))
+        more = list(_else(view, target, known, timed))
         return {"rows": [*rows, *more], "note": _NOTE.format("" if more else ", nor is the default schedule")}
 
     return work
@@ -118,8 +122,19 @@ def whole_plan(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     """
     if why_off("advice"):
         return lambda: {"text": "", "rows": []}
-    view, target = host.state.variant(args.get("node")).schedule, host.state.target
-    return lambda: plan(view, target).to_json() if view.is_concrete else {"text": "", "rows": []}
+    node, target = host.state.variant(args.get("node")), host.state.target
+    view, timed = node.schedule, _Timed.of(host.state, node)
+
+    def work() -> dict[str, Any]:
+        if not view.is_concrete:
+            return {"text": "", "rows": []}
+        found = plan(view, target)
+        back = bool(found.offers and found.offers[0].without)
+        if found.offers and not (timed.allows(found.end) and timed.gain(found.gain, back) >= LEAST):
+            return {"text": "By what was measured the plan of the estimate makes it no faster.", "rows": []}
+        return found.to_json()
+
+    return work
 
 
 ENOUGH = 0.9
@@ -128,17 +143,65 @@ ENOUGH = 0.9
 _NOTE = "By the estimate no step makes it 5 % faster{}."
 
 
-def _else(view: Schedule, target: Target, known: Mapping[str, float]) -> Iterator[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """What was measured, which overrules the estimate of what is offered.
+
+    Attributes
+    ----------
+    ms : float or None
+        Time of the schedule that offers are for.
+    slow : float
+        How many times too slow the estimate of that schedule is; 1 where it is near the truth, or too fast.
+    known : tuple
+        Schedules of the task, and how long each takes at least, in milliseconds.
+    """
+
+    ms: float | None
+    slow: float
+    known: tuple[tuple[Schedule, float], ...]
+
+    @staticmethod
+    def of(state: Any, node: Any) -> _Timed:
+        """Take what a session knows; `node` is the variant that offers are for."""
+        results = state.history.results
+        pairs = ((one.schedule, results.get(one.key)) for one in state.tree.nodes.values())
+        known = tuple(
+            (one, found.bounds[0] if found.why_not else found.ms) for one, found in pairs if found and found.ms
+        )
+        result = results.get(node.key)
+        ms = result.clean_ms if result is not None else None
+        guess = state.history.estimates.get(node.key)
+        off = guess.ms / ms if ms and guess is not None and guess.ms else 1.0
+        return _Timed(ms, off if off > APART else 1.0, known)
+
+    def allows(self, end: Schedule) -> bool:
+        """Whether a schedule may be offered: not if its program was measured and is no faster."""
+        if self.ms is None or not self.known:
+            return True
+        key = program_key(end.func)
+        times = [ms for one, ms in self.known if one.is_concrete and program_key(one.func) == key]
+        return not times or min(times) < self.ms
+
+    def gain(self, estimated: float, back: bool) -> float:
+        """Return the gain of what begins elsewhere, `back`, over the time that was measured; else the estimated one."""
+        return estimated / self.slow if back else estimated
+
+
+def _else(view: Schedule, target: Target, known: Mapping[str, float], timed: _Timed) -> Iterator[dict[str, Any]]:
     """Yield what there is where no step gains; times that are `known`, by the trace, overrule the estimate."""
     found, best = default_of(view, target)
-    if (both := two_steps(view, target)) is not None:
+    best = Default(timed.gain(best.gain, True))
+    if (both := two_steps(view, target)) is not None and timed.allows(both.taken(view)):
         yield {"id": "steps", **both.to_json()}
     elif best.gain >= LEAST and (back := step_back(view, target, ENOUGH * best.gain)) is not None:
-        yield {"id": "back", **back.to_json()}
+        gain = timed.gain(back.gain, True)
+        if gain >= LEAST and timed.allows(back.taken(view)):
+            yield {"id": "back", **replace(back, gain=gain).to_json()}
     now, then = (known.get("\n".join(map(str, s.trace))) for s in (view, found))
     if now and then:
         best = Default(now / then, True)
-    if best.gain >= LEAST:
+    if best.gain >= LEAST and timed.allows(found):
         yield {"id": "default", "label": str(best), "row": ""}
 
 
