@@ -22,7 +22,7 @@ ENTRY = """
 import { dots, taskCurve } from './log/curves';
 import { cost } from './log/records';
 import { LogSummary, mixedCaches } from './log/summary';
-import { words } from './log/trials';
+import { shown, words } from './log/trials';
 import { readFileSync } from 'fs';
 console.log(JSON.stringify(process.argv.slice(2).map(path => {
   const log = new LogSummary();
@@ -37,7 +37,8 @@ console.log(JSON.stringify(process.argv.slice(2).map(path => {
   const drawn = log.tasks.map(task => ({ line: taskCurve(task), dots: dots(task).map(one => one.ms) }));
   const newest = [...log.tasks, undefined].map(task => log.newest(task).map(one => one.trial));
   const steps = log.all.map(one => words(one.trace));
-  return { json: { total_ms: whole, tasks }, drawn, mixed: mixedCaches(log), newest, steps, untuned: log.untuned };
+  return { json: { total_ms: whole, tasks }, drawn, mixed: mixedCaches(log), newest, steps, untuned: log.untuned,
+    times: log.all.map(one => [shown(one), one.doubt && one.doubt.text]) };
 })));
 """
 
@@ -112,3 +113,16 @@ def test_the_best_is_in_sight_with_its_gain_and_steps(tmp_path: Path, viewer: Ca
     assert whole["steps"][:3] == [[], ["split(i, [rest, 8])", "fuse(i, j)"], []]
     assert whole["untuned"] == 2 * 4.0 + 0.5, "what is told of the default schedule, as in the session"
     assert unknown["untuned"] is None, "one task's time before is not known"
+
+
+def test_a_disturbed_time_is_told_as_a_bound_with_its_reason(
+    viewer: Callable[[list[Path]], Any], tmp_path: Path
+) -> None:
+    why = "the second of 2 threads had 27 % of a core"
+    lines = [
+        trial(0, 9.5, program="p"), trial(1, 68.5, program="q", clean=False, why_not=why, at_least_ms=8.56),
+        trial(2, 70.0, program="r", clean=False),
+    ]  # fmt: skip
+    [told] = viewer([write(tmp_path / "log", lines)])
+    assert told["times"] == [["9.50", None], ["≥\u202f8.56", why], ["≤\u202f70.0", "other programs disturbed it"]]
+    assert told["json"]["tasks"][0]["best"]["trial"] == 0

@@ -48,6 +48,8 @@ export interface Trial {
   error: string;
   round: number | null;
   spread: number | null;
+  /** What is known of a time that was disturbed, and by what; null for others. */
+  doubt: { ms: string; text: string } | null;
   /** Its steps as JSON, '' where they are not kept. */
   trace: string;
 }

@@ -1,5 +1,6 @@
 /** What one tuning log says, gathered line by line, so that a growing file costs only its new lines. */
 import { identity, list, number, numbers, parse, text, warmth, type Fields } from './fields';
+import { milliseconds } from '../../shared/format';
 import { champion, cost, newTask, type Command, type Failure, type Task, type Trial } from './records';
 import { Rows } from './rows';
 
@@ -153,6 +154,7 @@ export class LogSummary {
       error,
       round: number(data.round),
       spread: number(data.spread),
+      doubt: ms === null || data.clean !== false ? null : doubt(ms, data),
       trace: Array.isArray(data.trace) ? JSON.stringify(data.trace) : ''
     };
     task.all.push(one);
@@ -323,4 +325,13 @@ export class LogSummary {
   get lastCommands(): Command[] {
     return this.commands.slice(-COMMANDS_KEPT).reverse();
   }
+}
+
+/** A time that was disturbed is a bound: at least so long where that is known, else no longer than what was seen. */
+function doubt(ms: number, data: Fields): { ms: string; text: string } {
+  const least = number(data.at_least_ms);
+  return {
+    ms: least ? `≥\u202f${milliseconds(least)}` : `≤\u202f${milliseconds(ms)}`,
+    text: text(data.why_not) || 'other programs disturbed it'
+  };
 }

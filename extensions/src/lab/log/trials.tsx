@@ -46,7 +46,7 @@ export function Trials({
       </Section>
       <Section
         title={trial ? `Trial ${trial.trial}` : 'One trial'}
-        aside={trial && champion(trial.task) === trial ? '★ best of its task' : ''}
+        aside={trial && champion(trial.task) === trial && !trial.doubt ? '★ best of its task' : ''}
       >
         <TrialDetails log={log} trial={trial} choose={choose} />
       </Section>
@@ -97,11 +97,13 @@ function Row({
         </th>
       )}
       <td>{trial.origin || f.UNKNOWN}</td>
-      <td class="swbl-num swbl-strong">{f.ms(time(trial))}</td>
+      <td class="swbl-num swbl-strong" title={trial.doubt?.text}>
+        {shown(trial)}
+      </td>
       <td class={trial.ms === null ? 'swbl-bad swbl-wrap' : ''}>
         {f.outcome(trial.status)}
-        {line && `: ${line}`}
-        {champion(trial.task) === trial && <strong> ★ best</strong>}
+        {(line || trial.doubt) && `: ${line || trial.doubt!.text}`}
+        {champion(trial.task) === trial && !trial.doubt && <strong> ★ best</strong>}
       </td>
     </Choice>
   );
@@ -110,6 +112,12 @@ function Row({
 /** What the ledger tells of a trial. */
 function time({ ms, nth, task }: Trial): number | null {
   return ms === null ? null : task.ledger.of(task.timed.find(one => one.nth === nth)!);
+}
+
+/** Its time as it is printed; of a disturbed one that nothing else tells of, what is known. */
+export function shown(trial: Trial): string {
+  const ms = time(trial);
+  return trial.doubt && ms === trial.ms ? trial.doubt.ms : f.ms(ms);
 }
 
 function TrialDetails({
@@ -142,7 +150,7 @@ function TrialDetails({
           <dd>
             {ms === null
               ? f.outcome(trial.status)
-              : `${f.ms(ms)} ms ${ms === trial.ms ? spread(trial.spread, ms) : `by all that is known; ${f.ms(trial.ms)} ms here`}`}
+              : `${shown(trial)} ms ${ms !== trial.ms ? `by all that is known; ${f.ms(trial.ms)} ms here` : trial.doubt ? `(${trial.doubt.text})` : spread(trial.spread, ms)}`}
           </dd>
         </div>
         <div>
