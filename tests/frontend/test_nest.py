@@ -275,7 +275,7 @@ def test_an_offer_is_previewed_by_who_moves_there_and_taken_by_a_click(bench: Be
     offer.hover()
     bench.wait_for(f"{asked} === 1")
     offer.click()
-    other = page.get_by_text("or split j by 64")  # slides under the pointer, which rests
+    other = page.get_by_text("or instead: split j by 64")  # slides under the pointer, which rests
     other.wait_for()
     before = page.evaluate(asked)
     assert bench.commands()[-1][1]["step"]["args"] == {"loop": "j", "factors": [None, 32]}

@@ -59,6 +59,16 @@ def test_nodes_types_and_attributes(tmp_path: Path) -> None:
     assert at["in:x"].y < at["n"].y < at["Relu_3"].y
 
 
+@pytest.mark.parametrize(("group", "per_group", "label"), [(8, 1, "depthwise Conv 3×3"), (2, 4, "Conv 3×3")])
+def test_a_convolution_of_each_channel_by_itself_is_called_depthwise(
+    tmp_path: Path, group: int, per_group: int, label: str
+) -> None:
+    node = helper.make_node("Conv", ["x", "w"], ["y"], name="c", kernel_shape=[3, 3], group=group)
+    weights = {"w": np.ones((8, per_group, 3, 3), np.float32)}
+    drawing = model_file(ModelFile(saved(tmp_path / "m.onnx", [node], weights, [1, 8, 9, 9])).contents())
+    assert next(n.leaf.label for n in drawing.nodes if n.leaf.id == "c") == label
+
+
 def test_nodes_in_any_order_and_in_a_circle(tmp_path: Path) -> None:
     first, second = helper.make_node("Relu", ["x"], ["a"]), helper.make_node("Exp", ["a"], ["y"])
     found = ModelFile(saved(tmp_path / "m.onnx", [second, first], {}, [4])).contents()

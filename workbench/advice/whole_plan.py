@@ -68,7 +68,8 @@ class Plan:
         if not self.offers:
             return f"By the estimate nothing makes it {100 * LEAST - 100:.0f} % faster{self._beside}."
         steps = sum(len(offer.steps) for offer in self.offers)
-        return f"Plan: {steps} step{'s' if steps > 1 else ''}, ≈ {gain_text(self.gain)}× in all{self._beside}."
+        rows = f" in {len(self.offers)} rows" if 1 < len(self.offers) < steps else ""
+        return f"Plan: {steps} step{'s' if steps > 1 else ''}{rows}, ≈ {gain_text(self.gain)}× in all{self._beside}."
 
     @property
     def _beside(self) -> str:

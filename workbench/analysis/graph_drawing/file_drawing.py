@@ -58,11 +58,20 @@ def model_file(contents: FileContents, expanded: Collection[str] = ()) -> Drawin
 def _leaf(node: FileNode, contents: FileContents) -> Leaf:
     kernel, strides = (_sizes(node.attributes.get(name, "")) for name in ("kernel_shape", "strides"))
     step = f" /{strides.split('×')[0]}" if set(strides.split("×")) - {"1", ""} else ""
-    label = shortened(f"{node.op} {kernel}".strip() + step, LONGEST)
+    op = f"depthwise {node.op}" if _is_depthwise(node, contents) else node.op
+    label = shortened(f"{op} {kernel}".strip() + step, LONGEST)
     made = contents.types.get(next((o for o in node.outputs if o), ""), "").partition(" ")[2]
     read = sum(contents.weights.get(i, 0) for i in set(node.inputs))
     kind = "view" if node.op in _VIEWS else "op"
     return Leaf(node.name, label, shortened(made, LONGEST + 10), kind, bytes=read)
+
+
+def _is_depthwise(node: FileNode, contents: FileContents) -> bool:
+    """Whether each channel is convolved by itself: more than one group, and one channel of input for each filter."""
+    if node.op != "Conv" or node.attributes.get("group", "1") == "1" or len(node.inputs) < 2:
+        return False
+    _, *per_group = re.findall(r"\w+", contents.types.get(node.inputs[1], "").partition(" ")[2]) or ("",)
+    return per_group[:1] == ["1"]
 
 
 def _sizes(text: str) -> str:

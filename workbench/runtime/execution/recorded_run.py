@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from workbench.runtime.execution.executable import Executable
     from workbench.runtime.networks.execution_plan import ExecutablePlan
 
+#: Share of the run that calls together may take beyond what they usually do in one that counts as undisturbed. Chosen.
+DISTURBED = 0.2
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedRun:
-    """Runs that were recorded, and the one of them that stands for all: the one that is nearest to the median of the
-    runs that were not.
+    """Runs that were recorded, and the one of them that stands for all: of those that nothing disturbed the one that is
+    nearest to their median.
 
     Attributes
     ----------
@@ -51,6 +54,18 @@ class RecordedRun:
     def calls_ns(self) -> Array:
         """What each call takes in which at least one thread computes, shape (calls,)."""
         return np.diff(self.stamps) - self.gaps_ns
+
+    @property
+    def interrupted(self) -> int:
+        """Number of the call that something else interrupted for longest in the run; -1 where nothing did.
+
+        It took longer than it usually does by a fifth of all calls or more.
+        """
+        spent = np.diff(self.recording.stamps, axis=1)
+        usual = _usual(spent)
+        more = spent[self.run] - usual
+        call = int(np.argmax(more))
+        return call if more[call] > DISTURBED * usual.sum() else -1
 
     @property
     def gaps_ns(self) -> Array:
@@ -149,11 +164,22 @@ def record_in_turns(
         recording = joined(found[k])
         limits = network.limits(threads[k]) if roofline else None
         profile = make_profile(network.plan, recording.stamps, plain[k], threads[k], limits)
-        out.append(RecordedRun(network.plan, profile, recording, _nearest(recording, plain[k])))
+        out.append(RecordedRun(network.plan, profile, recording, _least_disturbed(recording)))
     return out
 
 
-def _nearest(recording: Recording, ms: Sequence[float]) -> int:
-    """Return the number of the run whose duration is nearest to the median of these milliseconds."""
-    spent = (recording.stamps[:, -1] - recording.stamps[:, 0]) * 1e-6
-    return int(np.argmin(np.abs(spent - float(np.median(ms)))))
+def _usual(spent: Array) -> Array:
+    """What each call takes when nothing interrupts it: the lower quartile of its runs."""
+    out: Array = np.quantile(spent, 0.25, axis=0)
+    return out
+
+
+def _least_disturbed(recording: Recording) -> int:
+    """Return the number of the run nearest to the median of those without a disturbance; of none, of the shortest."""
+    spent = np.diff(recording.stamps, axis=1)
+    usual, whole_ns = _usual(spent), spent.sum(axis=1)
+    calm = np.clip(spent - usual, 0, None).sum(axis=1) <= DISTURBED * usual.sum()
+    if not calm.any():
+        return int(np.argmin(whole_ns))
+    distance = np.abs(whole_ns - np.median(whole_ns[calm]))
+    return int(np.argmin(np.where(calm, distance, np.inf)))

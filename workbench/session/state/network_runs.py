@@ -34,7 +34,8 @@ def summary(made: Sequence[Shown], graph: Graph, tasks: Mapping[str, int]) -> di
     -------
     dict
         ``runs``: of each its name, number, threads, and milliseconds: ``run_ms`` of the one that is drawn, ``calls_ms``
-        and ``gaps_ms`` in it, ``whole_ms`` of runs that nobody recorded. ``rows``: for each task the number of its
+        and ``gaps_ms`` in it, ``whole_ms`` of runs that nobody recorded; ``interrupted``, the number of the call in it
+        that something else interrupted, or -1. ``rows``: for each task the number of its
         calls, and for each run the sum of their medians, of their gaps, and their share. ``nodes``: milliseconds of
         the kernel of each node in the last one.
     """
@@ -52,6 +53,7 @@ def _totals(shown: Shown) -> dict[str, Any]:
         "runs": len(found.recording.stamps), "run_ms": rounded(float(found.stamps[-1]) * 1e-6),
         "calls_ms": rounded(float(found.calls_ns.sum()) * 1e-6), "gaps_ms": rounded(float(found.gaps_ns.sum()) * 1e-6),
         "whole_ms": rounded(found.profile.attrs["whole_ms"]), "untuned": len(shown.plan.untuned),
+        "interrupted": found.interrupted,
     }  # fmt: skip
 
 

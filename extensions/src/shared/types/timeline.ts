@@ -15,6 +15,8 @@ export interface RecordedRun {
   /** Median of runs without a clock between the calls. */
   readonly whole_ms: number;
   readonly untuned: number;
+  /** Call that something else interrupted in the drawn run; -1 where nothing did. */
+  readonly interrupted: number;
 }
 /** A task, or with id -1 the calls of none; a number for each run, milliseconds of all its calls. */
 export interface TimelineRow {

@@ -4,11 +4,13 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChild } from 'preact';
 import type { Cure } from '../../shared/types';
+import { Button } from '../elements/controls';
 import { useAnswer } from '../kernel/answers';
+import { percent } from '../../shared/format';
 import { OfferButton } from '../palette/witness';
 import type { PanelProps } from '../panel';
 import { besideNest } from '../shell/keys';
-import { useUi } from '../shell/ui';
+import { focusOn, useUi } from '../shell/ui';
 import { Before } from './buffers';
 import { noKernel } from '../kernel/link-words';
 
@@ -37,6 +39,32 @@ function Plan({ store, take }: Pick<PanelProps, 'store'> & { take: (cure: Cure) 
   );
 }
 
+/** Share of the task in the recorded run of the network, and the way there. */
+function InNetwork({ store }: Pick<PanelProps, 'store'>) {
+  const ui = useUi();
+  const slice = store.see('timeline');
+  const row = slice?.rows.find(one => one.id === store.see('head')?.task);
+  if (!row) return null;
+  return (
+    <span class="swb-mut">
+      {' '}
+      In the network: {percent(row.share[row.share.length - 1])} of the time;{' '}
+      <Button
+        class="swb-link"
+        onPress={() => {
+          ui.tab.value = 'tuning';
+          requestAnimationFrame(() => {
+            ui.root.current?.querySelector('.swb-slot-timeline')?.scrollIntoView({ block: 'nearest' });
+            focusOn(ui, '.swb-slot-timeline .swb-run');
+          });
+        }}
+      >
+        Timeline
+      </Button>
+    </span>
+  );
+}
+
 export function Why({ store }: Pick<PanelProps, 'store'>) {
   const ui = useUi();
   const why = store.see('why');
@@ -57,13 +85,15 @@ export function Why({ store }: Pick<PanelProps, 'store'>) {
         <b>What takes the time?</b>
         <Before store={store} /> <span class="swb-mut">{why.off || `Estimated: ${why.text}`}</span>
         {why.measured && <b> {why.measured}</b>}
+        <InNetwork store={store} />
       </p>
       <ul>
         {why.rows.map(({ id, says }) => {
           const cure = cures?.rows.find(one => one.id === id);
           return (
             <li key={id} data-reason={id}>
-              {says} {cure && (cure.or ? 'or ' : cures!.rows.length > 1 && cure === cures!.rows[0] && <b>first: </b>)}
+              {says}{' '}
+              {cure && (cure.or ? 'or instead: ' : cures!.rows.length > 1 && cure === cures!.rows[0] && <b>first: </b>)}
               {cure && take(cure)}
             </li>
           );

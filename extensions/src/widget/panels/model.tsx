@@ -115,7 +115,7 @@ function Cost({ node, row, errors, onToggle }: CostProps) {
         {!row && <span class="swb-faint">{KINDS[node.kind] ?? ''}</span>}
         {row && row.ms == null && <span class="swb-faint">not measured</span>}
         {inside && (
-          <Button class="swb-link" onPress={() => onToggle(frame ? node.id : `kernel:${node.id}`)}>
+          <Button class="swb-link" title={inside} onPress={() => onToggle(frame ? node.id : `kernel:${node.id}`)}>
             {inside}
           </Button>
         )}

@@ -23,6 +23,9 @@ function Sums({ runs }: { runs: readonly RecordedRun[] }) {
           {milliseconds(run.gaps_ms)} ms in gaps, one of {plural(run.runs, 'run')}; median without a clock between the
           calls {milliseconds(run.whole_ms)} ms
           {i > 0 && `, ${times(base!.whole_ms, run.whole_ms)}`}
+          {run.interrupted >= 0 && (
+            <b class="swb-careful">; call {count(run.interrupted)} was interrupted: record again when it is quiet</b>
+          )}
           {i > 0 && run.untuned > 0 && `; ${plural(run.untuned, 'task')} without a record`}
         </p>
       ))}

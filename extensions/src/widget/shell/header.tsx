@@ -5,7 +5,7 @@ import { useEffect } from 'preact/hooks';
 import { Button, Key } from '../elements/controls';
 import { count, duration, flop, measured, milliseconds, percent, spreadOf } from '../../shared/format';
 import { FLOPS, ownPeak, peakOf } from '../tuning/task-columns';
-import type { HeadSlice, HistorySlice, MetaSlice } from '../../shared/types';
+import type { HeadSlice, HistorySlice, MetaSlice, TasksSlice } from '../../shared/types';
 import { Icon } from '../elements/icons';
 import type { Store } from '../kernel/store';
 import { Tabs } from '../elements/tabs';
@@ -192,12 +192,19 @@ function Screens({ store }: { store: Store }) {
   );
 }
 
-/**
- * What the program as it was written is called beside its time: the table of tasks has that of the default schedule.
- */
-function Start({ history }: { history: HistorySlice | null }) {
+/** What the program as it was written is called before its time; "" of what came of it. */
+function startOf(history: HistorySlice | null): string {
   const row = history?.rows.find(one => one.id === history.at);
-  return row?.edge === 'start' ? <span>{row.text}</span> : null;
+  return row?.edge === 'start' ? row.text : '';
+}
+
+/** Beside the program as it was written: what the table of tasks says, which is about the default schedule. */
+function Default({ usual }: { usual: number | null }) {
+  return usual === null ? null : (
+    <span title={MODEL}>
+      default ≈ <b data-swb-value="default">{milliseconds(usual)}</b> ms
+    </span>
+  );
 }
 
 const MODEL = 'By a model of the machine; nothing was run';
@@ -215,11 +222,13 @@ const TIMED = 'Median of the undisturbed runs of one call; ± half the distance 
 function Figures({
   head,
   history,
+  tasks,
   meta,
   going
 }: {
   head: HeadSlice;
   history: HistorySlice | null;
+  tasks: TasksSlice | null;
   meta: MetaSlice | null;
   going: boolean;
 }) {
@@ -230,6 +239,9 @@ function Figures({
     head.best_by ?? 'none'
   ];
   const now = head.step !== '';
+  const start = startOf(history);
+  const task = start && tasks?.rows.find(row => row.id === head.task);
+  const usual = task && task.ms === null ? (task.est ?? null) : null;
   const est = head.ms === null ? head.est : null;
   const rate = rateOf(head, est?.ms, peak);
   const about = rate.title ? `${rate.title}. ` : '';
@@ -239,11 +251,12 @@ function Figures({
       {now && est?.ms != null && (
         <div class="swb-figure is-main" title={MODEL}>
           <span class="swb-mono">{head.step}</span>
+          {start && <span>{start}</span>}
           <b data-swb-value="est">
             ≈ {wide ? `${milliseconds(est.low)} – ${milliseconds(est.high)}` : milliseconds(est.ms)}
           </b>
           <span>ms est.</span>
-          <Start history={history} />
+          <Default usual={usual} />
         </div>
       )}
       {now && est?.ms == null && (
@@ -252,6 +265,7 @@ function Figures({
           title={`${head.doubt ? `Disturbed: ${head.doubt.text}; ${milliseconds(head.ms)} ms seen` : TIMED}${head.remark ? `; ${head.remark}` : ''}${head.est?.ms == null ? '' : `. Estimated: ≈ ${milliseconds(head.est.ms)} ms`}`}
         >
           <span class="swb-mono">{head.step}</span>
+          {start && <span>{start}</span>}
           <b data-swb-value="ms">{measured(head)}</b>
           <span>ms {spreadOf(head)}</span>
           {head.doubt && (
@@ -269,7 +283,7 @@ function Figures({
               {history.change.text}
             </span>
           )}
-          <Start history={history} />
+          <Default usual={usual} />
           {head.logged && (
             <span class="swb-cut" data-swb-value="logged" title="Compiling a network takes the schedules of its log">
               {head.logged}
@@ -277,6 +291,26 @@ function Figures({
           )}
         </div>
       )}
+      <div
+        class={`swb-figure${now ? '' : ' is-main'}`}
+        title={`Best measured time of this task${tuner}, in milliseconds. ${head.best_why ?? ''}`}
+      >
+        {head.best_ms == null ? (
+          <span>not measured yet</span>
+        ) : (
+          <>
+            <span>
+              best<span class="swb-who">{tuner}</span>
+            </span>
+            <b>
+              {head.best_sure === 'disturbed' && '≤ '}
+              {milliseconds(head.best_ms)}
+            </b>
+            <span>ms{head.best_sure === 'once' && ', timed once'}</span>
+            {head.best_why && <span class="swb-cut">{head.best_why}</span>}
+          </>
+        )}
+      </div>
       {now &&
         !head.doubt && ( // what comes last goes first where there is no room for all
           <>
@@ -314,26 +348,6 @@ function Figures({
             </div>
           </>
         )}
-      <div
-        class={`swb-figure${now ? '' : ' is-main'}`}
-        title={`Best measured time of this task${tuner}, in milliseconds. ${head.best_why ?? ''}`}
-      >
-        {head.best_ms == null ? (
-          <span>not measured yet</span>
-        ) : (
-          <>
-            <span>
-              best<span class="swb-who">{tuner}</span>
-            </span>
-            <b>
-              {head.best_sure === 'disturbed' && '≤ '}
-              {milliseconds(head.best_ms)}
-            </b>
-            <span>ms{head.best_sure === 'once' && ', timed once'}</span>
-            {head.best_why && <span class="swb-cut">{head.best_why}</span>}
-          </>
-        )}
-      </div>
     </div>
   );
 }
@@ -371,7 +385,15 @@ export function Header({ store }: { store: Store }) {
               <span class="swb-who">{load.whose}</span>
             </span>
           )}
-          {head && <Figures head={head} history={store.see('history')} meta={meta} going={isMeasured(store)} />}
+          {head && (
+            <Figures
+              head={head}
+              history={store.see('history')}
+              tasks={store.see('tasks')}
+              meta={meta}
+              going={isMeasured(store)}
+            />
+          )}
         </div>
       )}
       {head?.above && head.step && (

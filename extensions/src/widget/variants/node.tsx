@@ -134,7 +134,7 @@ export const Node = memo(function Node({ row, left, top, current, stop, marked, 
         </span>
         <Shape row={row} current={current} />
         <span
-          class={`swb-step-ms${failed(row) ? ' swb-careful' : row.ms === null ? ' swb-faint' : row.doubt ? ' swb-doubt' : ''}${best ? ' is-best' : ''}`}
+          class={`swb-step-ms swb-cut${failed(row) ? ' swb-careful' : row.ms === null ? ' swb-faint' : row.doubt ? ' swb-doubt' : ''}${best ? ' is-best' : ''}`}
         >
           {shownAs(row)}
           {row.ms !== null && !failed(row) && <small> {spreadOf(row)}</small>}

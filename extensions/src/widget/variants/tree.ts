@@ -2,7 +2,7 @@
 
 import type { VariantRow } from '../../shared/types';
 
-export const WIDTH = 108;
+export const WIDTH = 124;
 export const HEIGHT = 78;
 /** Where the middle of a shape stands in its cell. */
 const TOP = 27;
