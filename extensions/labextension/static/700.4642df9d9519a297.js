@@ -338,10 +338,14 @@
   gap: 12px;
   white-space: nowrap;
 }
-.swb-readout-line > .swb-faint:first-child {
+.swb-readout-line,
+.swb-readout-line > :is(.swb-faint:first-child, .swb-link) {
   overflow: hidden;
   text-overflow: ellipsis;
   min-width: 0;
+}
+.swb-readout-line > .swb-faint:first-child {
+  flex-shrink: 8;
 }
 `,""]),r.d(o,{},{A:i})},42(e,o,r){var s=r(40),a=r.n(s),t=r(41),i=r.n(t),n=r(43),b=r(44),l=r(45),w=r(46),p=r(47),d=i()(a());d.i(n.A),d.i(b.A),d.i(l.A),d.i(w.A),d.i(p.A),d.push([e.id,`/* The styles of the explorer's module: the frame, controls and words that it shares with the workbench, then its own. */
 `,""]),r.d(o,{},{A:d})},47(e,o,r){var s=r(40),a=r.n(s),t=r(41),i=(r.n(t))()(a());i.push([e.id,`/* The explorer of logs. */
@@ -1052,10 +1056,20 @@
   font: 600 15px/20px var(--swb-ui);
   color: var(--swb-tx);
 }
+.swb-figure.is-main:not(:last-child) {
+  max-width: 64%;
+}
+.swb-figure.is-main > span:not(.swb-cut) {
+  flex: none;
+}
 .swb-figure.is-main b {
   font-size: 20px;
   line-height: 24px;
   letter-spacing: -0.2px;
+}
+.swb-figure.is-main span b {
+  font-size: 15px;
+  line-height: 20px;
 }
 .swb-figure.is-old,
 .swb-figure.is-old b {
