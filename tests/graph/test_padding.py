@@ -39,6 +39,14 @@ def drawn(shape, seed=0):
 DIRTY = [node("Div", ["x", "x"], ["one"]), node("Mul", ["x", "one"], ["d"])]
 W = {"w": drawn((4, 3, 3), 1), "v": drawn((6, 5), 2), "b": drawn((4,), 3), "i": INT([2, 0]), "ends": INT([-1])}
 IMAGE, ROWS, SQUARE = [1, 3, "n"], ["n", 6], [2, "n", "n"]
+ATTENTION = [
+    *(n for q in ("q", "k2", "v2") for n in (
+        node("MatMul", ["d", f"w{q}"], [f"m{q}"]), node("Add", [f"m{q}", "six"], [f"a{q}"]),
+        node("Reshape", [f"a{q}", "heads"], [f"r{q}"]))),
+    node("Transpose", ["rq"], ["q"], perm=[1, 0, 2]), node("Transpose", ["rk2"], ["k2"], perm=[1, 2, 0]),
+    node("Transpose", ["rv2"], ["v2"], perm=[1, 0, 2]), node("MatMul", ["q", "k2"], ["scores"]),
+    node("Softmax", ["scores"], ["shares"], axis=-1), node("MatMul", ["shares", "v2"], ["y"]),
+]  # fmt: skip
 #: Operator on `d`, whose padding is NaN, and the shape of the input.
 USES = {
     "relu": ([node("Relu", ["d"], ["y"])], ROWS),
@@ -50,13 +58,11 @@ USES = {
     "gemm, transposed": ([node("Gemm", ["d", "d"], ["y"], transA=1)], ROWS),
     "attention": (
         [node("Softmax", ["d"], ["s"], axis=-1), node("MatMul", ["s", "d"], ["y"])], SQUARE),
-    "queries, keys and values": (
-        [*(n for q in ("q", "k2", "v2") for n in (
-            node("MatMul", ["d", f"w{q}"], [f"m{q}"]), node("Add", [f"m{q}", "six"], [f"a{q}"]),
-            node("Reshape", [f"a{q}", "heads"], [f"r{q}"]))),
-         node("Transpose", ["rq"], ["q"], perm=[1, 0, 2]), node("Transpose", ["rk2"], ["k2"], perm=[1, 2, 0]),
-         node("Transpose", ["rv2"], ["v2"], perm=[1, 0, 2]), node("MatMul", ["q", "k2"], ["scores"]),
-         node("Softmax", ["scores"], ["shares"], axis=-1), node("MatMul", ["shares", "v2"], ["y"])], ROWS),
+    "queries, keys and values": (ATTENTION, ROWS),
+    "queries, keys and values of what was summed": (
+        [node("ReduceSum", ["d", "zero1"], ["sum"]), *ATTENTION[:-1], node("MatMul", ["shares", "v2"], ["found"]),
+         node("Reshape", ["sum", "heads"], ["one row"]), node("Transpose", ["one row"], ["of heads"], perm=[1, 0, 2]),
+         node("Add", ["found", "of heads"], ["y"])], ROWS),
     "log softmax": ([node("LogSoftmax", ["d"], ["y"], axis=1)], SQUARE),
     "softmax of all": ([node("Softmax", ["d"], ["y"], axis=0)], ROWS),
     "convolution": ([node("Conv", ["d", "w", "b"], ["y"], pads=[1, 1])], IMAGE),
@@ -177,6 +183,25 @@ def test_queries_keys_and_values_stay_one_product():
     ready = graph.optimize()
     products = [ready.types[n.outputs[0]].shape[1] for n in ready.nodes if n.op == "Gemm"]
     assert products == [48, 16, 64, 16] * 2 + [16]
+
+
+def test_attention_over_rows_and_over_columns_of_one_tensor():
+    """The values of both are products of one tensor, of which both axes are open."""
+    nodes = list(DIRTY)
+    for d, turns in (("r", ([0, 1, 2], [0, 2, 1], [0, 1, 2])), ("c", ([1, 0, 2], [1, 2, 0], [1, 0, 2]))):
+        for q, perm in zip(("q", "k2", "v2"), turns, strict=True):
+            product = node("MatMul", ["d", f"w{q}"], [f"m{q}{d}"])
+            nodes += [product, node("Transpose", [f"m{q}{d}"], [f"{q}{d}"], perm=perm)]
+        nodes += [node("MatMul", [f"q{d}", f"k2{d}"], [f"scores{d}"]), node("Softmax", [f"scores{d}"], [f"shares{d}"])]
+        nodes.append(node("MatMul", [f"shares{d}", f"v2{d}"], [f"found{d}"]))
+    nodes += [node("Transpose", ["foundc"], ["turned"], perm=[1, 0, 2]), node("Add", ["foundr", "turned"], ["y"])]
+    model = model_of(nodes, {"x": ["a", "b", 6]}, {f"w{q}": MORE[f"w{q}"] for q in ("q", "k2", "v2")})
+    sizes = open_sizes(read_program(model), {"a": range(2, 5), "b": range(5, 8)})
+    padded = PaddedGraph(sizes, Bucket((2, 5), (4, 7)))
+    for a, b in ((2, 5), (3, 6), (4, 5), (2, 7), (4, 7)):  # also of the largest along one axis
+        feeds = {"x": drawn((a, b, 6), a)}
+        (got,), (want,) = padded_run(padded, sizes.program, (a, b), feeds), by_onnxruntime(model, feeds)
+        np.testing.assert_allclose(got, want, rtol=2e-5, atol=1e-5)
 
 
 CHOSEN = {

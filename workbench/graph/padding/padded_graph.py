@@ -332,10 +332,11 @@ class _Walk:
         if found is None or found[1] not in self.ragged(found[0]):
             return False
         x, axis = found
-        if (x, axis, 0.0) not in self._filled:
+        if self._filled.get((x, axis, 0.0)) != x:  # it may be a copy, which others read
             k = next(k for k, n in enumerate(self._nodes) if x in n.outputs)
-            maker, bare = self._nodes[k], f"{x}:open"
-            self._nodes[k] = replace(maker, outputs=tuple(bare if o == x else o for o in maker.outputs))
+            last, bare = self._nodes[k], f"{x}:{axis}:open"
+            self._nodes[k] = replace(last, outputs=tuple(bare if o == x else o for o in last.outputs))
+            maker = next(n for n in self._program.nodes if x in n.outputs)  # `last` may fill another axis
             self._fill(maker, bare, x, axis, 0.0)  # it stands behind those that read it: `Graph.make` sorts them
             self._nodes[-1] = replace(self._nodes[-1], outputs=(x,))
             self._filled[x, axis, 0.0] = x
