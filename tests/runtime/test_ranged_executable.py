@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -15,6 +16,7 @@ from workbench.codegen import backend
 from workbench.errors import ModelError, ModelWarning, ShapeError, UsageError
 from workbench.graph.onnx import read_program
 from workbench.graph.open_sizes import open_sizes
+from workbench.network.padded_run import PaddedRun
 from workbench.network.ranged_executable import RangedExecutable
 from workbench.network.recently_used import RecentlyUsed
 from workbench.runtime.execution.alternating_runs import _Turn
@@ -152,6 +154,61 @@ def test_results_go_into_arrays_of_the_caller(small):
     np.testing.assert_allclose(bound()["y"], by_onnxruntime(model, {"x": x})[0], rtol=1e-4, atol=1e-5)
 
 
+def test_bound_runs_read_the_arrays_that_were_given(small):
+    model, executable = small
+    x = drawn((17, 8), 1)
+    feeds, places = {"x": x}, {"y": np.empty((17, 8), np.float32)}
+    executable.run(feeds)  # a mapping of arrays that were seen to fit is taken as it is
+    bound, y = executable.bind(feeds, out=places), places["y"]
+    feeds["x"], places["y"] = drawn((17, 8), 2), None
+    assert bound()["y"] is y
+    np.testing.assert_allclose(y, by_onnxruntime(model, {"x": x})[0], rtol=1e-4, atol=1e-5)
+    with pytest.raises(UsageError) as refused:
+        executable.bind(np.asfortranarray(x))
+    assert refused.value.code == "run.bind"
+    with pytest.raises(UsageError, match="overlaps"):
+        executable.bind(x, out={"y": x})
+
+
+@pytest.mark.parametrize("other", ["Neg", "NonZero"])
+def test_outputs_are_written_where_all_can_be(other):
+    model = model_of([node("Relu", ["x"], ["y"]), node(other, ["x"], ["z"])], {"x": ["n", 8]}, {}, ("y", "z"))
+    executable = wb.compile(wb.load_onnx(model, dynamic={"n": range(17, 20)}), threads=1)
+    assert executable.compiled
+    x, y = np.ones((17, 8), np.float32), np.zeros((17, 8), np.float32)
+    want = executable.run(x)["z"]
+    with pytest.raises(ShapeError, match="out\\['z'\\]"):
+        executable.run(x, out={"y": y, "z": np.empty((3, 8), want.dtype)})
+    assert not y.any()
+    executable.run(x, out={"y": y, "z": (z := np.empty_like(want))})
+    np.testing.assert_array_equal(y, x)
+    np.testing.assert_array_equal(z, want)
+
+
+def test_arrays_of_the_caller_are_let_go_of_after_a_run():
+    model = model_of([node("Add", ["x", "x"], ["y"])], {"x": ["n", 512]})
+    executable = wb.compile(wb.load_onnx(model, dynamic={"n": range(17, 25)}), threads=1)
+
+    def seen():
+        x = drawn((24, 512), 0)  # as large as the kernels' own, so that they read it where it is
+        return [weakref.ref(a) for a in (x, executable.run(x)["y"])]
+
+    assert [r() for _ in range(2) for r in seen()] == [None] * 4
+
+
+def test_only_what_waits_is_poisoned(small, monkeypatch):
+    _, executable = small
+    executable.run(drawn((17, 8), 0))
+    seen = []
+    monkeypatch.setattr(
+        PaddedRun, "poison", lambda run: seen.append([c.runs.take() is run for c in executable.compiled])
+    )
+    waiting = sum(len(c.runs.waiting) for c in executable.compiled)
+    executable.poison()
+    assert len(seen) == waiting > 0
+    assert not any(map(any, seen))  # no run can have taken it meanwhile
+
+
 def test_what_is_recorded_is_of_the_kernels_that_run_the_inputs(small, monkeypatch):
     _, executable = small
     smaller = executable.compiled[0]
@@ -261,6 +318,11 @@ def test_what_sizes_bring_along_is_bounded(small, monkeypatch):
 
 
 def test_what_was_used_last_is_kept():
+    kept = RecentlyUsed(2)
+    assert [kept.put(k, k, 1) for k in "ab"] == ["a", "b"]
+    kept.get("a")
+    kept.put("c", "c", 1)
+    assert (kept.get("a"), kept.get("b")) == ("a", None)
     kept = RecentlyUsed(10)
     assert [kept.put(k, k.upper(), 4) for k in "ab"] == ["A", "B"]
     assert kept.put("a", "other", 4) == "A"

@@ -480,6 +480,15 @@ def test_a_scheduler_takes_the_policy_that_is_given(tuned_with):
     assert (tuned_with["batch"], tuned_with["early_stop"]) == (64, 2)
 
 
+@pytest.mark.parametrize("never", [None, -1])
+def test_without_early_stopping_no_task_rests(tuned_with, never):
+    from workbench.tvm.auto_scheduler import TuningOptions
+
+    pair_of_tasks()[1].tune(TuningOptions(8, early_stopping=never), per_task_early_stopping=never)
+    options = tuned_with["options"]
+    assert (tuned_with.get("early_stop"), options.early_stop, options.early_end) == (None, None, False)
+
+
 def test_policies_that_one_run_cannot_follow_are_refused(tuned_with):
     from workbench.tvm.auto_scheduler import RandomModel, SketchPolicy, TuningOptions
 
@@ -487,6 +496,7 @@ def test_policies_that_one_run_cannot_follow_are_refused(tuned_with):
     one = SketchPolicy(tasks[0])
     for policy, text in (
         ("sketch.xbg", "no policy 'sketch.xbg'"), ([one], "2 tasks and 1 policies"),
+        ([one, None], "NoneType is no policy"),
         ([one, SketchPolicy(tasks[1], RandomModel())], "policies differ"),
         ([one, SketchPolicy(tasks[1], params={"sample_init_min_population": 9})], "no parameter 'sample_init_min"),
     ):  # fmt: skip

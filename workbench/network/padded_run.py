@@ -88,6 +88,10 @@ class PaddedRun:
         first, exe = numbers is not self._numbers, self._exe
         if first:
             self._fit(numbers, given)
+        for r in self._results if places else ():
+            if r.name in places and not r.counts:
+                spec = exe.outputs[r.number]
+                check_output(ArraySpec(r.name, numbers.outputs[r.name], spec.dtype), places[r.name])
         for padded, name in self._padded:
             padded[...] = given[name]
         if self._fresh:
@@ -99,9 +103,9 @@ class PaddedRun:
         self._bind(first, given)
         with WithThreads(self._context, exe.threads):
             exe.finish(self._context, self._outputs)
-        if self._views:
+        if first or self._views:
             self._context.release()
-        found = {r.name: self._result(r, places.get(r.name)) for r in self._results}
+        found = self._found(places)
         if self._fresh:
             self._outputs = []
         return found
@@ -151,15 +155,26 @@ class PaddedRun:
             counts = tuple((count, (slice(None),) * axis) for x, count, axis in cuts if x == k)
             yield _Result(name, k, None if shape == specs[k].shape else tuple(map(slice, shape)), counts)
 
-    def _result(self, r: _Result, place: Array | None) -> Array:
-        """An output, in the caller's array where there is one."""
+    def _found(self, places: Mapping[str, Array]) -> dict[str, Array]:
+        """The outputs, in the caller's arrays where there are some."""
+        found = {r.name: self._counted(r) for r in self._results}
+        for r in self._results if places else ():
+            if r.counts and r.name in places:  # before any is written
+                x = found[r.name]
+                check_output(ArraySpec(r.name, x.shape, x.dtype.name), places[r.name])
+        for name, x in found.items():
+            if (place := places.get(name)) is not None:
+                place[...] = x
+                found[name] = place
+            elif name in self._own or not x.flags.c_contiguous:
+                found[name] = x.copy()
+        return found
+
+    def _counted(self, r: _Result) -> Array:
+        """What counts of an output."""
         x = self._outputs[r.number]
         if r.cut is not None:
             x = x[r.cut]
         for count, before in r.counts:
             x = x[(*before, slice(self._outputs[count].item(0)))]
-        if place is not None:
-            check_output(ArraySpec(r.name, x.shape, x.dtype.name), place)
-            place[...] = x
-            return place
-        return x.copy() if r.name in self._own or not x.flags.c_contiguous else x
+        return x

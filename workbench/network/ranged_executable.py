@@ -26,6 +26,7 @@ from workbench.network.dynamic_table import dynamic_rows, milliseconds
 from workbench.network.padded_run import PaddedRun
 from workbench.network.recently_used import RecentlyUsed
 from workbench.runtime.buffers import Array, aligned_empty
+from workbench.runtime.execution.bound_run import refuse_copies
 from workbench.runtime.execution.executable import Executable
 from workbench.runtime.free_list import FreeList
 from workbench.runtime.named_arguments import by_name
@@ -149,9 +150,23 @@ class RangedExecutable(Executable):
     __call__ = run
 
     def bind(self, *args: Any, out: Any = None, **named: Any) -> Any:
-        """Runs that read these arrays, which are checked now and not again; what they return is overwritten."""
-        given, _ = self._sized(args, named)
-        return lambda: self.run(given, out=out)
+        """Return a function that runs the network on these arrays, with what is in them then.
+
+        What it returns is as from `run`: the arrays of `out`, or new ones.
+
+        Raises
+        ------
+        ShapeError, UsageError
+            As for `run`; ``run.bind`` for an input that would have to be copied.
+        """
+        given = dict(self._sized(args, named)[0])
+        for name, array in by_name(self._names, args, named).items():
+            flags = np.asarray(array).flags
+            if not (flags.c_contiguous and flags.aligned):
+                refuse_copies(name)
+        places = named_outputs(self._results, out)
+        check_apart(places, given.items())
+        return lambda: self.run(given, out=places or None)
 
     def _sized(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Mapping[str, Array], tuple[int, ...]]:
         """Arrays by name, and the lengths of the open dimensions; what was seen to fit is not checked again."""
@@ -223,7 +238,7 @@ class RangedExecutable(Executable):
                     raise
                 continue
             return self._choices.put(values, _Choice(one, numbers), numbers.nbytes + 1024)
-        raise AssertionError
+        raise AssertionError(f"the buckets leave out {values}")
 
     @staticmethod
     def _feeds(choice: _Choice, given: Mapping[str, Array]) -> dict[str, Array]:
@@ -292,8 +307,9 @@ class RangedExecutable(Executable):
         """As `Executable.poison`, for all kernels."""
         for one in self.compiled:
             one.executable.poison()
-            for run in one.runs.waiting:
+            for run in list(iter(one.runs.take, None)):  # none that is running
                 run.poison()
+                one.runs.give(run)
         self._per_shape.poison()
 
     def set_threads(self, threads: int) -> None:

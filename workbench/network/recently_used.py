@@ -23,7 +23,6 @@ class RecentlyUsed(Generic[K, V]):
     def __init__(self, most: int) -> None:
         self.most, self.nbytes = most, 0
         self._kept: OrderedDict[K, tuple[V, int]] = OrderedDict()
-        self._dropped = False
         self._lock = ForkLock()
 
     def __len__(self) -> int:
@@ -34,10 +33,9 @@ class RecentlyUsed(Generic[K, V]):
         found = self._kept.get(key)
         if found is None:
             return None
-        if self._dropped:  # before, the order does not matter
-            with self._lock:
-                if key in self._kept:
-                    self._kept.move_to_end(key)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
         return found[0]
 
     def put(self, key: K, value: V, nbytes: int) -> V:
@@ -48,7 +46,6 @@ class RecentlyUsed(Generic[K, V]):
             self._kept[key] = value, nbytes
             self.nbytes += nbytes
             while self.nbytes > self.most and len(self._kept) > 1:
-                self._dropped = True
                 _, (_, less) = self._kept.popitem(last=False)
                 self.nbytes -= less
         return value

@@ -141,16 +141,20 @@ class TuningOptions:
         }  # fmt: skip
 
     def resting(self, measurements: int | None) -> dict[str, Any]:
-        """After how many rounds a task rests that so many measurements made no faster, and how many a round has."""
-        if measurements is None:
+        """After how many rounds a task rests that so many measurements made no faster, and how many a round has.
+
+        None and negative numbers mean that it never rests.
+        """
+        if measurements is None or measurements < 0:
             return {"batch": self.num_measures_per_round}
         batch = self.num_measures_per_round or _MEASURES_PER_ROUND
         return {"batch": batch, "early_stop": max(1, math.ceil(measurements / batch))}
 
     def _options(self) -> TuneOptions:
         r = self.runner if isinstance(self.runner, LocalRunner) else LocalRunner()
+        resting = self.resting(self.early_stopping)
         return TuneOptions(
-            **self.resting(self.early_stopping), early_end=self.early_stopping is not None,
+            **resting, early_end="early_stop" in resting,
             repeat=r.repeat, min_repeat_ms=r.min_repeat_ms, flush_cache=r.enable_cpu_cache_flush, timeout_s=r.timeout,
         )  # fmt: skip
 
@@ -191,7 +195,8 @@ class TaskScheduler:
         adaptive_training : bool
             Read and left alone.
         per_task_early_stopping : int, optional
-            After how many measurements without a gain a task rests.
+            After how many measurements without a gain a task rests; never for None and negative numbers, unless
+            `tune_option` has a number.
 
         Raises
         ------
@@ -199,8 +204,7 @@ class TaskScheduler:
             "usage.search_policy" for policies and parameters that are not here.
         """
         given = {**tune_option.arguments(), **self._policy(search_policy), **_searched(search_policy_params)}
-        if per_task_early_stopping is not None:
-            given |= tune_option.resting(per_task_early_stopping)
+        given |= tune_option.resting(per_task_early_stopping)
         logs = [*([self._seeds] if self._seeds else []), *given.pop("seeds", ())]
         target = self.tasks[0].target if self.tasks else None
         tune(self.tasks, target=target, seeds=logs or None, scheduler=self._scheduler, **given).wait()
@@ -212,6 +216,10 @@ class TaskScheduler:
                 hint = did_you_mean(policy, _POLICIES, "policies")
                 raise UsageError("usage.search_policy", f"There is no policy {policy!r}", ("search_policy",), hint)
             return _POLICIES[policy]
+        given: Sequence[Any] = policy
+        if odd := [p for p in given if not isinstance(p, SketchPolicy)]:
+            text, hint = f"A {type(odd[0]).__name__} is no policy", "give a SketchPolicy for each task"
+            raise UsageError("usage.search_policy", text, ("search_policy",), hint)
         said = [p.arguments() for p in policy]
         logs = [log for each in said for log in each.pop("seeds", ())]
         if len(said) != len(self.tasks):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from workbench.errors import UsageError
 from workbench.runtime.buffers import Array
@@ -13,6 +13,12 @@ from workbench.runtime.execution.running import WithThreads
 
 if TYPE_CHECKING:
     from workbench.runtime.execution.executable import Executable
+
+
+def refuse_copies(name: str) -> NoReturn:
+    """Refuse an input that machine code does not read where it is."""
+    hint = "give C-contiguous arrays, or those of empty_inputs()"
+    raise UsageError("run.bind", f"the input {name!r} would have to be copied at each run", (name,), hint)
 
 
 class BoundRun:
@@ -46,8 +52,7 @@ class BoundRun:
         context = RunContext(exe.network, exe.threads)
         for number, (name, array) in enumerate(self.inputs.items()):
             if not context.reads(number, array):
-                hint = "give C-contiguous arrays, or those of empty_inputs()"
-                raise UsageError("run.bind", f"the input {name!r} would have to be copied at each run", (name,), hint)
+                refuse_copies(name)
         context.bind(inputs, outputs)
         self._context = context
 
