@@ -194,3 +194,12 @@ def test_a_result_below_the_least_normal_number_may_be_zero():
     flushed = np.where(np.exp(x.astype(float)) < np.finfo(np.float32).tiny, 0.0, found.value)
     assert (np.abs(flushed - found.value) <= found.margin).all()
     assert (found.margin < 1e-33).all()
+
+
+def test_partial_sums_below_the_least_normal_number_may_be_zero():
+    """Each of them; so the bound of a sum grows with their number."""
+    x = np.random.default_rng(0).standard_normal(4096).astype(np.float32) * np.float32(3e-38)
+    k = te.reduce_axis(4096, "k")
+    v = te.placeholder((4096,), name="X")
+    func = te.func(te.compute((1,), lambda i: te.sum(v[k], axis=k), name="S"))
+    assert near_results(func, {"X": x}).near["S"].margin.min() >= 4096 * np.finfo(np.float32).tiny

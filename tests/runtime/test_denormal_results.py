@@ -1,11 +1,16 @@
 """Results below the least normal number: zero inside a network, in all of its threads, and nowhere else."""
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
 import workbench as wb
 from workbench import te
+from workbench.runtime.execution.executable import Executable
+from workbench.runtime.networks.execution_plan import HostCall
 from workbench.target import Target
 
 TINY = np.finfo(np.float32).tiny
@@ -68,3 +73,25 @@ def test_a_kernel_alone_keeps_them_in_every_thread():
     s.parallel(s.split(loop.name, [64, None])[0])
     got = s.build(Target.host(threads=2))(**WIDE)
     assert (np.asarray(got) == TINY / 2).all()
+
+
+def test_a_step_of_python_computes_as_python_does():
+    """So do threads that it starts, which inherit how the caller computes."""
+    given = helper.make_tensor_value_info("x", TensorProto.DOUBLE, [8])
+    made = helper.make_tensor_value_info("z", TensorProto.DOUBLE, None)
+    graph = helper.make_graph([helper.make_node("Sin", ["x"], ["z"])], "g", [given], [made])
+    exe = wb.compile(wb.load_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])))
+    (call,) = exe.plan.calls
+    assert isinstance(call, HostCall), "sine in double precision is a step of Python"
+
+    def product():
+        return float((np.full(64, 2 * TINY, np.float32) * np.float32(0.25))[0])
+
+    with ThreadPoolExecutor(1) as pool:
+
+        def step(x):
+            return (np.full_like(x, product() + pool.submit(product).result()),)
+
+        found = Executable(replace(exe.plan, calls=(replace(call, run=step),))).run({"x": np.zeros(8)})
+        assert (found["z"] == float(TINY)).all()
+        assert pool.submit(product).result() == TINY / 2

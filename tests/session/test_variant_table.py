@@ -15,8 +15,9 @@ from workbench import Schedule, Target, workloads
 from workbench.advice import leave_one_out as advised
 from workbench.analysis import cache_view
 from workbench.analysis.code_figures import code_figures
-from workbench.errors import ScheduleError, UsageError
+from workbench.errors import InputError, ScheduleError, UsageError
 from workbench.session.panels.comparison import _table
+from workbench.space.default_schedule import default_schedule
 from workbench.widgets.static_view import static_html
 
 
@@ -131,6 +132,26 @@ def test_what_cannot_be_compared(session):
 
 
 def test_a_kernel_that_needs_more_registers_than_there_are_spills():
+    target = Target("llvm", cpu="haswell", triple="x86_64-unknown-linux-gnu")
+    s = Schedule(workloads.matmul(64, 64, 64), target)
+    _, i1 = s.split("i", [None, 8])
+    _, j1 = s.split("j", [None, 32])
+    s.reorder("i.0", "j.0", "k", i1, j1)
+    s.unroll(i1).vectorize(j1)
+    found = code_figures(s.func, target)
+    assert found.spills > 16, "eight rows of four vectors are twice as many as there are registers"
+    assert found.registers == 16
+
+
+@pytest.mark.parametrize("kind", ["cpu-simt", "vta"])
+def test_devices_have_no_machine_code_to_look_into(kind):
+    s = default_schedule(workloads.matmul_int8(64, 64, 64, signed=True, constant_b=True, shift=7), Target(kind))
+    with pytest.raises(InputError) as told:
+        code_figures(s.func, s.target)
+    assert told.value.code == "code.kind"
+
+
+def test_wider_code_has_more_registers():
     target = Target("llvm", cpu="haswell", triple="x86_64-unknown-linux-gnu")
     s = Schedule(workloads.matmul(64, 64, 64), target)
     plain = code_figures(s.func, target)

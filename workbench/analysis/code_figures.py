@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from workbench.analysis.loop_nest.code_listing import listing
 from workbench.codegen.backend import build_func
+from workbench.codegen.device_image import unwrapped
+from workbench.errors import InputError
 from workbench.ir import Func
 from workbench.target import Target
 
 #: Names of vector registers, of which the number is what tells them apart, and an operand on the stack.
 _WRITTEN = {
-    "x86_64": (re.compile(r"%[xyz]mm(\d+)"), re.compile(r"\(%r[sb]p[,)]")),
+    "x86_64": (re.compile(r"%[xyz]mm(\d+)"), re.compile(r"\(%r[sb]p\)")),
     "aarch64": (re.compile(r"\b[vzq](\d+)(?:\.|\b)"), re.compile(r"\[(?:sp|x29)\b")),
 }
 
@@ -29,7 +31,8 @@ class CodeFigures:
     registers : int or None
         Vector registers that occur; None for a machine whose assembly is not known here.
     spills : int or None
-        Instructions that move a vector register to the stack or take an operand from there, or None.
+        Instructions that move a vector register to the stack or take an operand from there, or None. Elements of arrays
+        on the stack, which an index picks, do not count.
     """
 
     nbytes: int
@@ -50,11 +53,13 @@ def code_figures(func: Func, target: Target) -> CodeFigures:
     Raises
     ------
     WorkbenchError
-        As `build_func`, and "build.form" where the backend has no assembly.
+        As `build_func`, and "code.kind" for what is no machine code of a processor.
     """
     from workbench.codegen.llvm.llvmlite_binding import code_bytes  # it costs 60 ms
 
     found = build_func(func, target)
+    if unwrapped(found.object)[0]:
+        raise InputError("code.kind", "Kernels of a device are no machine code of a processor", (target.kind,))
     lines = [line.text for line in listing(func, "asm", target).lines]
     code = [text for text in lines if text[:1].isspace()]
     written = _WRITTEN.get(target.arch)

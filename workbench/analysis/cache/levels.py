@@ -96,6 +96,20 @@ def levels_of(target: Target) -> tuple[Cache, ...]:
     return tuple(found)
 
 
+def own_levels(target: Target) -> tuple[Cache, ...]:
+    """Return the caches of a target that has some.
+
+    Raises
+    ------
+    InputError
+        "cache.levels".
+    """
+    found = levels_of(target)
+    if not found:
+        raise InputError("cache.levels", "The target has no cache", (str(target),), "give levels=[analysis.Cache(…)]")
+    return found
+
+
 def checked(levels: object) -> tuple[Cache, ...]:
     """Check what a caller gives as levels, the nearest first.
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Literal, get_args
 from workbench import markup as m
 from workbench.analysis.cache.access_tree import Mode, Program, Repeat, walk
 from workbench.analysis.cache.accesses import program
-from workbench.analysis.cache.levels import Cache, checked, levels_of
+from workbench.analysis.cache.levels import Cache, checked, own_levels
 from workbench.analysis.cache.simulation import Counts, simulate
 from workbench.arguments import is_a, whole
-from workbench.errors import InputError, UsageError, did_you_mean
+from workbench.errors import UsageError, did_you_mean
 from workbench.ir import Func
 from workbench.safe_text import shown_legibly
 from workbench.schedule import Schedule
@@ -284,9 +284,7 @@ def cache_view(
         raise UsageError("cache.mode", text, (), did_you_mean(accesses, get_args(Mode), "ways"))
     if block is not None:
         func.block(is_a("block", block, str))
-    caches = levels_of(target) if levels is None else checked(levels)
-    if not caches:
-        raise InputError("cache.levels", "The target has no cache", (str(target),), "give levels=[analysis.Cache(…)]")
+    caches = own_levels(target) if levels is None else checked(levels)
     line = caches[0].line
     listed = program(func, target, accesses, whole("apart", apart, 0), line)
     counts = simulate(listed, caches, whole("limit", limit))

@@ -13,7 +13,7 @@ from workbench.ir.dtypes import is_float
 from workbench.ir.expr import Expr, all_index_forms
 from workbench.ir.numpy_reference.product import sum_of_products
 from workbench.ir.rounding_bounds.expressions import OPERAND, Box, Domain, boxes, boxes_of
-from workbench.ir.rounding_bounds.operations import LARGEST, UNIT, Array, Near, binary, double, rounded
+from workbench.ir.rounding_bounds.operations import LARGEST, LEAST, UNIT, Array, Near, binary, double, rounded
 
 #: Elements of an intermediate array, 512 KB of doubles: few enough to stay in a cache of the second level.
 PIECE = 1 << 16
@@ -97,9 +97,14 @@ class Sums:
         """Add the roundings of a sum to the errors of its terms."""
         if not is_float(self.dtype):
             return rounded(value, error, self.dtype)
-        margin = error + self.roundings * UNIT[self.dtype] * (size + error)
+        margin = error + self.roundings * UNIT[self.dtype] * (size + error) + self._flushed(size)
         margin = np.where(np.isinf(value), error, np.where(size > LARGEST[self.dtype], np.inf, margin))
         return rounded(value, margin, self.dtype, 0.0)
+
+    def _flushed(self, size: Array | float) -> Array:
+        """What flushing of small sums may take away, of terms whose magnitudes add up to `size`."""
+        faint = math.prod(self.reduced.values()) * LEAST[self.dtype]
+        return np.where((np.asarray(size) > 0) & (np.asarray(size) < faint / UNIT[self.dtype]), faint, 0.0)
 
     def contracted(self, domain: Domain, factors: list[Expr]) -> Near:
         """Sum of products, as matrix products of two operands; the reduction is cut where an operand is too large."""
@@ -146,7 +151,9 @@ class Sums:
             margin += self._bound(product, _Magnitudes(a.value), _Magnitudes(b.error))
         if not floating:
             return rounded(value, margin, self.dtype)
-        if not _top(a.value) * _top(b.value) * count < LARGEST[self.dtype]:  # parts of the sum may leave the range
+        most = _top(a.value) * _top(b.value) * count
+        margin += self._flushed(most)
+        if not most < LARGEST[self.dtype]:  # parts of the sum may leave the range
             margin = np.where(margin < unit * LARGEST[self.dtype], margin, np.inf)
         return Near(value, margin)
 

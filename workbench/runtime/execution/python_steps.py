@@ -13,7 +13,7 @@ from workbench.runtime.networks.execution_plan import HostCall
 
 
 class HostCode:
-    """A `HostCall` on its arrays, callable from machine code.
+    """A `HostCall` on its arrays, callable from machine code, which gives it nothing.
 
     Parameters
     ----------

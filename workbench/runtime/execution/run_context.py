@@ -162,11 +162,12 @@ class RunContext:
         rows: list[int] = []
         first = int(self._arguments.ctypes.data)
         for call, (entry, start) in zip(plan.calls, self.network.rows, strict=True):
+            buffers = first + start * self._arguments.itemsize
             if isinstance(call, HostCall):
                 code = HostCode(call, self._views(call.args, True), self._views(call.results), self._outcome.fail)
                 self._steps.append(code)
-                entry = code.address
-            rows += [entry, first + start * self._arguments.itemsize]
+                entry, buffers = timing_loop.python_step_address(), code.address
+            rows += [entry, buffers]
         return rows
 
     def _views(self, places: Sequence[tuple[Slot, ArraySpec]], read_only: bool = False) -> list[Array]:

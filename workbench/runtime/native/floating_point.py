@@ -37,9 +37,11 @@ def set_control(f: Emitter, value: Value) -> None:
 
 
 @contextmanager
-def flushing(f: Emitter) -> Iterator[None]:
-    """Code whose results below the least normal number are zero; the body may leave blocks of its own only."""
+def flushing(f: Emitter, on: bool = True) -> Iterator[None]:
+    """Code whose results below the least normal number are zero, or not `on`: what they are. The body may leave blocks
+    of its own only.
+    """
     before = control(f)
-    set_control(f, before | _FLUSH)
+    set_control(f, before | _FLUSH if on else before & ~_FLUSH)
     yield
     set_control(f, before)

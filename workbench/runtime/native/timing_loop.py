@@ -137,8 +137,15 @@ def wb_walk(f: Emitter, table: Calls, ws: Ptr, rt: Ptr) -> None:
             stamps[count].store(now(f, clock))
 
 
+@exported
+def wb_python_step(f: Emitter, step: Ptr, ws: Ptr, rt: Ptr) -> None:
+    """Call a step that is no machine code, which computes as Python does, and so do threads that it starts."""
+    with flushing(f, on=False):
+        step(step, ws, rt)
+
+
 #: What Python calls.
-ENTRIES = (wb_time, wb_flush, wb_walk)
+ENTRIES = (wb_time, wb_flush, wb_walk, wb_python_step)
 
 
 @once
@@ -167,6 +174,11 @@ def clock_for(threads: int) -> int:
 def walk_address() -> int:
     """Return the address of the driver that walks a call table; it has the ABI of a kernel."""
     return _code()["wb_walk"]
+
+
+def python_step_address() -> int:
+    """Return the address of what stands in a call table before a step of Python; its buffers are the step's address."""
+    return _code()["wb_python_step"]
 
 
 def call_table(rows: Sequence[int]) -> Array:

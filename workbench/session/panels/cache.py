@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from workbench.analysis.cache.films import MOST, Films
-from workbench.analysis.cache.levels import checked, levels_of
+from workbench.analysis.cache.levels import own_levels
 from workbench.arguments import shown
 from workbench.errors import UsageError
 from workbench.ir.func import Same
@@ -44,5 +44,5 @@ def cache(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
 @lru_cache(maxsize=2)
 def _films(names: tuple[str, ...], funcs: tuple[Same, ...], target: Target) -> Films:
     """Run variants; the last ones are kept, for a reader looks at single accesses of them."""
-    levels = checked(levels_of(target))
+    levels = own_levels(target)
     return Films([(name, one.func, target, levels) for name, one in zip(names, funcs, strict=True)])

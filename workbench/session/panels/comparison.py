@@ -55,7 +55,7 @@ def compare_variants(host: Host, nodes: object = None) -> None:
     if nodes is None:
         chosen = [node for node in state.tree.nodes.values() if not open_parts(node.schedule)]
     elif isinstance(nodes, list):
-        chosen = [closed(state.variant(id)) for id in dict.fromkeys(nodes)]
+        chosen = list({node.id: node for node in (closed(state.variant(id)) for id in nodes)}.values())
     else:
         raise UsageError("session.arguments", f"The variants are a list of numbers, not {shown(nodes)}")
     if len(chosen) < 2:

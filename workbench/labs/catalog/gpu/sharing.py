@@ -55,14 +55,13 @@ def _from_shared(s: Schedule, at: Setting) -> tuple[bool, str]:
         return False, f"The product reads {told or 'no'} memory."
     alone = [b.name for b, path in blocks(s.func.body) if b.buffer in found and not _together(path)]
     if alone:
-        return False, f"Every thread fetches all of it: the loops of {' and '.join(alone)} are bound to no threads."
+        return False, f"Every thread fetches all of it: no loop of {' and '.join(alone)} is bound to threads."
     return True, "The product reads shared memory, which the threads of a block fill together."
 
 
 def _together(path: tuple[For, ...]) -> bool:
-    """Whether the loops of a copy inside C_k.0 are bound to threads."""
-    inside = path[next(k for k, lp in enumerate(path) if lp.name == "C_k.0") + 1 :]
-    return all(lp.kind.startswith("threadIdx") for lp in inside if lp.extent != 1)
+    """Whether threads share out the loops of a copy."""
+    return any(lp.kind.startswith("threadIdx") for lp in path)
 
 
 def _few_barriers(s: Schedule, at: Setting) -> tuple[bool, str]:
