@@ -12,6 +12,7 @@ import { Tabs } from '../elements/tabs';
 import { focusOn, useUi, type Tab } from './ui';
 import { noKernel } from '../kernel/link-words';
 import { AllPanels } from './whole';
+import { Default, MODEL, startOf } from './as-written';
 
 function Crumb({ meta, head }: { meta: MetaSlice | null; head: HeadSlice | null }) {
   const title = meta?.title ?? '';
@@ -191,23 +192,6 @@ function Screens({ store }: { store: Store }) {
     />
   );
 }
-
-/** What the program as it was written is called before its time; "" of what came of it. */
-function startOf(history: HistorySlice | null): string {
-  const row = history?.rows.find(one => one.id === history.at);
-  return row?.edge === 'start' ? row.text : '';
-}
-
-/** Beside the program as it was written: what the table of tasks says, which is about the default schedule. */
-function Default({ usual }: { usual: number | null }) {
-  return usual === null ? null : (
-    <span title={MODEL}>
-      default ≈ <b data-swb-value="default">{milliseconds(usual)}</b> ms
-    </span>
-  );
-}
-
-const MODEL = 'By a model of the machine; nothing was run';
 
 /** How fast the schedule on show computes: measured, else what follows from its estimate. */
 function rateOf(head: HeadSlice, est: number | null | undefined, peak: number | null) {
