@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from workbench.graph.padding.padded_graph import Numbers
 from workbench.runtime.buffers import Array, aligned_empty, poison
 from workbench.runtime.execution.executable import Executable
-from workbench.runtime.execution.run_context import RunContext
+from workbench.runtime.execution.run_context import NOTHING, RunContext
 from workbench.runtime.execution.running import WithThreads
 from workbench.runtime.networks.execution_plan import ArraySpec
 from workbench.runtime.networks.outputs import check_output
@@ -18,9 +16,6 @@ from workbench.runtime.networks.outputs import check_output
 #: Bytes of an output below which a copy is made sooner than the kernels are told of new memory.
 #: Measured: a copy takes 0.3 µs, memory and its address 1.5; a copy of 16 KiB takes 1.
 _COPIED = 16 << 10
-
-#: In the place of arrays of the caller, between two runs.
-_NOTHING: Array = np.empty(0, np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +113,7 @@ class PaddedRun:
                 self._inputs[number] = given[name]
             context.bind(self._inputs, self._outputs)
             for number, _ in self._given:
-                self._inputs[number] = _NOTHING
+                self._inputs[number] = NOTHING
             return
         for number, name in self._given:
             context.bind_input(number, given[name])
@@ -134,7 +129,7 @@ class PaddedRun:
                 x = numbers.feeds[spec.name]
             elif x.shape == spec.shape:
                 self._given.append((k, spec.name))
-                x = _NOTHING
+                x = NOTHING
             else:
                 whole = self._memory.get(spec.name)
                 if whole is None:

@@ -32,7 +32,8 @@ from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, Execu
 from workbench.runtime.thread_pool.pool import ThreadPool, serial_launch_address
 from workbench.runtime.thread_pool.processor_share import Loan
 
-_NOTHING: Array = np.empty(0, np.uint8)
+#: In the place of arrays of the caller, between two runs.
+NOTHING: Array = np.empty(0, np.uint8)
 
 
 @once
@@ -176,7 +177,7 @@ class RunContext:
         for slot, spec in places:
             if slot.kind in ("input", "output"):
                 self._bound.append((views, len(views), slot, spec))
-                views.append(_NOTHING)
+                views.append(NOTHING)
             else:
                 views.append(self.view(slot, spec))
                 views[-1].flags.writeable = not read_only
@@ -255,7 +256,7 @@ class RunContext:
         """Let go of the caller's arrays."""
         self._places = {"input": [], "output": []}
         for views, k, _, _ in self._bound:
-            views[k] = _NOTHING
+            views[k] = NOTHING
 
     @property
     def lent(self) -> int:
