@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Any
 
 import pytest
 
 from frontend_model import states
 from frontend_model.conftest import Json, Panels
+from workbench import Target, workloads
+from workbench.analysis.cache.films import Films
+from workbench.analysis.cache.levels import checked, levels_of
 
 IDLE: Json = {"step": "", "at": 0, "of": 0, "error": None}
 VARIANT: Json = {
@@ -34,7 +38,11 @@ def compared(id: int, ms: float | None, misses: list[int], **more: Any) -> Json:
     return {**row, **more}
 
 
-ROWS = [compared(0, 2.0, [10, 1]), compared(1, None, [], status="build_error", error="no"), compared(2, 1.0, [30, 2])]
+ROWS = [
+    compared(0, 2.0, [10, 1], text="v2 is twice as fast as v0, sure"),
+    compared(1, None, [], status="build_error", error="no"),
+    compared(2, 1.0, [30, 2]),
+]
 
 
 def show(panels: Panels, panel: str, slice_: Json, history: Json = HISTORY) -> Any:
@@ -81,7 +89,7 @@ def test_steps_with_what_they_are_worth(panels: Panels) -> None:
     box = show(panels, "leave_one_out", {"node": 2, "rows": WITHOUT})
     rows = box.locator("tbody tr").evaluate_all("rows => rows.map(r => [...r.cells].map(c => c.textContent))")
     assert rows[0] == ["0", "split('i', [None, 4])", "not timed: step 1 needs it"]
-    assert rows[1] == ["1", "vectorize('j')", "2.50× slower", "", "99.9\u00a0%"]
+    assert rows[1] == ["1", "vectorize('j')", "2.50× slower", "", "99.9\u00a0%", "sure"]
     written = {**HISTORY, "at": 0, "path": [0]}
     show(panels, "leave_one_out", {"node": 2, "rows": []}, written)
     panels.page.evaluate("kernel.sent.length = 0")
@@ -99,6 +107,7 @@ def test_variants_are_sorted_and_left_out(panels: Panels) -> None:
     assert order() == ["v2", "v0", "v1"]  # one without a time comes last
     assert "build error" in box.locator("tbody tr").last.inner_text()
     assert "v1: no" in box.inner_text()
+    assert "v2 is twice as fast as v0, sure" in box.locator("tbody tr").nth(1).inner_text()
     head = box.get_by_role("button", name="L1 misses")
     head.focus()
     panels.page.keyboard.press("Enter")
@@ -112,3 +121,49 @@ def test_variants_are_sorted_and_left_out(panels: Panels) -> None:
     box.get_by_role("button", name="v0").focus()
     panels.page.keyboard.press("Enter")
     assert panels.sent[-1] == ("goto", {"step": 0})
+
+
+def test_marks_are_of_one_task(panels: Panels) -> None:
+    box = show(panels, "comparison", {"levels": LEVELS, "rows": ROWS})
+    button = panels.page.locator("[data-swb-do=compare-variants]")
+    box.get_by_role("checkbox").first.click()
+    assert button.inner_text() == "Compare 2 variants"
+    head = states.state()["head"]
+    panels.patch({"head": {"=": {**head, "name": "renamed"}}})
+    panels.settle()
+    assert button.inner_text() == "Compare 2 variants"
+    panels.patch({"head": {"=": {**head, "task": head["task"] + 1}}})
+    panels.settle()
+    assert button.inner_text() == "Compare 3 variants"
+
+
+def test_a_column_that_goes_leaves_the_order_of_times(panels: Panels) -> None:
+    box = show(panels, "comparison", {"levels": LEVELS, "rows": ROWS})
+    box.get_by_role("button", name="L1 misses").click()
+    panels.settle()
+    rows = [{**row, "misses": []} for row in ROWS]
+    panels.patch({"comparison": {"=": {**IDLE, "levels": [], "rows": rows}}})
+    panels.settle()
+    first = box.locator("tbody tr td:first-child").all_inner_texts()
+    assert [text.split()[0] for text in first] == ["v2", "v0", "v1"]
+    assert box.locator("th[aria-sort]").inner_text().startswith("ms")
+
+
+def test_variants_with_the_same_pictures_keep_their_names(panels: Panels) -> None:
+    target = Target("llvm", cpu="haswell", triple="x86_64-unknown-linux-gnu")
+    func, levels = workloads.matmul(8, 8, 8), checked(levels_of(target))
+    made = [Films([(f"v{k}", func, target, levels)]) for k in (1, 2)]
+    answers = [{"films": one.about, "pictures": b64encode(one.pictures).decode()} for one in made]
+    assert answers[0]["pictures"] == answers[1]["pictures"]
+    panels.page.evaluate(
+        """answers => { kernel.answers = {
+            get cache() { return { ok: true, value: answers[kernel.asked.at(-1)[1].nodes[0] - 1] }; }
+        }; }""",
+        answers,
+    )
+    panels.open("cache", states.state(history={**HISTORY, "at": 1, "path": [0, 1]}))
+    box = panels.page.locator(".swb-cache")
+    box.get_by_role("region", name="v1", exact=True).wait_for()
+    panels.patch({"history": {"=": HISTORY}})
+    box.get_by_role("region", name="v2", exact=True).wait_for(timeout=5000)
+    assert box.get_by_role("region", name="v1", exact=True).count() == 0

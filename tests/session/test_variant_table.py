@@ -16,6 +16,7 @@ from workbench.advice import leave_one_out as advised
 from workbench.analysis import cache_view
 from workbench.analysis.code_figures import code_figures
 from workbench.errors import InputError, ScheduleError, UsageError
+from workbench.runtime import schedule_methods
 from workbench.session.panels.comparison import _table
 from workbench.space.default_schedule import default_schedule
 from workbench.widgets.static_view import static_html
@@ -92,6 +93,92 @@ def test_it_ends_between_two_steps(session, monkeypatch):
     gate.set()
     assert finished(s, "leave_one_out")["rows"] == []
     assert reached == [0]
+
+
+def test_cancelled_in_its_last_step_it_leaves_what_was_found(session, monkeypatch):
+    gate, begun = threading.Event(), threading.Event()
+    s = tiled(session)
+    s.run("compare_variants", nodes=[0, 3])
+    before = finished(s, "comparison")["rows"]
+    contest = schedule_methods.contest
+
+    def slow(*args, **options):
+        begun.set()
+        assert gate.wait(100)
+        return contest(*args, **options)
+
+    monkeypatch.setattr(schedule_methods, "contest", slow)
+    s.run("compare_variants", nodes=[1, 2])
+    assert begun.wait(100)
+    until(lambda: "in turns" in s.snapshot().slices["comparison"]["step"])
+    s.run("cancel_comparison")
+    gate.set()
+    assert finished(s, "comparison")["rows"] == before
+
+
+def test_what_waits_for_its_turn_is_cancelled_at_once(session, monkeypatch):
+    gate, begun, reached = threading.Event(), threading.Event(), []
+
+    def slow(schedule, target, *, progress, **options):
+        reached.append(len(schedule.trace))
+        return ()
+
+    monkeypatch.setattr("workbench.advice.leave_one_out", slow)
+    s = tiled(session)
+    s.later("other", lambda: (begun.set(), gate.wait(100), None)[-1], "measure")
+    assert begun.wait(100)
+    s.run("measure_steps")
+    assert s.snapshot().slices["leave_one_out"]["step"] == "Waiting for its turn"
+    s.run("cancel_steps")
+    assert s.snapshot().slices["leave_one_out"]["step"] == ""
+    s.run("measure_steps", node=2)
+    gate.set()
+    assert finished(s, "leave_one_out")["node"] == 2
+    assert reached == [2]
+
+
+def test_cancelled_work_that_ends_late_is_not_taken_for_the_next_one(session, monkeypatch):
+    s, gate, begun = tiled(session), threading.Event(), threading.Event()
+
+    def slow(schedule, target, **options):  # cancelled before it has told of a step
+        begun.set()
+        assert gate.wait(100)
+        return ()
+
+    monkeypatch.setattr("workbench.advice.leave_one_out", slow)
+    s.run("measure_steps", node=1)
+    assert begun.wait(100)
+    s.run("cancel_steps")
+    s.run("measure_steps", node=2)
+    gate.set()
+    assert finished(s, "leave_one_out")["node"] == 2
+
+
+def test_times_are_scaled_to_the_fastest_that_is_left(session):
+    s = tiled(session)
+    s.run("compare_variants")
+    rows = finished(s, "comparison")["rows"]
+    assert rows[3]["text"] == "the fastest"
+    s.run("goto", step=0)
+    s.run("forget", node=3)
+    left = s.snapshot().slices["comparison"]["rows"]
+    assert [row["id"] for row in left] == [0, 1, 2]
+    assert min(row["ratio"] for row in left) == 1.0
+    assert [row["text"] for row in left].count("the fastest") == 1
+    assert not any("v3" in row["text"] for row in left)
+
+
+def test_a_look_that_breaks_is_told_in_its_row(session, monkeypatch, caplog):
+    def broken(func, target):
+        raise ZeroDivisionError("by nothing")
+
+    monkeypatch.setattr("workbench.session.panels.comparison.code_figures", broken)
+    s = tiled(session)
+    s.run("compare_variants", nodes=[0, 3])
+    rows = finished(s, "comparison")["rows"]
+    assert [row["note"] for row in rows] == ["ZeroDivisionError: by nothing"] * 2
+    assert all(row["ms"] and row["misses"] and row["nbytes"] is None for row in rows)
+    assert "Looking at a variant failed" in caplog.text
 
 
 def test_any_number_of_variants_in_a_table(session):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import ClassVar, Generic
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Generic
 
 from workbench.errors import UsageError
 from workbench.session.core.protocol import error_json
@@ -28,6 +29,8 @@ class SteppedWork(Generic[Answer]):
         Attribute of the session's state that holds the `WorkProgress`.
     what : str
         How a sentence about it begins.
+    cancelled : Event
+        Set when this one is to end; another may have been begun since.
     """
 
     name: ClassVar[str]
@@ -35,6 +38,7 @@ class SteppedWork(Generic[Answer]):
     what: ClassVar[str]
 
     host: Host
+    cancelled: threading.Event = field(init=False, compare=False, default_factory=threading.Event)
 
     def find(self) -> Answer:
         """Do the work."""
@@ -48,11 +52,14 @@ class SteppedWork(Generic[Answer]):
 
     @classmethod
     def cancel(cls, host: Host) -> None:
-        """End what is under way after the step that it is at; what the one before has found stays."""
+        """End what is under way after the step that it is at, or at once where it is at none yet; what the one before
+        has found stays.
+        """
         now = cls.progress(host)
         if now.step:
             now.cancelled.set()
-            setattr(host.state, cls.kept, replace(now, step="Cancelling, after this step"))
+            ending = replace(now, step="Cancelling, after this step")
+            setattr(host.state, cls.kept, ending if now.at else WorkProgress(answer=now.answer))
 
     def begin(self) -> None:
         """Put it into the line of what measures.
@@ -65,20 +72,22 @@ class SteppedWork(Generic[Answer]):
         before = self.progress(self.host)
         if before.step:
             raise UsageError("session.busy", f"{self.what} is under way already", (), "wait for it, or cancel it")
-        begun = WorkProgress("Waiting for its turn", answer=before.answer)
+        begun = WorkProgress("Waiting for its turn", answer=before.answer, cancelled=self.cancelled)
         self._keep(begun)
         self.host.later(self.name, lambda: self._work(begun), "measure")
 
     def step(self, what: str, at: int, of: int) -> None:
         """Tell of a step before it is done."""
-        begun = self.progress(self.host)
-        if begun.cancelled.is_set():
-            raise Cancelled
-        self.host.submit(lambda: self._show(begun, what, at, of))
+        self._go_on()
+        self.host.submit(lambda: self._show(what, at, of))
 
-    def _show(self, begun: WorkProgress[Answer], what: str, at: int, of: int) -> None:
-        if not begun.cancelled.is_set():
-            self._keep(replace(begun, step=what, at=at, of=of))
+    def _go_on(self) -> None:
+        if self.cancelled.is_set():
+            raise Cancelled
+
+    def _show(self, what: str, at: int, of: int) -> None:
+        if not self.cancelled.is_set():
+            self._keep(replace(self.progress(self.host), step=what, at=at, of=of))
 
     def _keep(self, now: WorkProgress[Answer]) -> None:
         setattr(self.host.state, self.kept, now)
@@ -86,6 +95,7 @@ class SteppedWork(Generic[Answer]):
     def _work(self, begun: WorkProgress[Answer]) -> Callable[[], None]:
         answer, error = begun.answer, None
         try:
+            self._go_on()
             with held(self.host.state.watch):
                 answer = self.find()
         except Cancelled:
@@ -94,4 +104,8 @@ class SteppedWork(Generic[Answer]):
             error = error_json(failure)
             if error["code"] == "internal":
                 _log.error("%s failed", self.what, exc_info=failure)
-        return lambda: self._keep(WorkProgress(error=error, answer=answer))
+        return lambda: self._end(begun.answer if self.cancelled.is_set() else answer, error)
+
+    def _end(self, answer: Answer | None, error: dict[str, Any] | None) -> None:
+        if self.progress(self.host).cancelled is self.cancelled:  # else it was ended before, and another may be begun
+            self._keep(WorkProgress(error=error, answer=answer))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from workbench import markup as m
@@ -11,19 +13,22 @@ from workbench.analysis.cache.view import cache_view
 from workbench.analysis.code_figures import code_figures
 from workbench.arguments import shown
 from workbench.codegen.backend import require_runnable
-from workbench.errors import UsageError, WorkbenchError
+from workbench.errors import UsageError
 from workbench.log import Record
 from workbench.runtime import schedule_methods
 from workbench.runtime.results.comparison_words import outcome
 from workbench.runtime.results.contest import Contest
 from workbench.schedule import Schedule
 from workbench.session import registry as declare
+from workbench.session.core.protocol import error_json
 from workbench.session.measurement.comparisons import closed
 from workbench.session.registry import Host, Row, SliceContext
 from workbench.session.state.history import open_parts
 from workbench.session.state.results import Key
 from workbench.session.state.statistics import rounded
 from workbench.session.stepped_work import SteppedWork
+
+_log = logging.getLogger(__name__)
 
 declare.panel("comparison", "Comparison", 8, needs="program", about_task=True, page=10)
 
@@ -36,14 +41,14 @@ def comparison(context: SliceContext) -> dict[str, Any] | None:
     state, view = context.state, context.view
     if view is None:
         return None
-    found = state.compared.answer or {"levels": [], "rows": []}
-    tree = state.history.trees[view.key[0]]
-    rows = [
-        {"id": node.id, **{k: v for k, v in row.items() if k != "key"}}
-        for row in found["rows"]
-        if (node := tree.find(row["key"])) is not None
-    ]
-    return {**state.compared.to_json(), "levels": found["levels"], "rows": rows}
+    found = state.compared.answer
+    if found is None:
+        return {**state.compared.to_json(), "levels": [], "rows": []}
+    nodes = [state.history.trees[view.key[0]].find(key) for key in found.keys]
+    left = [i for i, node in enumerate(nodes) if node is not None]
+    timed = _timed(found.contest, tuple(left))
+    rows = [{"id": node.id, **found.looks[i], **timed[i]} for i, node in enumerate(nodes) if node is not None]
+    return {**state.compared.to_json(), "levels": list(found.levels), "rows": rows}
 
 
 @declare.command
@@ -67,7 +72,17 @@ def compare_variants(host: Host, nodes: object = None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparison(SteppedWork[dict[str, Any]]):
+class Compared:
+    """What a comparison has found: which variants, what is known without running them, and their times."""
+
+    keys: tuple[Key, ...]
+    levels: Sequence[str]
+    looks: Sequence[dict[str, Any]]
+    contest: Contest
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison(SteppedWork[Compared]):
     name = "comparison"
     kept = "compared"
     what = "The comparison of variants"
@@ -76,19 +91,19 @@ class _Comparison(SteppedWork[dict[str, Any]]):
     keys: tuple[Key, ...]
     schedules: tuple[Schedule, ...]
 
-    def find(self) -> dict[str, Any]:
+    def find(self) -> Compared:
         steps, rows = len(self.names) + 1, []
         levels: list[str] = []
         for k, (name, schedule) in enumerate(zip(self.names, self.schedules, strict=True)):
             self.step(f"Code and caches of {name}", k + 1, steps)
             levels, row = self._looked_at(schedule, levels)
-            rows.append({"key": self.keys[k], **row})
+            rows.append(row)
         self.step("Measuring them in turns", steps, steps)
         state = self.host.state
         funcs = [one.func for one in self.schedules]
         base, constants = self.schedules[0].base, state.constants
         found = schedule_methods.contest(funcs, base, state.target, constants=constants)
-        return {"levels": levels, "rows": [{**r, **t} for r, t in zip(rows, _timed(found, self.names), strict=True)]}
+        return Compared(self.keys, levels, rows, replace(found, names=self.names))
 
     def _looked_at(self, schedule: Schedule, levels: list[str]) -> tuple[list[str], dict[str, Any]]:
         """Return the names of the cache levels, and what is known of a variant without running it, or why it is not."""
@@ -118,23 +133,27 @@ def _for(schedule: Schedule, target: Any) -> Schedule:
 def _tried(look: Callable[[], None], notes: list[str]) -> None:
     try:
         look()
-    except WorkbenchError as error:
-        notes.append(error.message)
+    except Exception as failure:
+        error = error_json(failure)
+        if error["code"] == "internal":
+            _log.error("Looking at a variant failed", exc_info=failure)
+        notes.append(error["message"])
 
 
-def _timed(contest: Contest, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return what came of a contest for each variant, against the fastest."""
-    contest = replace(contest, names=tuple(names))
-    timed = [i for i, found in enumerate(contest.measurements) if found.ok]
+@lru_cache(maxsize=2)
+def _timed(contest: Contest, left: tuple[int, ...]) -> dict[int, dict[str, Any]]:
+    """Return what came of a contest for each variant that is left, against the fastest of them."""
+    timed = [i for i in left if contest.measurements[i].ok]
     first = min(timed, key=contest.latency_ms, default=0)  # against it ratios are the most exact
     best = min(timed, key=lambda i: contest.ratio(i, first), default=0)
-    rows = []
-    for i, found in enumerate(contest.measurements):
+    rows = {}
+    for i in left:
+        found = contest.measurements[i]
         row: dict[str, Any] = {"ms": None, "ratio": None, "text": "", "status": found.status, "error": found.error}
         if found.ok:
             told = "the fastest" if i == best else outcome(contest, i, best)
             row |= {"ms": rounded(contest.latency_ms(i)), "ratio": rounded(contest.ratio(i, best)), "text": told}
-        rows.append(row)
+        rows[i] = row
     return rows
 
 

@@ -12,22 +12,14 @@ import { pairOf } from '../variants/compare';
 
 const bytesOf = (packed: string): Uint8Array<ArrayBuffer> => Uint8Array.from(atob(packed), c => c.charCodeAt(0));
 
-function Films({
-  store,
-  nodes,
-  of: { films, pictures }
-}: {
-  store: PanelProps['store'];
-  nodes: readonly number[];
-  of: CacheAnswer;
-}) {
+function Films({ store, nodes, of }: { store: PanelProps['store']; nodes: readonly number[]; of: CacheAnswer }) {
   const made = useMemo(() => {
     const steps = async (at: readonly number[]) => {
       const found = await store.ask('cache', { nodes, at });
       return { counts: found.counts, pictures: bytesOf(found.pictures) };
     };
-    return new CacheStore({ films, pictures: bytesOf(pictures), steps }, store.theme);
-  }, [pictures]);
+    return new CacheStore({ films: of.films, pictures: bytesOf(of.pictures), steps }, store.theme);
+  }, [of]); // not its pictures: two variants may have the same ones
   useEffect(() => () => made.stop(), [made]);
   return <Frame store={made} inside />;
 }

@@ -47,8 +47,8 @@ interface TableProps extends PanelProps {
 function Table({ store, slice: { levels, rows }, at }: TableProps) {
   const sort = useSignal('ms');
   const columns = columnsOf(levels);
-  const by = columns.find(([name]) => name === sort.value)![2];
-  const sorted = [...rows].sort((a, b) => (by(a) ?? Infinity) - (by(b) ?? Infinity));
+  const [sorted, , by] = columns.find(([name]) => name === sort.value) ?? columns[0]!; // levels may go
+  const lines = [...rows].sort((a, b) => (by(a) ?? Infinity) - (by(b) ?? Infinity));
   const from = (part?: string): string => (part ? `swb-from-${part}` : '');
   return (
     <div class="swb-tasks-scroll" tabIndex={0} role="group" aria-label="Variants in a table">
@@ -64,7 +64,7 @@ function Table({ store, slice: { levels, rows }, at }: TableProps) {
                 scope="col"
                 class={from(part)}
                 title={title}
-                aria-sort={name === sort.value ? 'ascending' : undefined}
+                aria-sort={name === sorted ? 'ascending' : undefined}
               >
                 <Button
                   class="swb-link"
@@ -73,15 +73,18 @@ function Table({ store, slice: { levels, rows }, at }: TableProps) {
                   }}
                 >
                   {name}
-                  {name === sort.value && ' ▴'}
+                  {name === sorted && ' ▴'}
                 </Button>
               </th>
             ))}
+            <th scope="col" class="swb-l">
+              outcome
+            </th>
           </tr>
         </thead>
         <tbody>
-          {sorted.map(row => (
-            <tr key={row.id} title={[row.text, row.error, row.note].filter(Boolean).join('\n')}>
+          {lines.map(row => (
+            <tr key={row.id}>
               <td class="swb-l">
                 <Button class="swb-link" onPress={() => store.act('goto', { step: row.id })}>
                   v{row.id}
@@ -94,6 +97,7 @@ function Table({ store, slice: { levels, rows }, at }: TableProps) {
                   {show(of(row))}
                 </td>
               ))}
+              <td class="swb-l swb-faint swb-outcome">{row.text}</td>
             </tr>
           ))}
         </tbody>
@@ -174,9 +178,10 @@ function Body(props: PanelProps) {
 
 function View(props: PanelProps) {
   if (!props.store.see('history')?.rows.length) return null;
+  const task = props.store.see('head')?.task; // another one has other variants of the same numbers
   return (
     <Folded name="comparison" label="Comparison" says="Variants in a table" model={props.model}>
-      {() => <Body {...props} />}
+      {() => <Body key={task} {...props} />}
     </Folded>
   );
 }

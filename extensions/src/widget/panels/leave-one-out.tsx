@@ -15,18 +15,19 @@ function Row({ row, top }: { row: WithoutRow; top: number }) {
         {row.step}
       </td>
       {ratio === null ? (
-        <td class="swb-l" colSpan={3} title={why_not}>
+        <td class="swb-l" colSpan={4} title={why_not}>
           <span class="swb-faint">not timed: {why_not}</span>
         </td>
       ) : (
         <>
-          <td title={row.text}>{ratio < 0.995 ? <b class="swb-careful">{times(1, ratio)}</b> : times(1, ratio)}</td>
+          <td>{ratio < 0.995 ? <b class="swb-careful">{times(1, ratio)}</b> : times(1, ratio)}</td>
           <td class="swb-bar-cell">
             <i style={{ width: `${(100 * Math.abs(Math.log(ratio))) / top}%` }} />
           </td>
           <td class="swb-from-m" title="How sure it is that it is slower without the step">
             {percent(row.confidence)}
           </td>
+          <td class="swb-l swb-faint swb-outcome">{row.text}</td>
         </>
       )}
     </tr>
@@ -50,6 +51,9 @@ function Steps({ node, rows }: LeaveOneOutSlice) {
             <th scope="col">worth</th>
             <th scope="col" class="swb-from-m">
               sure
+            </th>
+            <th scope="col" class="swb-l">
+              outcome
             </th>
           </tr>
         </thead>
