@@ -166,3 +166,19 @@ def test_what_is_no_model_says_so(page: Any, address: str, folder: Path) -> None
         told.wait_for(timeout=60_000)
         assert words in told.inner_text()
     assert page.evaluate(KERNELS) == 0
+
+
+def test_an_empty_answer_is_told(page: Any, address: str, folder: Path) -> None:
+    network(folder / "empty.onnx", 1)
+    open_lab(page, address)
+    address_of = "**/schedule-workbench/model?path=*"
+    page.route(address_of, lambda route: route.fulfill(status=200, body=""))
+    try:
+        page.evaluate("path => window.jupyterapp.commands.execute('docmanager:open', { path })", "empty.onnx")
+        told = page.locator(f"{PAGE} [role=alert]")
+        told.wait_for(timeout=60_000)
+        assert "its answer is empty" in told.inner_text()
+    finally:
+        page.unroute(address_of)
+    page.locator(f"{PAGE} button", has_text="Read again").click()
+    wait_drawn(page)

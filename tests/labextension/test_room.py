@@ -13,7 +13,7 @@ import pytest
 from workbench.tune.display import session_file
 
 from .conftest import open_lab
-from .test_model import OPENED, PAGE, network
+from .test_model import OPENED, PAGE, network, wait_drawn
 from .test_own_model import go_to, item
 from .test_sessions import SHOW, picture, wait_state
 
@@ -45,6 +45,19 @@ THEME = "theme => window.jupyterapp.commands.execute('apputils:change-theme', { 
 SET = """async ([plugin, name, value]) => {
     await window.jupyterapp.serviceManager.settings.save(plugin, JSON.stringify({ [name]: value })); }"""
 OPEN = "schedule-workbench:open"
+PLACES = "[...document.querySelectorAll('.swbl-session')]"
+#: Whether the focus is where a session was: on what dismisses the next, else on its tasks.
+IN_PLACE = f"""at => {{ const all = {PLACES}, next = all[Math.min(at, all.length - 1)];
+    const wanted = next.querySelector('[aria-label^=Dismiss]') ?? next.querySelector('summary');
+    return document.activeElement === wanted; }}"""
+#: Change a setting as the editor of settings does; null resets it.
+CHANGE = """async ([plugin, key, value]) => { const app = window.jupyterapp;
+    const token = [...app.pluginRegistry._services.keys()].find(one => one.name.endsWith(':ISettingRegistry'));
+    const registry = await app.resolveRequiredService(token);
+    await (value === null ? registry.remove(plugin, key) : registry.set(plugin, key, value)); }"""
+#: What a double click opens logs and models with.
+USUAL = """() => ['a.tunelog.jsonl', 'a.onnx']
+    .map(path => window.jupyterapp.docRegistry.defaultWidgetFactory(path).name)"""
 
 
 @pytest.fixture
@@ -118,10 +131,11 @@ def test_the_focus_stays_and_news_are_told(page: Any, address: str, sessions: Pa
     page.get_by_role("button", name="Stop running.ipynb").press("Enter")
     session("running", sessions, state="stopping")
     wait_state(page, "running.ipynb", "stopping")
-    page.wait_for_function("() => document.activeElement.closest('.swbl-session')?.dataset.session === 'running'")
+    page.wait_for_function("() => document.activeElement.matches('[data-session=running] summary')")
+    at = page.evaluate(f"() => {PLACES}.findIndex(one => one.dataset.session === 'failed')")
     page.get_by_role("button", name="Dismiss failed.ipynb").press("Enter")
     page.get_by_role("button", name="Dismiss failed.ipynb").wait_for(state="detached")
-    assert page.evaluate("() => !!document.activeElement.closest('.swbl-session')"), "not on the body of the page"
+    assert page.evaluate(IN_PLACE, at), "Enter again opens nothing and pauses nothing"
 
 
 @pytest.mark.checks
@@ -170,9 +184,39 @@ def test_settings_say_how_models_open(page: Any, address: str, folder: Path) -> 
         told = page.locator(f"{PAGE} [role=alert]")
         told.wait_for(timeout=60_000)
         assert "The model has 160 nodes; up to 100 are drawn" in told.inner_text()
+        page.evaluate(CHANGE, [OPEN, "mostNodes", 1000])  # without another page
+        page.locator(f"{PAGE} button", has_text="Read again").click()
+        told.wait_for(state="detached", timeout=60_000)
+        wait_drawn(page)
         page.evaluate("() => window.jupyterapp.commands.execute('settingeditor:open', { query: 'Schedule Workbench' })")
         page.get_by_text("Largest graph").first.wait_for(timeout=60_000)
         picture(page, "settings")
     finally:
         page.evaluate(SET, [OPEN, "mostNodes", 20000])
         page.goto("about:blank")  # the next test loads the page, and these settings
+
+
+@pytest.mark.checks
+def test_a_setting_decides_for_its_own_files_alone(page: Any, address: str, folder: Path) -> None:
+    """What JupyterLab's settings of viewers say stays, and comes back."""
+    (folder / "any.txt").touch()
+    open_lab(page, address)
+    viewers = "@jupyterlab/docmanager-extension:plugin"
+    became = "names => JSON.stringify((" + USUAL + ")()) === JSON.stringify(names)"
+    try:
+        page.evaluate(CHANGE, [viewers, "defaultViewers", {"tunelog": "Editor"}])
+        page.wait_for_function(became, arg=["Editor", "Schedule Workbench"])
+        page.evaluate(CHANGE, [OPEN, "mostNodes", 30000])
+        page.wait_for_timeout(300)
+        assert page.evaluate(USUAL) == ["Editor", "Schedule Workbench"]
+        page.evaluate(CHANGE, [OPEN, "models", "not in the workbench"])
+        page.wait_for_function(became, arg=["Editor", "Editor"])
+        page.evaluate(CHANGE, [OPEN, "logs", "viewer"])
+        page.wait_for_function(became, arg=["Tuning log", "Editor"])
+        page.evaluate(CHANGE, [OPEN, "logs", None])
+        page.evaluate(CHANGE, [OPEN, "models", None])
+        page.wait_for_function(became, arg=["Editor", "Schedule Workbench"])
+    finally:
+        page.evaluate(SET, [OPEN, "mostNodes", 20000])
+        page.evaluate(CHANGE, [viewers, "defaultViewers", None])
+        page.goto("about:blank")

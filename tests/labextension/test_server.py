@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import inspect
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -14,6 +16,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -31,6 +34,7 @@ from tornado.websocket import websocket_connect
 from workbench.errors import LogError, ModelError
 from workbench.server import ScheduleWorkbench, model_process
 from workbench.server.frames import frame
+from workbench.server.model_handler import ModelHandler
 from workbench.server.model_process import ModelReaders
 from workbench.server.places import place_of
 from workbench.server.reader_process import Limits, ReaderProcess
@@ -335,6 +339,121 @@ def test_a_process_that_does_not_get_ready_is_given_up(root: Path, monkeypatch: 
 
     model(root / "m.onnx", ["batch", 64])
     asked(work)
+
+
+async def ended(readers: ModelReaders, how: str, patch: pytest.MonkeyPatch) -> None:
+    """Let the process that is ready end, without a turn of the loop in which that would be heard."""
+    with patch.context() as now:
+        if how == "idle":
+            now.setattr(model_process, "IDLE_S", 0)
+        await readers.prepare()
+    assert readers._spare is not None
+    if how == "killed":
+        os.kill(readers._spare.pid, signal.SIGKILL)
+    time.sleep(0.5)
+    assert readers._spare.returncode is None
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere nothing ends for having waited")
+@pytest.mark.parametrize("how", ["idle", "killed"])
+def test_a_process_that_ended_before_it_was_asked_is_replaced(
+    root: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    model(root / "m.onnx", ["batch", 64])
+    readers = ModelReaders(LIMITS)
+
+    async def work() -> list[Any]:
+        await ended(readers, how, monkeypatch)
+        return [json.loads(line)["t"] async for line in readers.ask({"path": str(root / "m.onnx")})]
+
+    assert asked(work) == ["graph", "weights"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere nothing ends for having waited")
+def test_no_process_is_asked_that_takes_no_question(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both end at once, as where nobody asks for long: that is no empty answer."""
+    monkeypatch.setattr(model_process, "IDLE_S", 0)
+    readers = ModelReaders(LIMITS)
+
+    async def work() -> None:
+        await readers.prepare()
+        time.sleep(0.5)
+        monkeypatch.setattr(sys, "executable", "/bin/true")
+        await answered(readers, root / "m.onnx")
+
+    with pytest.raises(ModelError) as info:
+        asked(work)
+    assert info.value.code == "model.reader"
+    assert "No process is ready" in str(info.value)
+
+
+def test_a_slow_page_gets_all_lines(root: Path) -> None:
+    """Only reading has to be done in time."""
+    model(root / "m.onnx", ["batch", 64])
+    readers = ModelReaders(LIMITS)
+
+    async def work() -> list[Any]:
+        await readers.prepare()
+        readers._limits = replace(LIMITS, open_seconds=2)  # of the clock, not of the processor
+        kinds = []
+        async for line in readers.ask({"path": str(root / "m.onnx")}):
+            kinds.append(json.loads(line)["t"])
+            await asyncio.sleep(0 if len(kinds) > 1 else 2.2)
+        return kinds
+
+    assert asked(work) == ["graph", "weights"]
+
+
+@pytest.mark.parametrize("turns", [1, 200])
+def test_what_gets_ready_ends_with_the_server(turns: int) -> None:
+    """Whether its process is being started, or loads what it needs."""
+
+    started = list[asyncio.subprocess.Process]()
+
+    class Watched(ModelReaders):
+        async def _start(self) -> asyncio.subprocess.Process:
+            started.append(process := await super()._start())
+            return process
+
+    async def work() -> None:
+        readers = Watched(LIMITS)
+        preparing = asyncio.create_task(readers.prepare())
+        for _ in range(turns):
+            await asyncio.sleep(0.001)
+        await readers.close()
+        await preparing
+        assert [process.returncode is not None for process in started] == [True]
+        await readers.prepare()
+        assert len(started) == 1
+
+    asked(work)
+
+
+def test_only_a_page_that_has_gone_gets_no_reason() -> None:
+    def told(gone: bool) -> list[dict[str, Any]]:
+        """What a page hears where reading is cancelled."""
+        handler = ModelHandler.__new__(ModelHandler)
+        said = list[dict[str, Any]]()
+
+        async def answer(path: str) -> None:
+            handler._gone = gone
+            raise asyncio.CancelledError
+
+        async def ready() -> None:
+            pass
+
+        readers = ModelReaders(LIMITS)
+        readers.__dict__["prepare"] = ready
+        handler.__dict__ |= {
+            "_readers": readers, "_answer": answer, "_say": said.append, "finish": lambda **_: None,
+            "get_query_argument": lambda *_, **__: "m.onnx",
+        }  # fmt: skip
+        asked(lambda: inspect.unwrap(ModelHandler.get)(handler))
+        return said
+
+    assert told(gone=True) == []
+    [error] = told(gone=False)
+    assert error["error"]["code"] == "model.reader"
 
 
 def readers_running() -> set[str]:

@@ -12,7 +12,7 @@ from jupyter_server.base.handlers import APIHandler
 from tornado.iostream import StreamClosedError
 from tornado.web import authenticated
 
-from workbench.errors import WorkbenchError
+from workbench.errors import ModelError, WorkbenchError
 from workbench.server.model_process import ModelReaders
 from workbench.server.places import place_of
 
@@ -28,6 +28,7 @@ class ModelHandler(APIHandler):  # type: ignore[misc]
         """Take what starts processes."""
         self._readers = readers
         self._reading: asyncio.Task[None] | None = None
+        self._gone = False
 
     @authenticated
     @authorized(action="read", resource="contents")  # type: ignore[untyped-decorator]
@@ -36,14 +37,15 @@ class ModelHandler(APIHandler):  # type: ignore[misc]
         path = self.get_query_argument("path", "", strip=False)
         self._reading = asyncio.create_task(self._answer(path) if path else self._readers.prepare())
         await asyncio.wait([self._reading])
-        if self._reading.cancelled():
-            return
         try:
             self._reading.result()
         except WorkbenchError as error:
             self._say({"t": "error", "error": error.to_json()})
-        except StreamClosedError:
-            return  # nobody waits for the rest
+        except (StreamClosedError, asyncio.CancelledError) as error:
+            if self._gone or isinstance(error, StreamClosedError):
+                return  # nobody waits for the rest
+            stopped = ModelError("model.reader", "The reading of the model was stopped", (), "read it again")
+            self._say({"t": "error", "error": stopped.to_json()})
         self.finish(set_content_type="application/x-ndjson")
         if path:  # for the next one; whether that works is told when it is asked for
             with suppress(WorkbenchError):
@@ -52,6 +54,7 @@ class ModelHandler(APIHandler):  # type: ignore[misc]
     def on_connection_close(self) -> None:
         """End what is done for a page that has gone; what is made ready is for whoever comes next."""
         super().on_connection_close()
+        self._gone = True
         if self._reading is not None and self.get_query_argument("path", ""):
             self._reading.cancel()
 

@@ -2,8 +2,8 @@
 
 It loads what it needs, says with an empty line that it is ready, and waits for its one question, a line of JSON on
 standard input with ``path``, ``expanded`` (frames of the drawing that are open), ``most`` (nodes that are drawn) and
-``statistics`` (whether those of the weights are wanted). It answers in lines of JSON and ends; without a question it
-ends after IDLE seconds.
+``statistics`` (whether those of the weights are wanted). It says ``taken`` in a line, so that nobody blames the
+model for what happened before, answers in lines of JSON and ends; without a question it ends after IDLE seconds.
 """
 
 from __future__ import annotations
@@ -81,6 +81,8 @@ def main(memory_bytes: int, seconds: int, idle_seconds: int) -> None:
     if not line:
         return
     question = json.loads(line)
+    out.write("taken\n")
+    out.flush()
 
     def say(message: Mapping[str, Any]) -> None:
         out.write(json.dumps(message) + "\n")

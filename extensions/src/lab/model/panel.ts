@@ -27,12 +27,12 @@ export class ModelPanel extends Panel {
   private form: OpenPanel | null = null;
   private watch = watchTheme(() => this.draw());
 
-  /** `done` is called when a notebook has taken the panel's place. */
+  /** `done` is called when a notebook has taken the panel's place; `options` are as the settings are at the time. */
   constructor(
     private app: JupyterFrontEnd,
     private documents: IDocumentManager,
     private done: () => void,
-    private options: ModelOptions
+    private options: () => ModelOptions
   ) {
     super();
     this.addClass('jp-ScheduleWorkbenchModel');
@@ -57,7 +57,7 @@ export class ModelPanel extends Panel {
     this.change({ ...EMPTY, name: PathExt.basename(path) });
     this.closeForm();
     this.read(true);
-    if (this.options.tune) this.actions.tune();
+    if (this.options().tune) this.actions.tune();
   }
 
   protected onActivateRequest(): void {
@@ -75,7 +75,7 @@ export class ModelPanel extends Panel {
       weights: rows => this.change({ rows: { ...this.state.rows, ...rows } }),
       failed: error => this.change({ error })
     };
-    const of = { path: contents.localPath(this.path), expanded: this.expanded, statistics, ...this.options };
+    const of = { path: contents.localPath(this.path), expanded: this.expanded, statistics, ...this.options() };
     void readModel(serverSettings, of, listener, this.reading.signal);
   }
 

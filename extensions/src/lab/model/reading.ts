@@ -80,8 +80,10 @@ export async function readModel(
   const query = new URLSearchParams({ path: of.path, statistics: of.statistics ? '1' : '0' });
   if (of.mostNodes !== null) query.set('most', String(of.mostNodes));
   for (const one of of.expanded) query.append('expanded', one);
+  let answered = false;
   const hear = (line: string): void => {
     const said = JSON.parse(line) as Said;
+    answered ||= said.t !== 'weights';
     if (said.t === 'graph') listener.graph(said);
     else if (said.t === 'weights') listener.weights(said.rows);
     else listener.failed(said.error);
@@ -96,6 +98,7 @@ export async function readModel(
       rest = lines.pop()!;
       lines.filter(Boolean).forEach(hear);
     }
+    if (!answered) throw new Error(trans.__('its answer is empty'));
   } catch (error) {
     if (!signal.aborted) listener.failed(gone(reason(error)));
   }

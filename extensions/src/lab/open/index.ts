@@ -49,10 +49,15 @@ export function addOpen(
   const factory = new ShownFactory(FACTORY, ['onnx'], ['onnx'], MODEL, context => {
     const shown: LatePanel = new LatePanel(async () => {
       const [{ ModelPanel }, chosen] = await Promise.all([import('../model/panel'), settings, context.ready]);
-      const panel = new ModelPanel(app, documents, () => shown.parent?.dispose(), {
-        mostNodes: (chosen?.composite.mostNodes as number | undefined) ?? null,
-        tune: chosen?.composite.models === 'graph and form'
-      });
+      const panel = new ModelPanel(
+        app,
+        documents,
+        () => shown.parent?.dispose(),
+        () => ({
+          mostNodes: (chosen?.composite.mostNodes as number | undefined) ?? null,
+          tune: chosen?.composite.models === 'graph and form'
+        })
+      );
       context.pathChanged.connect(() => panel.open(context.path));
       panel.open(context.path);
       return panel;
@@ -62,7 +67,7 @@ export function addOpen(
   app.docRegistry.addWidgetFactory(factory);
   keepOpen(factory, 'schedule-workbench-model', restorer);
   prepareForModels(app, browser);
-  void settings?.then(found => found && follow(app, found));
+  void settings?.then(found => found && follow(app, registry!, found));
 
   app.commands.addCommand(COMMAND, {
     label: args =>
@@ -116,17 +121,32 @@ export function addOpen(
   app.contextMenu.addItem({ command: SELECTED, selector: '.jp-DirListing-item[data-isdir="false"]', rank: 1.5 });
 }
 
-/** Open models and logs with what the settings name; JupyterLab's own settings of viewers can say something else. */
-function follow(app: JupyterFrontEnd, settings: ISettingRegistry.ISettings): void {
+/** Open models and logs with what somebody has set here; else JupyterLab's own settings of viewers decide. */
+function follow(app: JupyterFrontEnd, registry: ISettingRegistry, settings: ISettingRegistry.ISettings): void {
   const { docRegistry } = app;
-  const read = (): void => {
-    const { models, logs } = settings.composite;
-    const usual = { viewer: 'Tuning log', explorer: EXPLORER, text: docRegistry.defaultWidgetFactory().name };
-    docRegistry.setDefaultWidgetFactory('onnx', models === 'not in the workbench' ? usual.text : FACTORY);
-    docRegistry.setDefaultWidgetFactory('tunelog', usual[logs as keyof typeof usual]);
+  const text = docRegistry.defaultWidgetFactory().name;
+  const viewers: Readonly<Record<string, readonly [string, Readonly<Record<string, string>>]>> = {
+    models: ['onnx', { graph: FACTORY, 'graph and form': FACTORY, 'not in the workbench': text }],
+    logs: ['tunelog', { viewer: 'Tuning log', explorer: EXPLORER, text }]
   };
-  settings.changed.connect(read);
-  if (settings.user.models !== undefined || settings.user.logs !== undefined) read();
+  const last: Partial<Record<string, unknown>> = {};
+  const read = async (): Promise<void> => {
+    for (const [key, [type, names]] of Object.entries(viewers)) {
+      const chosen = settings.user[key] as string | undefined;
+      if (chosen === last[key]) continue;
+      last[key] = chosen;
+      const name = chosen === undefined ? (await viewersOf(registry))[type] : names[chosen];
+      if (last[key] === chosen) docRegistry.setDefaultWidgetFactory(type, name);
+    }
+  };
+  settings.changed.connect(() => void read());
+  void read();
+}
+
+/** What JupyterLab's own settings say: names of viewers by type of file. */
+async function viewersOf(registry: ISettingRegistry): Promise<Readonly<Record<string, string | undefined>>> {
+  const { composite } = await registry.get('@jupyterlab/docmanager-extension:plugin', 'defaultViewers');
+  return (composite ?? {}) as Record<string, string>;
 }
 
 /** Where a folder with models is on show, one is likely to be opened; the server takes a second to get ready. */

@@ -144,7 +144,7 @@ class SessionsPanel extends Widget {
     // The button has gone, as Stop does, or the session, by Dismiss: stay at the place.
     const left = this.node.querySelectorAll('li');
     const near = session.isConnected ? session : left[Math.min(at, left.length - 1)];
-    (near?.querySelector<HTMLElement>('.swbl-session-do button, button, summary') ?? this.node).focus();
+    ((near && inPlaceOf(focused!, near)) ?? this.node).focus();
   }
 
   private draw(): void {
@@ -153,4 +153,11 @@ class SessionsPanel extends Widget {
     const onSteer = (session: Session, command: Command): void => void this.steer(session, command);
     render(h(SessionsView, { state, onSteer, onOpen: (path: string) => this.open(path) }), this.node);
   }
+}
+
+/** What takes the focus of a button that has gone: one that does the same, else what harms nobody who presses again. */
+function inPlaceOf(gone: Element, session: Element): HTMLElement | null {
+  const buttons = [...session.querySelectorAll<HTMLElement>('.swbl-session-do button')];
+  const same = buttons.find(one => one.textContent === gone.textContent);
+  return same ?? session.querySelector<HTMLElement>('summary') ?? session.querySelector<HTMLElement>('button');
 }
