@@ -60,3 +60,9 @@ def fit(panels: Panels) -> None:
 def scale(panels: Panels) -> float:
     text = panels.page.locator(".swb-dag-svg > g").get_attribute("transform")
     return float(text.split("scale(")[1].rstrip(")"))
+
+
+def choose(panels: Panels, label: str, value: str) -> None:
+    """Choose an entry of a list of choices."""
+    panels.page.get_by_label(label, exact=True).select_option(value)
+    panels.settle()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from frontend_model import states
 from frontend_model.conftest import Panels
-from frontend_model.drawn_graph import bring, fit, node, show
+from frontend_model.drawn_graph import bring, choose, fit, node, show
 
 
 def test_colour_follows_the_share_and_changes_in_place(panels: Panels) -> None:
@@ -19,11 +19,6 @@ def test_colour_follows_the_share_and_changes_in_place(panels: Panels) -> None:
     panels.settle()
     assert "swb-tone1" in hot.get_attribute("class")
     assert hot.evaluate("el => el === window.kept")
-
-
-def choose(panels: Panels, label: str, value: str) -> None:
-    panels.page.get_by_label(label, exact=True).select_option(value)
-    panels.settle()
 
 
 def test_colours_follow_the_choice(panels: Panels) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from frontend_model import states
 from frontend_model.conftest import Json, Panels
-from frontend_model.test_graph import answer, asked, bring, choose, node, show
+from frontend_model.drawn_graph import answer, asked, bring, choose, node, show
 
 
 def row(name: str, **more: int) -> Json:
