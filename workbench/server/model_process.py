@@ -155,4 +155,8 @@ def _not_ready() -> ModelError:
 async def _end(process: asyncio.subprocess.Process) -> None:
     with contextlib.suppress(ProcessLookupError):
         process.kill()
+    assert process.stdout is not None
+    with contextlib.suppress(OSError, RuntimeError):  # who waits for a line reads the rest
+        while await process.stdout.read(1 << 16):  # a pipe that is full is not read on its own, and then nothing ends
+            pass
     await process.wait()
