@@ -102,7 +102,7 @@ class NetworkTimer:
         try:
             with _told():
                 untuned, tuned = self._untuned_plan(), self._plan(Database(records, comparisons))
-                found = measure_networks([untuned, tuned], self._seconds(), self.going_on)
+                found = self._timed([untuned, tuned], NetworkRuns.LEAST_S, NetworkRuns.SECONDS)
         except WorkbenchError as error:
             self.given_up = f"{error.message} [{error.code}]"
             raise
@@ -149,7 +149,7 @@ class NetworkTimer:
                 chosen = {key: trials[min(k, len(trials) - 1)] for key, trials in finalists.items()}
                 wanted = set({**best, **chosen}.items())
                 plans.append(self._plan(Database(r for r in records if (r.task_key, r.trial) in wanted)))
-            times = measure_networks(plans, self._final_seconds(), self.going_on)
+            times = self._timed(plans, NetworkRuns.FINAL_LEAST_S, NetworkRuns.FINAL_SECONDS)
         self._spent += time.perf_counter() - begin
         if not times:
             return {}
@@ -157,11 +157,9 @@ class NetworkTimer:
             key: inside_contest(key, plans[: len(trials)], times[: len(trials)]) for key, trials in finalists.items()
         }
 
-    def _seconds(self) -> float:
-        return min(NetworkRuns.SECONDS, max(NetworkRuns.LEAST_S, NetworkRuns.SHARE * self.elapsed_s()))
-
-    def _final_seconds(self) -> float:
-        return min(NetworkRuns.FINAL_SECONDS, max(NetworkRuns.FINAL_LEAST_S, NetworkRuns.SHARE * self.elapsed_s()))
+    def _timed(self, plans: Sequence[ExecutablePlan], least: float, most: float) -> tuple[PlanTime, ...]:
+        """Time plans in turns, for as many seconds as suit a run that has lasted so long."""
+        return measure_networks(plans, min(most, max(least, NetworkRuns.SHARE * self.elapsed_s())), self.going_on)
 
     def _untuned_plan(self) -> ExecutablePlan:
         if self._untuned is None:

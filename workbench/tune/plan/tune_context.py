@@ -109,6 +109,10 @@ class TuneContext:
 
     def space(self, task: Task) -> Space:
         """Return the space of a task."""
+        space = self._made(task)
+        return replace(space, variants=tuple(replace(v, machine=self._machine) for v in space.variants))
+
+    def _made(self, task: Task) -> Space:
         schedule = self._drawn_up.get(task.key)
         if schedule is not None:
             return space_from_schedule(schedule)
@@ -116,8 +120,7 @@ class TuneContext:
         found = self._from_template(task) if kind != "sketch" else []
         if kind != "template" or not found:
             found.append(make_space(task, self._target, structure=structure, tell=partial(self._say_of, task)))
-        space = found[0] if len(found) == 1 else join_spaces(*found)
-        return replace(space, variants=tuple(replace(v, machine=self._machine) for v in space.variants))
+        return found[0] if len(found) == 1 else join_spaces(*found)
 
     def _from_template(self, task: Task) -> list[Any]:
         """Return the space of the template that suits a task; none where the sketch rules have to stand in for it."""

@@ -6,40 +6,64 @@ import type { Store } from '../kernel/store';
 import { Busy } from './comparison';
 import { Button } from './controls';
 
-interface WorkProps {
+interface ButtonProps {
   store: Store;
   slice: WorkSlice;
-  /** What the work is called, what the button says that begins it, and why it cannot be begun. */
-  label: string;
+  /** What the button says that begins the work, what it takes, and why it cannot be begun. */
   begin: string;
+  title?: string;
   reason?: string;
   name: string;
   onBegin: () => void;
   onCancel: () => void;
 }
 
-/** The button, with what is to be said of the work. */
-export function SteppedWork({ store, slice, label, begin, reason, name, onBegin, onCancel }: WorkProps) {
+/** Begins the work, or cancels it; what waits for its turn is at no step yet. */
+export function WorkButton({ store, slice, begin, title, reason, name, onBegin, onCancel }: ButtonProps) {
+  const { step, at } = slice;
+  const ends = at ? 'Ends after this step' : 'Ends at once';
+  return (
+    <Button
+      data-swb-do={name}
+      reason={isLive(store) ? (step ? '' : reason) : 'this needs a running kernel'}
+      title={step ? ends : (title ?? 'Measurements wait until it is done')}
+      onPress={step ? onCancel : onBegin}
+    >
+      {step ? 'Cancel' : begin}
+    </Button>
+  );
+}
+
+interface StateProps {
+  slice: WorkSlice;
+  /** What the work is called, and what is said before the reason why it gave no answer. */
+  label: string;
+  failed?: string;
+}
+
+/** How far the work is, or why it gave no answer. */
+export function WorkState({ slice, label, failed }: StateProps) {
   const { step, error } = slice;
+  if (step) return <Busy {...slice} label={label} />;
+  return (
+    error && (
+      <div class="swb-problem" role="alert">
+        {failed && <b>{failed} </b>}
+        {error.message}
+        <p>{error.hint}</p>
+      </div>
+    )
+  );
+}
+
+/** The button, with what is to be said of the work. */
+export function SteppedWork({ label, ...button }: ButtonProps & StateProps) {
   return (
     <>
       <p>
-        <Button
-          data-swb-do={name}
-          reason={isLive(store) ? (step ? '' : reason) : 'this needs a running kernel'}
-          title={step ? 'Ends after this step' : 'Measurements wait until it is done'}
-          onPress={step ? onCancel : onBegin}
-        >
-          {step ? 'Cancel' : begin}
-        </Button>
+        <WorkButton {...button} />
       </p>
-      {step && <Busy {...slice} label={label} />}
-      {error && !step && (
-        <div class="swb-problem" role="alert">
-          {error.message}
-          <p>{error.hint}</p>
-        </div>
-      )}
+      <WorkState slice={button.slice} label={label} />
     </>
   );
 }

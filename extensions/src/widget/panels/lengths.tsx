@@ -1,8 +1,7 @@
 // A model for ranges of lengths: which kernels run which of them, and what that costs against kernels of one length.
 
-import { isLive } from '../charts/figure';
-import { Busy, Table, type Cell, type Column } from '../elements/comparison';
-import { Button } from '../elements/controls';
+import { Table, type Cell, type Column } from '../elements/comparison';
+import { WorkButton, WorkState } from '../elements/stepped-work';
 import { milliseconds, times } from '../../shared/format';
 import type { LengthsRow, LengthsSlice } from '../../shared/types';
 import type { Panel, PanelProps } from '../panel';
@@ -37,8 +36,7 @@ function Rows({ ranges, rows: found }: { ranges: LengthsSlice['ranges']; rows: r
 function View({ store }: PanelProps) {
   const slice = store.see('lengths');
   if (!slice) return null;
-  const { step, error, answer, ranges } = slice;
-  const reason = isLive(store) ? '' : 'this needs a running kernel';
+  const { step, answer, ranges } = slice;
   const said = ranges.map(({ name, least, most }) => `${name} = ${range(least, most)}`).join(', ');
   return (
     <section class="swb-tasks swb-precision" aria-label="Lengths">
@@ -46,22 +44,16 @@ function View({ store }: PanelProps) {
         <h3 class="swb-h3">
           Lengths <span class="swb-faint">{said}</span>
         </h3>
-        <Button
-          data-swb-do="lengths"
-          reason={reason}
-          title={step ? 'Ends after this step' : 'Takes as long as compiling it for every row; measurements wait'}
-          onPress={() => store.act(`${step ? 'cancel' : 'compare'}_lengths`)}
-        >
-          {step ? 'Cancel' : answer ? 'Compare again' : 'Compare with kernels of one length'}
-        </Button>
+        <WorkButton
+          {...{ store, slice }}
+          name="lengths"
+          begin={answer ? 'Compare again' : 'Compare with kernels of one length'}
+          title="Takes as long as compiling it for every row; measurements wait"
+          onBegin={() => store.act('compare_lengths')}
+          onCancel={() => store.act('cancel_lengths')}
+        />
       </header>
-      {step && <Busy label="Comparison of lengths" {...slice} />}
-      {error && !step && (
-        <div class="swb-problem" role="alert">
-          <b>Not compared.</b> {error.message}
-          <p>{error.hint}</p>
-        </div>
-      )}
+      <WorkState slice={slice} label="Comparison of lengths" failed="Not compared." />
       {answer?.reason && <p class="swb-tasks-tip">Each shape is compiled as it comes: {answer.reason}</p>}
       {answer?.rows.length ? (
         <Rows {...{ ranges, rows: answer.rows }} />

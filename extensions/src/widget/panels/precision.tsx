@@ -1,8 +1,7 @@
 // The model in float32, bfloat16 and int8 side by side: time, error and bytes, of the network and of each task.
 
-import { isLive } from '../charts/figure';
-import { Button } from '../elements/controls';
-import { Busy, Table, type Cell, type Column } from '../elements/comparison';
+import { Table, type Cell, type Column } from '../elements/comparison';
+import { WorkButton, WorkState } from '../elements/stepped-work';
 import { bytes, errorOf, milliseconds, percent, plural, times } from '../../shared/format';
 import type { PrecisionAnswer } from '../../shared/types';
 import type { Panel, PanelProps } from '../panel';
@@ -67,8 +66,7 @@ function Tasks({
 function View({ store }: PanelProps) {
   const slice = store.see('precision');
   if (!slice) return null;
-  const { step, error, answer } = slice;
-  const reason = isLive(store) ? '' : 'this needs a running kernel';
+  const { step, answer } = slice;
   const notes = answer?.precisions.filter(one => one.note).map(one => `${one.precision}: ${one.note}`) ?? [];
   return (
     <section class="swb-tasks swb-precision" aria-label="Precision">
@@ -79,22 +77,16 @@ function View({ store }: PanelProps) {
             {answer?.random ? 'inputs are random: real ones may have larger or smaller errors' : ''}
           </span>
         </h3>
-        <Button
-          data-swb-do="precision"
-          reason={reason}
-          title={step ? 'Ends after this step' : 'Takes about a minute; measurements wait'}
-          onPress={() => store.act(`${step ? 'cancel' : 'compare'}_precisions`)}
-        >
-          {step ? 'Cancel' : answer ? 'Compare again' : 'Compare float32, bfloat16, int8'}
-        </Button>
+        <WorkButton
+          {...{ store, slice }}
+          name="precision"
+          begin={answer ? 'Compare again' : 'Compare float32, bfloat16, int8'}
+          title="Takes about a minute; measurements wait"
+          onBegin={() => store.act('compare_precisions')}
+          onCancel={() => store.act('cancel_precisions')}
+        />
       </header>
-      {step && <Busy label="Comparison of precisions" {...slice} />}
-      {error && !step && (
-        <div class="swb-problem" role="alert">
-          <b>Not compared.</b> {error.message}
-          <p>{error.hint}</p>
-        </div>
-      )}
+      <WorkState slice={slice} label="Comparison of precisions" failed="Not compared." />
       {answer ? (
         <>
           <Network {...answer} />
