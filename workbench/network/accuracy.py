@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -130,20 +130,13 @@ def accuracy(
         hint = "give the network that the other one was made of"
         raise UsageError("usage.accuracy", "The two networks have no tensor in common", (graph.name, other.name), hint)
     sums = {x: ErrorSum() for x in pairs}
-    inner = [x for x in pairs if x not in graph.outputs]
-    compared = [
-        (graph.with_outputs(p), other.with_outputs([*dict.fromkeys(pairs[x] for x in p)])) for p in _parts(graph, inner)
-    ]
-    if outer := [x for x in pairs if x in graph.outputs]:  # of the networks as they are, which others would not change
-        pairs |= {x: x for x in outer}
-        compared.append((graph, other))
-    for plain, low in compared:
+    for plain, low, names in _compared(graph, other, pairs):
         first, second = compile(plain, target=target), compile(low, target=target, without=without)
         for feeds in given:
             want, got = first.run(feeds), second.run(feeds)
             for x in plain.outputs:
                 if x in sums:
-                    sums[x].add(want[x], got[pairs[x]])
+                    sums[x].add(want[x], got[names[x]])
     makers = graph.producers()
     rows = [
         {"tensor": x, "node": makers[x].name, "op": makers[x].op, "output": x in graph.outputs, **sums[x].row()}
@@ -154,6 +147,15 @@ def accuracy(
     table.attrs.update(first_above=above.iloc[0] if len(above) else "", bound=bound, samples=len(given))
     table.attrs["random"] = samples is None
     return table
+
+
+def _compared(graph: Graph, other: Graph, pairs: Mapping[str, str]) -> Iterator[tuple[Graph, Graph, Mapping[str, str]]]:
+    """Both networks in parts whose outputs are the tensors of `pairs`, with the other one's name of each of them."""
+    inner = [x for x in pairs if x not in graph.outputs]
+    for part in _parts(graph, inner):
+        yield graph.with_outputs(part), other.with_outputs([*dict.fromkeys(pairs[x] for x in part)]), pairs
+    if len(inner) < len(pairs):  # of the networks as they are, which other outputs would change
+        yield graph, other, {x: x for x in graph.outputs}
 
 
 def _pairs(graph: Graph, other: Graph) -> dict[str, str]:

@@ -93,14 +93,8 @@ def sparsify(
     if sparsity is not None and not 0 <= real("sparsity", sparsity) < 1:
         text = f"sparsity has to be at least 0 and below 1, not {sparsity:g}"
         raise UsageError("usage.sparsity", text, ["sparsity"], "0.9 makes nine weights of ten zeros")
-    sizes = is_a("block", block, Sequence, "give columns and rows: (16, 1)")
-    if len(sizes) != 2:
-        raise UsageError("usage.block", f"A block has two sizes, not {len(sizes)}", ["block"], "give (16, 1)")
-    width, rows = (whole("each size of a block", n, code="usage.block") for n in sizes)
-    excluded = (exclude,) if isinstance(exclude, str) else tuple(exclude)
-    if unknown := [n for n in excluded if n not in {node.name for node in graph.nodes}]:
-        hint = did_you_mean(str(unknown[0]), [n.name for n in graph.nodes], "nodes")
-        raise UsageError("usage.exclude", f"The network has no node {str(unknown[0])!r}", [str(unknown[0])], hint)
+    width, rows = _block(block)
+    excluded = _excluded(graph, exclude)
     timed = _Timed(graph, (width, rows), Target(target) if isinstance(target, str) else target, log, seconds)
     nodes, constants, choices = list[Node](), dict(graph.constants), list[Choice]()
     for node in graph.nodes:
@@ -121,6 +115,25 @@ def sparsify(
         raise ModelError("model.nothing_to_sparsify", text, (graph.name,))
     made = graph.rebuilt(nodes, constants, graph.outputs)
     return made.replace(history=(*graph.history, *map(str, choices)))
+
+
+def _block(block: Sequence[int]) -> tuple[int, int]:
+    """Columns and rows of a block, checked."""
+    sizes = is_a("block", block, Sequence, "give columns and rows: (16, 1)")
+    if len(sizes) != 2:
+        raise UsageError("usage.block", f"A block has two sizes, not {len(sizes)}", ["block"], "give (16, 1)")
+    width, rows = (whole("each size of a block", n, code="usage.block") for n in sizes)
+    return width, rows
+
+
+def _excluded(graph: Graph, exclude: Iterable[str] | str) -> tuple[str, ...]:
+    """Names of nodes that stay as they are, checked."""
+    excluded = (exclude,) if isinstance(exclude, str) else tuple(exclude)
+    names = [n.name for n in graph.nodes]
+    if unknown := [n for n in excluded if n not in names]:
+        hint = did_you_mean(str(unknown[0]), names, "nodes")
+        raise UsageError("usage.exclude", f"The network has no node {str(unknown[0])!r}", [str(unknown[0])], hint)
+    return excluded
 
 
 def _with_weights(

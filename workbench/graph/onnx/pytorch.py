@@ -92,18 +92,7 @@ def load_torch(
         raise ArgumentTypeError("usage.type", "None of the example inputs is a tensor", (), "give torch.randn(...)")
     axes, bounds = _axes(dynamic, tensors)
     lengths = bounds | dict(is_a("lengths", lengths or {}, Mapping, 'give lengths by name: {"n": range(1, 513)}'))
-    chosen = _exporter(exporter)
-    if chosen == "dynamo":
-        _refuse_units(axes, tensors)
-    opset = _OPSET[chosen] if opset is None else whole("opset", opset, least=7, code="usage.opset")
-    export = _by_dynamo if chosen == "dynamo" else _by_torchscript
-    with _evaluating(module), warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # the exporters' notes to themselves
-        warnings.simplefilter("ignore", FutureWarning)
-        try:
-            proto = export(module, arguments, axes, opset)
-        except Exception as e:
-            raise _failed(chosen, e) from e
+    proto = _exported(module, arguments, axes, _exporter(exporter), opset)
     if save is not None:
         save_onnx(proto, save)
     declared = {v.name for v in proto.graph.input}
@@ -115,6 +104,23 @@ def load_torch(
         label: (int(tensors[name].shape[d]),) for name in own for d, label in axes[name].items() if label not in said
     }
     return load_onnx(proto, shapes, {**sizes, **lengths})
+
+
+def _exported(
+    module: Any, arguments: Mapping[str, Any], axes: Mapping[str, Mapping[int, str]], exporter: str, opset: int | None
+) -> onnx.ModelProto:
+    """Run an exporter of PyTorch on a module in evaluation mode."""
+    if exporter == "dynamo":
+        _refuse_units(axes, {name: a for name, a in arguments.items() if name in axes})
+    opset = _OPSET[exporter] if opset is None else whole("opset", opset, least=7, code="usage.opset")
+    export = _by_dynamo if exporter == "dynamo" else _by_torchscript
+    with _evaluating(module), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # the exporters' notes to themselves
+        warnings.simplefilter("ignore", FutureWarning)
+        try:
+            return export(module, arguments, axes, opset)
+        except Exception as e:
+            raise _failed(exporter, e) from e
 
 
 def _torch() -> Any:
