@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,9 +29,10 @@ def marked(mark: str) -> dict[int, str]:
     return _those(lambda folder: mark.encode() in (folder / "environ").read_bytes())
 
 
-def children() -> dict[int, str]:
-    """Process -> command line of this process's children; those that have ended are no longer there."""
-    return _those(lambda folder: _parent(folder) == os.getpid())
+def children(parents: Collection[int] = ()) -> dict[int, str]:
+    """Process -> command line of the children of processes, of this one by default; what has ended is not there."""
+    of = parents or (os.getpid(),)
+    return _those(lambda folder: _parent(folder) in of)
 
 
 def _parent(folder: Path) -> int:

@@ -41,6 +41,15 @@ def test_tensor_expressions_and_target_load_nothing_heavy():
     assert not set(json.loads(fresh(code))) & set(HEAVY)
 
 
+def test_who_looks_into_a_model_loads_only_that():
+    """Somebody has clicked, and waits for the process."""
+    code = "import workbench.server.model_main as m, sys, json; m.prepare(); print(json.dumps(sorted(sys.modules)))"
+    loaded = {name for name in json.loads(fresh(code)) if name.startswith("workbench.")}
+    rooms = {name.split(".")[1] for name in loaded}
+    light = {"arguments", "cooperative_yield", "errors", "first_use", "former_modules", "markup", "safe_text"}
+    assert rooms <= {"graph_layout", "model_files", "server", *light}
+
+
 def test_widgets_do_not_load_what_plotly_only_asks_the_version_of():
     pytest.importorskip("nbformat")
     code = "import workbench.widgets, sys; print('nbformat' in sys.modules, 'jsonschema' in sys.modules)"

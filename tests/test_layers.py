@@ -16,7 +16,7 @@ PACKAGE = Path(workbench.__file__).parent
 #: External package -> the modules that may import it, anywhere in their text.
 ALLOWED = {
     "llvmlite": {"codegen.llvm.llvmlite_binding"},
-    "onnx": {"graph.onnx", "graph.seeded_weights", "onnx_backend", "zoo"},
+    "onnx": {"graph.onnx", "model_files", "graph.seeded_weights", "onnx_backend", "zoo"},
     "torch": {"torch_backend"},
     "xgboost": {"cost_model"},
     "anywidget": {"widgets"},

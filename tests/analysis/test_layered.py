@@ -5,8 +5,8 @@ import time
 import pytest
 
 from workbench.analysis import Box, layout
-from workbench.analysis.graph_drawing.crossing_reduction import crossings, order_layers
 from workbench.errors import WorkbenchError
+from workbench.graph_layout.crossing_reduction import crossings, order_layers
 
 
 def tangle(n, seed=0, reach=40):
@@ -99,7 +99,7 @@ def test_sweeps_improve_on_the_first_order(monkeypatch):
     down = [sorted(rng.sample(layers[k // 8 + 1], 2)) if k < 24 else [] for k in range(32)]
     up = [[j for j in range(32) if k in down[j]] for k in range(32)]
     swept = crossings(order_layers(layers, down, up), down)
-    monkeypatch.setattr("workbench.analysis.graph_drawing.crossing_reduction.SWEEPS", 0)
+    monkeypatch.setattr("workbench.graph_layout.crossing_reduction.SWEEPS", 0)
     assert swept < crossings(order_layers(layers, down, up), down)
 
 

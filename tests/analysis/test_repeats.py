@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.analysis.graph_drawing.repeated_blocks import FEWEST_HIDDEN, Repeat, repeats
+from workbench.graph_layout.repeated_blocks import FEWEST_HIDDEN, Repeat, repeats
 
 
 def chain(text):

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 
 import workbench as wb
 from workbench.graph.onnx import read_program
-from workbench.graph.onnx.model_path import find_model
+from workbench.model_files.model_path import find_model
 
 
 def everything():

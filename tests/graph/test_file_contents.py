@@ -9,9 +9,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from workbench.analysis.graph_drawing.file_drawing import model_file
 from workbench.errors import ModelError
-from workbench.graph.onnx.file_contents import BARS, ModelFile, statistics
+from workbench.model_files.contents import BARS, ModelFile, statistics
+from workbench.model_files.drawing import model_file
 
 
 def saved(path: Path, nodes: list[onnx.NodeProto], weights: dict[str, np.ndarray], dims: list[object]) -> str:
@@ -109,7 +109,7 @@ def test_statistics_are_those_of_numpy(dtype: str, size: int) -> None:
 
 
 def test_statistics_of_odd_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.graph.onnx.file_contents._CHUNK", 7)
+    monkeypatch.setattr("workbench.model_files.contents._CHUNK", 7)
     a = np.arange(40, dtype=np.float32)
     a[3:5] = np.nan, np.inf
     found = statistics(a)

@@ -8,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import workbench as wb
 from workbench.errors import ModelError
-from workbench.graph.onnx import protobuf_wire
+from workbench.model_files import protobuf_wire
 
 TYPES = ("float32", "float64", "float16", "int8", "uint8", "int16", "int32", "int64", "bool")
 

@@ -15,9 +15,9 @@ from real_models.catalogue import LIGHT, MODELS
 from workbench.graph import load_onnx
 from workbench.graph.memory.plan import plan_memory
 from workbench.graph.onnx import read_program
-from workbench.graph.onnx.model_path import find_model
 from workbench.graph.seeded_weights import fill_weights
 from workbench.graph.tasks import partition
+from workbench.model_files.model_path import find_model
 from workbench.network.compile import compile, execute
 from workbench.network.dynamic_shapes import DynamicExecutable
 

@@ -10,7 +10,7 @@ from session.conftest import Mirror, matmul, split
 
 from workbench import Schedule, Session, Target, load_onnx, read_log, tune, workloads
 from workbench.errors import LogError, ModelError, UsageError
-from workbench.graph.onnx.model_path import find_model
+from workbench.model_files.model_path import find_model
 from workbench.session.state.trial_origin import BY
 from workbench.target import Target as TargetType
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import workbench.analysis.cache.table  # noqa: F401 (it says how a cache view is shown)
 from workbench.analysis.cache.levels import Cache, levels_of
 from workbench.analysis.cache.view import CacheCounts, cache_view
-from workbench.analysis.graph_drawing.drawing import Drawing
-from workbench.analysis.graph_drawing.layered_layout import Box, Layout, layout
 from workbench.analysis.graph_drawing.network_drawing import network, pass_network, stage_graph
-from workbench.analysis.graph_drawing.repeated_blocks import Repeat, repeats
 from workbench.analysis.graph_drawing.tree_layout import lay_out_tree
 from workbench.analysis.throughput.report import Throughput, throughput
 from workbench.first_use import loaded_on_first_use
 from workbench.former_modules import former_attribute
+from workbench.graph_layout.drawing import Drawing
+from workbench.graph_layout.layered_layout import Box, Layout, layout
+from workbench.graph_layout.repeated_blocks import Repeat, repeats
 
 if TYPE_CHECKING:
     from workbench.analysis.figures import (

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from workbench.errors import ModelError
-from workbench.graph.dtypes import check_dtype
 from workbench.graph.evaluation import infer
 from workbench.graph.graph import Array, Graph, Node, TensorType
 from workbench.graph.model import Declared, Program, within_bounds
@@ -22,6 +21,7 @@ from workbench.graph.open_sizes import fixed
 from workbench.graph.operator_call import Call
 from workbench.graph.ops.counted import Counted, counted
 from workbench.graph.type_inference import follow
+from workbench.model_files.element_types import check_dtype
 
 #: Problems of a node that the values at run time may solve.
 _OPEN = ("model.dynamic_value", "model.dynamic_shape")

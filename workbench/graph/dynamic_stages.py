@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from workbench.errors import ModelError
-from workbench.graph.dtypes import DTYPES
 from workbench.graph.evaluation import infer, obstacle
 from workbench.graph.graph import Array, Graph, Node, TensorType
 from workbench.graph.model import Program
@@ -22,6 +21,7 @@ from workbench.graph.opdef import opdef
 from workbench.graph.operator_call import Call
 from workbench.graph.ops.counted import Counted, counted
 from workbench.graph.type_inference import FOLLOW, follow, make_call
+from workbench.model_files.element_types import DTYPES
 
 Values: TypeAlias = Mapping[str, Any]
 

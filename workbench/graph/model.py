@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from workbench.errors import InputError, ModelError, did_you_mean, option
-from workbench.graph.dtypes import check_dtype
 from workbench.graph.graph import Array, Graph, Node, TensorType, topological
 from workbench.ir.size_limits import MOST_DIMENSIONS
 from workbench.late_binding import Provided
+from workbench.model_files.element_types import check_dtype
 
 Dim: TypeAlias = int | str | None
 """A size, the name of an open one, or nothing known."""

@@ -19,10 +19,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.analysis.graph_drawing.file_drawing import model_file
 from workbench.errors import ModelError
-from workbench.graph.onnx.file_contents import ModelFile, prepare
 from workbench.markup import clean
+from workbench.model_files.contents import ModelFile, prepare
+from workbench.model_files.drawing import model_file
 from workbench.server.process_limits import limit
 
 MOST_NODES = 20_000

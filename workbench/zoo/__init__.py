@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from workbench.arguments import shown, whole
 from workbench.errors import ModelError
 from workbench.graph import Graph, load_onnx
-from workbench.graph.onnx.model_path import SIZES
+from workbench.model_files.model_path import SIZES
 from workbench.zoo.builder import BATCH, Builder, Value
 from workbench.zoo.catalog import NETWORKS, Network, find, known
 

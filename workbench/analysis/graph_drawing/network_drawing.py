@@ -8,9 +8,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
-from workbench.analysis.graph_drawing.block_folding import Unit, folded_frames
-from workbench.analysis.graph_drawing.drawing import Drawing, Leaf, drawn
-from workbench.analysis.graph_drawing.layered_layout import layout
 from workbench.arguments import is_a, shown, whole
 from workbench.cooperative_yield import pause
 from workbench.errors import UsageError, did_you_mean
@@ -21,6 +18,9 @@ from workbench.graph.operator_facts import dims
 from workbench.graph.passes.explain import Change, Report
 from workbench.graph.passes.fuse import is_view, runtime_kernel, why_not_compiled
 from workbench.graph.tasks import Task
+from workbench.graph_layout.block_folding import Unit, folded_frames
+from workbench.graph_layout.drawing import Drawing, Leaf, drawn
+from workbench.graph_layout.layered_layout import layout
 from workbench.ir import Buffer, Dim, Func, accesses, blocks
 from workbench.ir.bytes_moved import least_traffic
 from workbench.ir.text.printer import dim_text

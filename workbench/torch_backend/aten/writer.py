@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from workbench.errors import ModelError
-from workbench.graph.dtypes import DTYPES
 from workbench.graph.graph import Array, AttrValue, Node
 from workbench.graph.ops.arrays.movement import CODES
+from workbench.model_files.element_types import DTYPES
 from workbench.registry import Registry
 
 

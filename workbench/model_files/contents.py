@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import ModelError, WorkbenchError
-from workbench.graph.graph import Array
-from workbench.graph.onnx.reader import open_model
-from workbench.graph.onnx.weights import Tensors, dtype_of
+from workbench.model_files.opening import open_model
+from workbench.model_files.weights import Tensors, dtype_of
 
 if TYPE_CHECKING:
     import onnx
@@ -132,7 +131,7 @@ class ModelFile:
             yield s.values.name, {"why": "It is sparse; statistics are of dense weights."}
 
 
-def statistics(a: Array) -> dict[str, Any]:
+def statistics(a: NDArray[Any]) -> dict[str, Any]:
     """Return what is to be known of a weight: values of a small one; else extremes, mean, spread, zeros, a histogram.
 
     ``zeros`` is their share, ``odd`` how many elements are not finite, which the others leave out; ``bars`` counts the
@@ -163,13 +162,13 @@ def statistics(a: Array) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _finite(part: Array) -> NDArray[np.float64]:
+def _finite(part: NDArray[Any]) -> NDArray[np.float64]:
     wide = part.astype(np.float64)
     finite = np.isfinite(wide)
     return wide if finite.all() else wide[finite]
 
 
-def _values(flat: Array) -> str:
+def _values(flat: NDArray[Any]) -> str:
     more = ", …" if flat.size > WRITTEN_OUT else ""
     return ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in flat[:WRITTEN_OUT].tolist()) + more
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from workbench.analysis.graph_drawing.layered_layout import Box, Layout, layout
 from workbench.cooperative_yield import pause
+from workbench.graph_layout.layered_layout import Box, Layout, layout
 
 #: Pixels of a character of the label (12 px) and of the line below it (11 px), and what surrounds them. Chosen by eye.
 LABEL, SUB, PAD = 6.9, 6.0, 20.0

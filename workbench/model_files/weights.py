@@ -12,16 +12,15 @@ import mmap
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workbench.arguments import shown
 from workbench.errors import ModelError, ModelWarning, option
-from workbench.graph.dtypes import DTYPES, check_dtype
-from workbench.graph.graph import Array
-from workbench.graph.onnx.protobuf_wire import OWN, Data
-from workbench.graph.onnx.sparse_tensors import dense
+from workbench.model_files.element_types import DTYPES, check_dtype
+from workbench.model_files.protobuf_wire import OWN, Data
 
 if TYPE_CHECKING:
     import onnx
@@ -56,9 +55,9 @@ class Tensors:
         self._since = 0
         self._with_nan: list[str] = []
 
-    def initializers(self, graph: onnx.GraphProto) -> dict[str, Array]:
+    def initializers(self, graph: onnx.GraphProto) -> dict[str, NDArray[Any]]:
         """Weights by name."""
-        out: dict[str, Array] = {}
+        out: dict[str, NDArray[Any]] = {}
         for t in graph.initializer:
             if t.name in out:
                 raise ModelError("model.duplicate_name", f"Two initializers are called {t.name!r}.", (t.name,))
@@ -75,12 +74,14 @@ class Tensors:
                 self._with_nan.append(name)
         return out
 
-    def sparse(self, t: onnx.SparseTensorProto, what: str) -> Array:
+    def sparse(self, t: onnx.SparseTensorProto, what: str) -> NDArray[Any]:
         """Value of a sparse tensor, with the zeros that it leaves out; pages that hold nothing else take no memory."""
+        from workbench.model_files.sparse_tensors import dense  # who looks into a file does without it
+
         values, places = self.array(t.values, f"values of {what}"), self.array(t.indices, f"indices of {what}")
         return dense(tuple(t.dims), values, places, what, t.values.name)
 
-    def array(self, t: onnx.TensorProto, what: str) -> Array:
+    def array(self, t: onnx.TensorProto, what: str) -> NDArray[Any]:
         """Value of a tensor; `what` names it in errors."""
         import onnx
         from onnx import numpy_helper
@@ -108,7 +109,7 @@ class Tensors:
                 "model.invalid_graph", f"The data of {what} do not fit its shape {shown(list(t.dims))}: {e}.", (t.name,)
             ) from None
 
-    def _external(self, t: onnx.TensorProto, what: str, dtype: np.dtype[np.generic], count: int) -> Array:
+    def _external(self, t: onnx.TensorProto, what: str, dtype: np.dtype[np.generic], count: int) -> NDArray[Any]:
         info = {e.key: e.value for e in t.external_data}
         place = info.get("location", "")
         if place == OWN:
@@ -136,7 +137,7 @@ class Tensors:
 
     def _inside(
         self, t: onnx.TensorProto, what: str, dtype: np.dtype[np.generic], count: int, info: dict[str, str]
-    ) -> Array:
+    ) -> NDArray[Any]:
         offset, length = (_number(info, key, 0, what, t.name) for key in ("offset", "length"))
         if length != count * dtype.itemsize or offset + length > len(self._own):
             text = f"The data of {what} do not fit its shape {shown(list(t.dims))}: there are {length} bytes."
@@ -193,7 +194,7 @@ class Tensors:
                 "copy the external data beside the model",
             ) from None
 
-    def _has_nan(self, a: Array) -> bool:
+    def _has_nan(self, a: NDArray[Any]) -> bool:
         if a.dtype.kind != "f":
             return False
         flat = a.reshape(-1)

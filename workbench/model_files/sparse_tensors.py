@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workbench.arguments import shown
 from workbench.errors import ModelError
-from workbench.graph.graph import Array
-from workbench.graph.size_limits import FOLD_BYTES
 from workbench.host import memory_bytes
 from workbench.ir.size_limits import MOST_DIMENSIONS
 
-#: So many times the bytes of its values a tensor may take with its zeros, or `FOLD_BYTES`: a file of a hundred bytes
-#: must not ask for gigabytes.
-_GROWTH = 1000
+#: So many bytes a tensor may take with its zeros, or so many times those of its values: a file of a hundred bytes must
+#: not ask for gigabytes.
+_BYTES, _GROWTH = 1 << 27, 1000
 
 
-def dense(dims: tuple[int, ...], values: Array, places: Array, what: str, name: str) -> Array:
+def dense(dims: tuple[int, ...], values: NDArray[Any], places: NDArray[Any], what: str, name: str) -> NDArray[Any]:
     """The tensor with its zeros.
 
     Parameters
     ----------
     dims : tuple of int
         Its shape.
-    values : Array
+    values : array
         Elements, ``[count]``.
-    places : Array
+    places : array
         int64: numbers of the elements as they lie in memory, ``[count]``, or an index for each, ``[count, rank]``; each
         above the one before.
     what, name : str
@@ -51,7 +51,7 @@ def dense(dims: tuple[int, ...], values: Array, places: Array, what: str, name: 
         raise refused(text)
     size = math.prod(dims)
     nbytes = size * values.dtype.itemsize
-    if nbytes > min(memory_bytes(), max(FOLD_BYTES, _GROWTH * values.nbytes)):
+    if nbytes > min(memory_bytes(), max(_BYTES, _GROWTH * values.nbytes)):
         text = f"The {what} has {values.size} of {size} elements; with its zeros it takes {nbytes / 2**30:,.1f} GiB."
         raise ModelError("model.too_large", text, (name,), "store fewer zeros, or a smaller tensor")
     if places.ndim == 2:

@@ -8,9 +8,9 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from workbench.analysis.graph_drawing.drawing import ENTER, LEAVE, Frame, Leaf
-from workbench.analysis.graph_drawing.repeated_blocks import Repeat, repeats
 from workbench.cooperative_yield import pause
+from workbench.graph_layout.drawing import ENTER, LEAVE, Frame, Leaf
+from workbench.graph_layout.repeated_blocks import Repeat, repeats
 
 #: Frames of repeated blocks within each other. Chosen by eye.
 DEEPEST = 2

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from workbench.analysis.graph_drawing.block_folding import Unit, folded_frames
-from workbench.analysis.graph_drawing.drawing import Drawing, Leaf, drawn
-from workbench.graph.onnx.file_contents import FileContents, FileNode
+from workbench.graph_layout.block_folding import Unit, folded_frames
+from workbench.graph_layout.drawing import Drawing, Leaf, drawn
 from workbench.markup import shortened
+from workbench.model_files.contents import FileContents, FileNode
 
 #: Characters of a label; the rest is cut. Chosen by eye.
 LONGEST = 34

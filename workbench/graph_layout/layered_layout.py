@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
-from workbench.analysis.graph_drawing.crossing_reduction import order_layers
-from workbench.analysis.graph_drawing.horizontal_coordinates import place
 from workbench.cooperative_yield import pause
 from workbench.errors import InputError
+from workbench.graph_layout.crossing_reduction import order_layers
+from workbench.graph_layout.horizontal_coordinates import place
 
 #: Bends that a drawing may have beyond four per node; edges that would need more are drawn as one straight line.
 #: Chosen, not measured: the time of a drawing grows with them.
