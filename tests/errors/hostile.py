@@ -81,8 +81,8 @@ def declare_shapes():
     large, odd, mismatch = "model.too_large", "model.invalid_graph", "model.shape_mismatch"
     one("Relu", large, "of 2**80 elements", shape=(HUGE, HUGE))
     one("Relu", large, "of 2**36 elements", "compile", "'x'", shape=(2**36,))
-    one("Relu", "model.unresolved_dim", "of dimension -5", "load", "'x'", shape=(2, -5))
-    one("Relu", "model.unresolved_dim", "of dimension 0", "load", "'x'", shape=(2, 0))
+    one("Relu", "model.unresolved_dim", "of dimension -5", "tasks", "'x'", shape=(2, -5))
+    one("Relu", "model.unresolved_dim", "of dimension 0", "tasks", "'x'", shape=(2, 0))
     one("Reshape", mismatch, "to 2**80", inputs=[ints(HUGE, HUGE)])
     one("Reshape", "model.shape_mismatch", "whose product wraps around", shape=(2, 0x20000001), inputs=[ints(2, 1)])
     one("Reshape", "model.shape_mismatch", "to -5", inputs=[ints(-5, 3)])

@@ -35,7 +35,7 @@ def node(op, inputs, outputs=("y",), name="n", **attrs):
 
 def raises(code, source, *words, shapes=None):
     with pytest.raises(InputError) as e:
-        load_onnx(source, shapes)
+        load_onnx(source, shapes).typed()
     assert e.value.code == code
     assert e.value.exit_code == 3
     text = str(e.value)

@@ -12,6 +12,7 @@ import workbench as wb
 from workbench.errors import UsageError
 from workbench.network import dynamic_table
 from workbench.session.panels.lengths import _lengths_table
+from workbench.widgets.export import made
 from workbench.widgets.static_view import static_html
 
 pytest.importorskip("onnx")
@@ -79,3 +80,24 @@ def test_a_model_of_one_length_has_no_such_panel(session):
     assert told.value.code == "session.no_model"
     s.run("cancel_lengths")  # of nothing
     assert _lengths_table(s.snapshot().slices, ()) == []
+
+
+def test_a_file_is_opened_with_its_lengths(session, tmp_path):
+    path = tmp_path / "m.onnx"
+    onnx = pytest.importorskip("onnx")
+    nodes = [node("MatMul", ["x", "w"], ["m"]), node("Relu", ["m"], ["y"])]
+    onnx.save(model_of(nodes, {"x": ["n", 4]}, {"w": np.full((4, 4), 0.5, np.float32)}), path)
+    s = session(str(path), dynamic={"n": range(15, 19)})
+    assert shown(s)["ranges"] == [{"name": "n", "least": 15, "most": 18}]
+    script = made(s, {"what": "network"}).text
+    assert "dynamic={'n': range(15, 19)})" in script
+    filled = wb.Session(str(path), dynamic={"n": (15, 17)}, fill_weights=3)
+    try:
+        graph = filled.state.opened.graph
+        assert graph.dynamic == {"n": (15, 17)}
+        assert graph.types["x"].shape == (17, 4)
+    finally:
+        filled.close()
+    with pytest.raises(UsageError) as told:
+        session(str(path), dynamic={"k": range(15, 19)})
+    assert told.value.code == "usage.dynamic"

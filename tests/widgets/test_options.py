@@ -100,4 +100,4 @@ def test_hints_on_the_command_line_are_in_its_words(capfd, open_model, stub):
         assert word in said
         assert "shapes=" not in said
         assert "fill_weights=" not in said
-    assert "shapes={" in refused(wb.load_onnx, open_model).hint  # Python's words again
+    assert "shapes={" in refused(wb.extract_tasks, wb.load_onnx(open_model)).hint  # Python's words again

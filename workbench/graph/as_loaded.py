@@ -18,8 +18,9 @@ def require_as_loaded(graph: Graph, what: str) -> None:
     Raises
     ------
     ModelError
-        "model.optimised", "model.dynamic_shape".
+        "model.optimised", "model.dynamic_shape", or as `Graph.typed`.
     """
+    graph.typed()
     if graph.groups:
         text = f"The graph {graph.name!r} is optimised already, so it cannot be {what}."
         raise ModelError("model.optimised", text, (graph.name,), "give the graph as load_onnx returns it")

@@ -21,28 +21,36 @@ from workbench.graph.open_sizes import fixed
 from workbench.graph.operator_call import Call
 from workbench.graph.ops.counted import Counted, counted
 from workbench.graph.type_inference import follow
-from workbench.model_files.element_types import check_dtype
+from workbench.model_files.element_types import DTYPES
 
 #: Problems of a node that the values at run time may solve.
 _OPEN = ("model.dynamic_value", "model.dynamic_shape")
+#: Problems of inputs that arrays at run time may solve.
+_UNTYPED = ("model.unresolved_dim", "model.unsupported_dtype")
 
 
 def graph_of(program: Program, shapes: Mapping[str, Sequence[int]]) -> Graph:
     """Typed graph of a program, with the largest size of what data decide.
 
-    What depends on values that a run brings, such as the shape of a Reshape, is its tail.
+    What depends on values that a run brings, such as the shape of a Reshape, is its tail; so is what reads or makes
+    elements that a typed graph cannot hold, and all of a network whose inputs are open or of such elements.
 
     Raises
     ------
     ModelError
-        As `Program.graph` does.
+        As `Program.graph` does, for what no run can bring.
     """
+    try:
+        types = program.types(shapes)
+    except ModelError as e:
+        if e.code not in _UNTYPED:
+            raise
+        return Graph.of_tail(fixed(program, shapes))
     try:
         return program.graph(shapes)
     except ModelError as e:
-        if e.code not in _OPEN:
+        if e.code not in (*_OPEN, *_UNTYPED):
             raise
-        types = program.types(shapes)
         walk = _Walk(program, types)
         for node in program.nodes:
             walk.take(node)
@@ -82,6 +90,8 @@ class _Walk:
     def _put(self, node: Node, marked: Mapping[str, tuple[str, int]]) -> None:
         call = Call.of(node, self._types, self._values)
         outs, op = infer(call), opdef(node)
+        if any(t.dtype not in DTYPES for t in outs):
+            raise call.error("dynamic_shape", "has results of a type that the stages after this one know")
         made = [o for o in node.outputs if o]
         if isinstance(op, Counted):
             found = {o: (node.outputs[-1], axis) for o, axis in zip(node.outputs, op.cut_axes(call), strict=False)
@@ -94,9 +104,7 @@ class _Walk:
             found = dict.fromkeys(made, (count, axis))
         else:
             found = {}
-        for o, t in zip(node.outputs, outs, strict=False):
-            check_dtype(t.dtype, f"tensor {o!r}")
-            self._types |= {o: t} if o else {}
+        self._types |= {o: t for o, t in zip(node.outputs, outs, strict=False) if o}
         self._cuts |= found
         if not marked:
             self._values.update(zip(node.outputs, follow(call, outs), strict=False))

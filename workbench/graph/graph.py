@@ -204,6 +204,24 @@ class Graph(Drawn):
         """Graph of a program of which nothing is typed before a run brings shapes."""
         return Graph(program.name, (), (), (), {}, {}, tail=program)
 
+    @property
+    def untyped(self) -> Program | None:
+        """The network, where all of it waits for shapes or values that a run brings."""
+        return None if self.nodes else self.tail
+
+    def typed(self) -> Graph:
+        """Return this graph; refused where all of it waits for shapes or values that a run brings.
+
+        Raises
+        ------
+        ModelError
+            "model.unresolved_dim", "model.unsupported_dtype", "model.dynamic_value", "model.dynamic_shape": what is not
+            known ahead.
+        """
+        if (program := self.untyped) is None:
+            return self
+        return replace(program.graph(), source=self.source, open_sizes=self.open_sizes)
+
     def type(self, tensor: str) -> TensorType:
         """Type of a tensor; `ModelError` "model.unknown_tensor" when there is none of that name."""
         try:
@@ -247,6 +265,7 @@ class Graph(Drawn):
 
     def with_outputs(self, outputs: Sequence[str]) -> Graph:
         """Same network with other outputs; what they do not need is dropped, and so is the `tail`."""
+        self.typed()
         for o in outputs:
             self.type(o)
         counts = (self.cuts[o][0] for o in outputs if o in self.cuts)
@@ -306,16 +325,22 @@ class Graph(Drawn):
 
     @shown_legibly
     def __str__(self) -> str:
+        if (program := self.untyped) is not None:
+            return str(program)
         lines = [f"graph {self.name} ({len(self.nodes)} nodes, {len(self.constants)} constants)"]
         lines += [f"  input  {i}: {self.types[i]}" for i in self.inputs]
         lines += [f"  {n}" + "".join(f" : {self.types[o]}" for o in n.outputs if o) for n in self.nodes]
         lines += [f"  output {o}: {self.types[o]}" for o in self.outputs]
+        lines += ["", f"then, typed by what a run brings: {self.tail}"] if self.tail is not None else []
         return "\n".join(lines)
 
     @shown_legibly
     def __repr__(self) -> str:
+        if (program := self.untyped) is not None:
+            return f"<Graph {self.name}: {len(program.nodes)} nodes, {program.ends}, typed by what a run brings>"
+        late = f", then {len(self.tail.nodes)} typed by what a run brings" if self.tail is not None else ""
         ends = f"inputs {', '.join(self.inputs)}, outputs {', '.join(self.outputs)}"
-        return f"<Graph {self.name}: {len(self.nodes)} nodes, {ends}>"
+        return f"<Graph {self.name}: {len(self.nodes)} nodes, {ends}{late}>"
 
 
 def needed_nodes(nodes: Sequence[Node], outputs: Sequence[str]) -> list[Node]:

@@ -15,6 +15,7 @@ from workbench.graph.graph import Array, Graph, Node, TensorType, topological
 from workbench.ir.size_limits import MOST_DIMENSIONS
 from workbench.late_binding import Provided
 from workbench.model_files.element_types import check_dtype
+from workbench.safe_text import shown_legibly
 
 Dim: TypeAlias = int | str | None
 """A size, the name of an open one, or nothing known."""
@@ -35,6 +36,13 @@ class Declared:
     def pretty(self) -> str:
         """The dimensions, as far as they are known."""
         return "x".join("?" if d is None else str(d) for d in self.dims or ())
+
+    @property
+    def kind(self) -> str:
+        """Element type and dimensions, as far as they are known, for a person."""
+        if not self.dtype:
+            return "no tensor"
+        return f"{self.dtype}[{self.pretty}]" if self.dims is not None else f"{self.dtype} of any shape"
 
     def type(self, given: Sequence[int] | None, symbols: Mapping[str, int]) -> TensorType:
         """Type with the dimensions that are given, or that a named dimension has elsewhere.
@@ -69,7 +77,9 @@ class Declared:
     def _example(self, dims: Sequence[int]) -> str:
         """Hint how to say the shape."""
         words = option(f"shapes={ {self.name: tuple(dims)} }", f"--shape {self.name}={'x'.join(map(str, dims))}")
-        return f"say it: {words}"
+        name = next((d for d in self.dims or () if isinstance(d, str)), "")
+        lengths = option(f"dynamic={{{name!r}: range(1, 65)}}", f"--dynamic {name}=1..64") if name else ""
+        return f"say it: {words}{f', or a range of lengths: {lengths}' if lengths else ''}"
 
     def _given(self, given: Sequence[int]) -> tuple[int, ...]:
         if any(int(g) < 1 for g in given):
@@ -150,6 +160,22 @@ class Program:
         )
         order = topological(nodes, own | set(outside), outputs)
         return Program(name, order, tuple(inputs), tuple(outputs), dict(constants), outside)
+
+    @property
+    def ends(self) -> str:
+        """Inputs and outputs by name, for a person."""
+        return f"inputs {', '.join(v.name for v in self.inputs)}, outputs {', '.join(self.outputs)}"
+
+    @shown_legibly
+    def __str__(self) -> str:
+        lines = [f"graph {self.name} ({len(self.nodes)} nodes, {len(self.constants)} constants)"]
+        lines += [f"  input  {v.name}: {v.kind}" for v in self.inputs]
+        lines += [f"  {n}" for n in self.nodes]
+        return "\n".join([*lines, *(f"  output {o}" for o in self.outputs)])
+
+    @shown_legibly
+    def __repr__(self) -> str:
+        return f"<Program {self.name}: {len(self.nodes)} nodes, {self.ends}>"
 
     def graph(self, shapes: Mapping[str, Sequence[int]] | None = None) -> Graph:
         """Typed graph with the open dimensions as in `shapes`; dimensions of one name are equal everywhere.

@@ -149,8 +149,10 @@ def extract_tasks(graph: Graph, target: Target | None = None) -> list[Task]:
     ------
     TargetError
         "target.tasks" where an accelerator computes nothing of the network.
+    ModelError
+        As `Graph.typed`, where nothing of the network is known before a run.
     """
-    is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
+    graph = is_a("graph", graph, Graph, "load a model with load_onnx(path) first").typed()
     found: dict[str, list[Group]] = {}
     for g in _groups(graph, target or Target.host()):
         if g.func is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -117,11 +118,11 @@ def accuracy(
     """
     from workbench.network.accuracy_table import Accuracy
 
-    is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
+    graph = replace(is_a("graph", graph, Graph, "load a model with load_onnx(path) first").typed(), tail=None)
     if isinstance(other, str):
         loaded = graph.origin.graph if graph.origin else graph
         graph, other = graph.optimize(), optimized(loaded, precision=other, target=resolved_target(target))
-    is_a("other", other, Graph, "give what quantize returns, or a precision")
+    other = replace(is_a("other", other, Graph, "give what quantize returns, or a precision"), tail=None)
     if graph.input_types() != other.input_types():
         raise UsageError("usage.accuracy", "The two networks have other inputs", (graph.name, other.name))
     given = random_samples(graph) if samples is None else sample_list(graph, samples)

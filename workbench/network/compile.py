@@ -117,14 +117,14 @@ def compile(
     def ready(part: Graph) -> Graph:
         return suited(part.optimize(passes, left_out, precision or "float32"), resolved)
 
-    if graph.tail is not None and not graph.nodes:
-        ready(graph)  # refuses what is no pass and no precision
-        import_module("workbench.network.staged_executable")
-        nothing = ExecutablePlan((), (), (), 0, (), threads, name=graph.name, target=str(resolved))
-        return staged(nothing, graph.tail, database_of(log, set, nearest=True), resolved, ready)
     if (sizes := _open_sizes(graph, dynamic)) is not None:
         import_module("workbench.network.ranged_executable")
         return ranged(sizes, database_of(log, set, nearest=True), resolved, threads, ready)
+    if (program := graph.untyped) is not None:
+        ready(graph)  # refuses what is no pass and no precision
+        import_module("workbench.network.staged_executable")
+        nothing = ExecutablePlan((), (), (), 0, (), threads, name=graph.name, target=str(resolved))
+        return staged(nothing, program, database_of(log, set, nearest=True), resolved, ready)
     graph = optimized(graph, without, precision, resolved)
     groups = partition(graph)
     database = database_of(log, lambda: {g.key for g in with_bodies(graph, resolved) if g.func is not None}, nearest)

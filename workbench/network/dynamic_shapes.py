@@ -19,7 +19,7 @@ from workbench.log import Database
 from workbench.network.compile import compile as compile_graph
 from workbench.runtime.buffers import Array
 from workbench.runtime.execution.executable import Executable
-from workbench.runtime.networks.execution_plan import ArraySpec, HostCall
+from workbench.runtime.networks.execution_plan import ArraySpec
 from workbench.runtime.networks.outputs import check_apart, check_output, named_outputs
 from workbench.target import Target
 
@@ -77,16 +77,14 @@ class DynamicExecutable:
         threads = whole("threads", threads, code="run.threads")
         with self._lock:
             self._threads = threads
-            for _, built in self._stages.values():
-                if built is not None:
-                    built.set_threads(threads)
+            for built in self.built:
+                built.set_threads(threads)
 
     def poison(self) -> None:
         """As `Executable.poison`, for all stages that are kept."""
         with self._lock:
-            for _, built in self._stages.values():
-                if built is not None:
-                    built.poison()
+            for built in self.built:
+                built.poison()
 
     def compiled(self, graph: Graph, *, nearest: bool = False) -> Executable:
         """Compile a graph of one size as everything here is."""
@@ -102,7 +100,7 @@ class DynamicExecutable:
             if built is None:
                 found[self.program.nodes[stage.start].op] = None
             else:
-                found |= {c.operator: None for c in built.plan.calls if isinstance(c, HostCall)}
+                found |= dict.fromkeys(built.reference_steps)
         return tuple(found)
 
     def run(self, feeds: Mapping[str, Any], *, out: Any = None) -> dict[str, Any]:
@@ -157,6 +155,21 @@ class DynamicExecutable:
         first = built.bind({n: values[n] for n in stage.graph.inputs})
         return lambda: self._from(stage.stop, {**values, **_cut(stage, first())}, {})
 
+    @property
+    def built(self) -> list[Executable]:
+        """What was compiled so far and is kept."""
+        with self._lock:
+            return [built for _, built in self._stages.values() if built is not None]
+
+    def whole(self, feeds: Mapping[str, Any]) -> tuple[Executable, dict[str, Array]] | None:
+        """What runs these inputs, and the inputs that it takes; None where it runs a part of the network."""
+        values = self._checked(feeds)
+        with self._lock:
+            stage, built = self._stage(0, values)
+        if stage.graph is None or built is None or stage.stop < len(self.program.nodes):
+            return None
+        return built, {n: values[n] for n in stage.graph.inputs}
+
     def _from(self, at: int, values: dict[str, Any], places: Mapping[str, Array]) -> dict[str, Any]:
         """Run the stages from a node on; returns the outputs."""
         nodes, wanted = self.program.nodes, set(self.program.outputs)
@@ -179,7 +192,7 @@ class DynamicExecutable:
                 raise ShapeError("shape.name", f"The model has no input {name!r}.", (name,), close)
         missing = [name for name in declared if name not in feeds]
         if missing:
-            pretty = ", ".join(f"{n}: {_expected(declared[n])}" for n in missing)
+            pretty = ", ".join(f"{n}: {declared[n].kind}" for n in missing)
             raise ShapeError(
                 "shape.count", f"No array is given for {', '.join(missing)}.", missing, f"needed: {pretty}"
             )
@@ -244,8 +257,8 @@ def fitting(v: Declared, given: Any) -> Any:
         x = np.ascontiguousarray(given).reshape(np.shape(given))
     except ValueError as e:
         text = f"The input {v.name!r} is no array: {e}."
-        raise ShapeError("shape.mismatch", text, (v.name,), f"it has to be {_expected(v)}") from None
-    hint = f"it has to be {_expected(v)}"
+        raise ShapeError("shape.mismatch", text, (v.name,), f"it has to be {v.kind}") from None
+    hint = f"it has to be {v.kind}"
     if not (x.dtype.kind in "OU" if v.dtype == "string" else x.dtype.name == v.dtype and x.dtype.isnative):
         text = f"The input {v.name!r} has element type {x.dtype}, not {v.dtype}."
         raise ShapeError("shape.dtype", text, (v.name,), hint)
@@ -256,9 +269,3 @@ def fitting(v: Declared, given: Any) -> Any:
         text = f"The input {v.name!r} has the shape {'x'.join(map(str, x.shape))}, not {v.pretty}."
         raise ShapeError("shape.mismatch", text, (v.name,), hint)
     return x
-
-
-def _expected(v: Declared) -> str:
-    if not v.dtype:
-        return "no tensor"
-    return f"{v.dtype}[{v.pretty}]" if v.dims is not None else f"{v.dtype} of any shape"

@@ -109,7 +109,7 @@ def compare_precisions(
     InputError, ShapeError
         As of `quantize`.
     """
-    is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
+    graph = is_a("graph", graph, Graph, "load a model with load_onnx(path) first").typed()
     real("seconds", seconds)
     for name in precisions:
         if name not in PRECISIONS:

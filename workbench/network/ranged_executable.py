@@ -20,6 +20,7 @@ from workbench.graph.model import within_bounds
 from workbench.graph.open_sizes import Bucket, OpenSizes
 from workbench.graph.padding.padded_graph import PER_SHAPE, Numbers, PaddedGraph
 from workbench.graph.tasks import partition
+from workbench.network.by_inputs import ByInputs
 from workbench.network.compile import plan_of, ranged
 from workbench.network.dynamic_shapes import DynamicExecutable, fitting
 from workbench.network.dynamic_table import dynamic_rows, milliseconds
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from workbench.log import Database
-    from workbench.runtime.execution.recorded_run import RecordedRun
-    from workbench.runtime.execution.run_context import RunContext
     from workbench.target import Target
 
 #: Sizes for which everything is worked out ahead of the first run. Chosen: a size takes some milliseconds.
@@ -71,7 +70,7 @@ class _Choice:
     numbers: Numbers
 
 
-class RangedExecutable(Executable):
+class RangedExecutable(ByInputs):
     """A network for a range of sizes, compiled ahead.
 
     No run compiles anything, but for sizes that none of the shared kernels runs: they are compiled once each.
@@ -272,28 +271,6 @@ class RangedExecutable(Executable):
         yield TimedRuns(times, self.threads, self._pool, 1)
 
     # ---- looking ----
-
-    def profile(self, inputs: Mapping[str, Any] | None = None, **how: Any) -> Any:
-        """Time every call of the kernels that run these inputs, those of the largest size by default."""
-        executable, feeds = self._of(inputs)
-        return executable.profile(feeds, **how)
-
-    def trace(self, path: Any, inputs: Mapping[str, Any] | None = None, **how: Any) -> None:
-        """Record some runs, as `Executable.trace`, with the kernels that run these inputs."""
-        executable, feeds = self._of(inputs)
-        executable.trace(path, feeds, **how)
-
-    def record(self, inputs: Mapping[str, Any] | None = None, **how: Any) -> RecordedRun:
-        """Record some runs, as `Executable.record`, with the kernels that run these inputs."""
-        executable, feeds = self._of(inputs)
-        return executable.record(feeds, **how)
-
-    @contextmanager
-    def measuring(self, inputs: Mapping[str, Any] | None, warmup: int = 0) -> Iterator[RunContext]:
-        """As `Executable.measuring`, with the kernels that run these inputs."""
-        executable, feeds = self._of(inputs)
-        with executable.measuring(feeds, warmup) as context:
-            yield context
 
     def _of(self, inputs: Mapping[str, Any] | None) -> tuple[Executable, dict[str, Array]]:
         given = dict(zip(self._names, self._given(inputs), strict=True))

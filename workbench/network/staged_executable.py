@@ -7,16 +7,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+from workbench import markup as m
 from workbench.errors import ModelError
 from workbench.graph import Graph
-from workbench.graph.model import Program
+from workbench.graph.model import Declared, Program
 from workbench.log import Database
+from workbench.network.by_inputs import ByInputs
 from workbench.network.compile import staged
 from workbench.network.dynamic_shapes import DynamicExecutable
-from workbench.runtime.buffers import Array
+from workbench.runtime.buffers import Array, aligned_empty
 from workbench.runtime.execution.executable import Executable
 from workbench.runtime.named_arguments import by_name
-from workbench.runtime.networks.execution_plan import ExecutablePlan
+from workbench.runtime.networks.execution_plan import ArraySpec, ExecutablePlan
 from workbench.runtime.networks.network import TimedRuns
 from workbench.target import Target
 
@@ -48,6 +50,11 @@ class StagedExecutable(Executable):
         """As `Executable.poison`, for the rest, too."""
         super().poison()
         self.rest.poison()
+
+    @property
+    def reference_steps(self) -> tuple[str, ...]:
+        """As `Executable.reference_steps`, with what was compiled of the rest so far."""
+        return tuple(dict.fromkeys((*super().reference_steps, *self.rest.reference_steps)))
 
     def run(self, *args: Any, out: Any = None, **named: Any) -> dict[str, Any]:
         """Run the network once; as `Executable.run`, but arrays of `out` have the sizes that the outputs get."""
@@ -89,20 +96,41 @@ class StagedExecutable(Executable):
         raise ModelError("model.dynamic_shape", f"{text} on data.", (first.name,), hint)
 
 
-class AnyShapeExecutable(StagedExecutable):
+class AnyShapeExecutable(ByInputs, StagedExecutable):
     """A network that is compiled for the shapes and values that come, the most recent of which are kept.
 
-    Inputs and outputs may be sequences. `profile`, `trace` and `record` are refused: no part is compiled ahead.
+    Inputs and outputs may be sequences. `profile`, `trace` and `record` take inputs, of which one part runs all.
+
+    Attributes
+    ----------
+    inputs : tuple of ArraySpec
+        As the model declares them; a size that a run tells is -1, the shape of an input without one is ().
     """
 
     def __init__(self, plan: ExecutablePlan, rest: DynamicExecutable) -> None:
         super().__init__(plan, rest)
+        self.inputs = tuple(ArraySpec(v.name, _sizes(v), v.dtype) for v in rest.program.inputs)
         self._names = [v.name for v in rest.program.inputs]
 
+    def __repr__(self) -> str:
+        return f"<AnyShapeExecutable {self.plan.name}: compiled for what a run brings, {self.threads} threads>"
+
+    def _repr_html_(self) -> str:
+        head = m.heading(
+            "Executable", self.plan.name, "compiled for what a run brings", m.plural(self.threads, "thread")
+        )
+        rows = [[m.text(v.name, 60), m.text(v.kind, 60)] for v in self.rest.program.inputs]
+        return m.page(head, m.table((m.Column("Input"), m.Column("")), m.cut(rows, SHOWN, "inputs", len(rows))))
+
     @property
-    def reference_steps(self) -> tuple[str, ...]:
-        """Operators that what was compiled so far leaves to their reference implementations."""
-        return self.rest.reference_steps
+    def untuned(self) -> tuple[str, ...]:
+        """As `Executable.untuned`, of what was compiled so far."""
+        return tuple(dict.fromkeys(name for built in self.rest.built for name in built.untuned))
+
+    @property
+    def borrowed(self) -> dict[str, str]:
+        """As `Executable.borrowed`, of what was compiled so far."""
+        return {name: why for built in self.rest.built for name, why in built.borrowed.items()}
 
     def run(self, *args: Any, out: Any = None, **named: Any) -> dict[str, Any]:
         """Run the network once, as `DynamicExecutable.run`."""
@@ -110,21 +138,43 @@ class AnyShapeExecutable(StagedExecutable):
 
     __call__ = run
 
+    def bind(self, *args: Any, out: Any = None, **named: Any) -> Any:
+        """Return runs that read these arrays, as `DynamicExecutable.bind`."""
+        given = by_name(self._names, args, named)
+        return self.rest.bind(given) if out is None else lambda: self.run(given, out=out)
+
+    def empty_inputs(self) -> dict[str, Array]:
+        """As `Executable.empty_inputs`; refused where a run tells a size.
+
+        Raises
+        ------
+        ModelError
+            "model.unresolved_dim", "model.unsupported_dtype".
+        """
+        return {name: aligned_empty(t.shape, t.dtype) for name, t in self.rest.program.types({}).items()}
+
     def _arrays(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         given = by_name(self._names, args, named)
         return [given[name] for name in self._names]
 
-    def measuring(self, inputs: Mapping[str, Any] | None, warmup: int = 0) -> NoReturn:
-        """Refused: there are no calls before a run brings shapes."""
-        text = f"The calls of the network {self.plan.name!r} are not known before a run brings shapes."
+    def _of(self, inputs: Mapping[str, Any] | None) -> tuple[Executable, dict[str, Array]]:
+        given = dict(zip(self._names, self._given(inputs), strict=True))
+        if (found := self.rest.whole(given)) is not None:
+            return found
+        text = f"The network {self.plan.name!r} runs in stages, as values decide its shapes."
+        raise ModelError("model.dynamic_shape", text, (), "time whole runs: benchmark(inputs)")
+
+    def _refuse(self, what: str) -> NoReturn:
+        text = f"The network {self.plan.name!r} cannot be {what}: a run brings its shapes."
         raise ModelError("model.dynamic_shape", text, (), "give it shapes: load_onnx(path, shapes)")
 
-    def record(self, inputs: Mapping[str, Any] | None = None, **how: Any) -> NoReturn:
-        """Refused, as `measuring`."""
-        self.measuring(inputs)
 
-    def _of(self, inputs: Mapping[str, Any] | None) -> NoReturn:
-        self.measuring(inputs)
+#: Rows of a table that are shown.
+SHOWN = 30
+
+
+def _sizes(v: Declared) -> tuple[int, ...]:
+    return tuple(d if isinstance(d, int) else -1 for d in v.dims or ())
 
 
 def _staged(

@@ -39,7 +39,7 @@ def notebook(path: str, shapes: Mapping[str, Sequence[int]], threads: int, fill:
     """Return the cells of a notebook that opens a model with these shapes, as JSON, or what is wrong with them."""
 
     def make() -> dict[str, Any]:
-        graph = load_onnx(_file(path), shapes)
+        graph = load_onnx(_file(path), shapes).typed()
         return {"title": graph.name, "cells": _cells(path, shapes, threads, fill)}
 
     return _told(make)

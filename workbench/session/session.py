@@ -56,8 +56,8 @@ class Session:
     auto_measure : bool
         Whether every step that is taken through the session is measured.
     **loading
-        For a model: `precision`, as for `compile`. For a model's file: `shapes`, as for `load_onnx`, and
-        `fill_weights`, the seed of weights that are made up.
+        For a model: `precision`, as for `compile`. For a model's file: `shapes` and `dynamic`, as for
+        `load_onnx`, and `fill_weights`, the seed of weights that are made up.
 
     Raises
     ------

@@ -63,8 +63,8 @@ class Workbench(VariantMethods, anywidget.AnyWidget):
         A file that keeps the variants of all tasks, with their times: what it holds is shown, and it is written when
         something has changed, so that a restarted kernel goes on where the last one was.
     **options
-        For a model `precision`, as for `compile`; for its file `shapes` and `fill_weights`, as for `Session`; what
-        every widget has, such as `layout`.
+        For a model `precision`, as for `compile`; for its file `shapes`, `dynamic` and `fill_weights`, as for
+        `Session`; what every widget has, such as `layout`.
 
     Attributes
     ----------

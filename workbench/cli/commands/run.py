@@ -123,10 +123,15 @@ def complete_inputs(graph: Graph, given: Arrays, seed: int) -> dict[str, np.ndar
     """
     import numpy as np
 
+    program = graph.untyped
+    inputs = graph.inputs if program is None else tuple(v.name for v in program.inputs)
     for name in given:
-        if name not in graph.inputs:
-            hint = did_you_mean(name, graph.inputs, "inputs")
+        if name not in inputs:
+            hint = did_you_mean(name, inputs, "inputs")
             raise ShapeError("shape.name", f"The model has no input '{name}'", [name], hint)
+    if program is not None and set(given) == set(inputs):
+        return dict(given)
+    graph = graph.typed()
     rng = np.random.default_rng(seed)
     # Every input draws its numbers, so that giving one does not change the others.
     drawn = {name: random_input(graph.types[name], rng) for name in graph.inputs}

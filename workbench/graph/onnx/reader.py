@@ -48,23 +48,22 @@ def load_onnx(
     dynamic : mapping, optional
         Lengths that open dimensions can have, by their names: ``{"n": range(1, 513)}``. A dimension without a name is
         called by the input's and its number: ``"data.3"``. The graph's types are those of the largest lengths. True
-        where inputs may have any shape, and values may decide others: the graph has only a `tail`, which is compiled
-        for what a run brings.
+        leaves all to a run, also what could be compiled ahead: the graph has only a `tail`.
 
     Returns
     -------
     Graph
-        Typed, not optimised. Names are the model's. Nodes whose shapes depend on values that a run brings are its
-        `tail`.
+        Not optimised. Names are the model's. It is typed as far as that is known ahead; nodes whose types depend on
+        shapes or values that a run brings are its `tail`: all of them where inputs are open, see `Graph.typed`.
 
     Raises
     ------
     ModelError
         "model.missing_file", "model.not_onnx", "model.truncated", "model.file_too_large", "model.opset",
-        "model.unsupported_op", "model.unresolved_dim", "model.unknown_input", "model.shape_conflict",
-        "model.weights_missing", "model.external_data", "model.unsupported_dtype", "model.unsupported_attr",
-        "model.invalid_attr", "model.dynamic_value", "model.dynamic_shape", "model.shape_mismatch", "model.too_large",
-        "model.duplicate_name", "model.cycle", "model.invalid_graph".
+        "model.unsupported_op", "model.unknown_input", "model.shape_conflict", "model.weights_missing",
+        "model.external_data", "model.unsupported_dtype", "model.unsupported_attr", "model.invalid_attr",
+        "model.shape_mismatch", "model.too_large", "model.duplicate_name", "model.cycle", "model.invalid_graph"; with
+        `dynamic`, "model.unresolved_dim" for a dimension that it leaves out.
     UsageError
         "usage.dynamic" for a name that no open dimension has, or lengths that are no whole numbers above 0.
 
@@ -75,13 +74,16 @@ def load_onnx(
     """
     program, given = read_program(path_or_model), _checked(shapes)
     if dynamic is True:
-        return Graph.of_tail(fixed(program, given)).replace(source=source_of(path_or_model))
+        graph = Graph.of_tail(fixed(program, given))
+        return graph.replace(source=source_of(path_or_model), open_sizes=open_sizes(program, {}))
     if dynamic is None or dynamic is False:
         return within_bounds(program, given).replace(
             source=source_of(path_or_model), open_sizes=open_sizes(program, {})
         )
     sizes = open_sizes(fixed(program, given or {}), dynamic)
-    graph = within_bounds(sizes.at(sizes.largest), {})
+    largest = sizes.at(sizes.largest)
+    largest.types({})  # refuses what is still open
+    graph = within_bounds(largest, {})
     return graph.replace(source=source_of(path_or_model), open_sizes=sizes)
 
 

@@ -85,7 +85,9 @@ class Foreign(OpDef):
             if all(d.HasField("dim_value") for d in dims):
                 return TensorType(tuple(d.dim_value for d in dims), _name(proto.tensor_type.elem_type))
         text = f"gives {name!r}, whose shape depends on values that are computed at run time"
-        raise c.error("dynamic_shape", text, "cut the model there, or run it with `workbench.onnx_backend`")
+        raise c.error(
+            "dynamic_shape", text, "cut the model there; `wb.compile(graph)` compiles it for what a run brings"
+        )
 
     def reference(self, c: Call, *args: Any) -> tuple[Array, ...]:
         """All outputs; `ModelError` "model.reference_failed" where the onnx package gives up."""

@@ -51,6 +51,10 @@ def to_onnx(graph: Graph) -> onnx.ModelProto:
     import onnx
 
     is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
+    if graph.tail is not None:
+        text = f"Of the graph {graph.name!r} only what comes before {graph.tail.nodes[0].name!r} has types to write."
+        hint = "write graph.with_outputs(names), or load it with shapes: load_onnx(path, shapes)"
+        raise ModelError("model.not_writable", text, (graph.name,), hint)
     opset = max([OLDEST, *(n.version for n in graph.nodes if _domain(n) == "")])
     made = _Writer(opset)
     nodes = [p for n in graph.nodes for p in made.node(n, graph.types)]

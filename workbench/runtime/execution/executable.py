@@ -20,7 +20,7 @@ from workbench.runtime.execution.running import Running
 from workbench.runtime.export.write_library import Export, export_library
 from workbench.runtime.free_list import FreeList
 from workbench.runtime.machine.measured_roofline import Roofs, product_peaks, roofs
-from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, Slot
+from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot
 from workbench.runtime.networks.network import Network, TimedRuns
 from workbench.runtime.networks.outputs import checked_outputs
 from workbench.runtime.networks.plan_check import check_plan
@@ -141,6 +141,11 @@ class Executable(Network):
     def borrowed(self) -> dict[str, str]:
         """Tasks whose schedule is that of another task or machine -> where it comes from and what was adapted."""
         return dict(self.plan.borrowed)
+
+    @property
+    def reference_steps(self) -> tuple[str, ...]:
+        """Operators that are left to their reference implementations, which Python runs between two kernels."""
+        return tuple(dict.fromkeys(c.operator for c in self.plan.calls if isinstance(c, HostCall)))
 
     @property
     def threads(self) -> int:

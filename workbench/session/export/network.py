@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench import __version__
 from workbench.errors import UsageError
-from workbench.graph.graph import Source
+from workbench.graph.graph import Graph, Source
 from workbench.log import Database, Record
 from workbench.safe_text import legible_line
 from workbench.session.export.exporters import Work, exporter, slug
@@ -143,6 +143,8 @@ def _loading(state: SessionState, source: Source | None, name: str) -> Iterator[
     as_it_is = state.opened.path and not state.opened.shaped
     shapes = {} if as_it_is else {name: tuple(kind.shape) for name, kind in graph.input_types().items()}
     given = f", {shapes!r}" if shapes else ""
+    if source is None or source.seed is None:
+        given = _sized(graph, bool(as_it_is)) if graph.dynamic else given
     if source is None:
         yield "if not sys.argv[1:]:"
         yield f'    sys.exit("The model was not read from a file, so say where it is: python {name}.py MODEL.onnx")'
@@ -160,6 +162,24 @@ def _loading(state: SessionState, source: Source | None, name: str) -> Iterator[
     yield f"    graph = wb.load_onnx(sys.argv[1]{given})"
     yield "else:"
     yield f"    graph = labs.example_model(model, {source.seed}, wb.Target(TARGET){given})  # with the same weights"
+
+
+def _sized(graph: Graph, as_it_is: bool) -> str:
+    """Arguments of `load_onnx` that give a network of open dimensions: fixed shapes, and ranges of lengths."""
+    sizes = graph.open
+    assert sizes is not None
+    fixed = (
+        {} if as_it_is else {v.name: v.dims for v in sizes.program.inputs if all(type(d) is int for d in v.dims or ())}
+    )
+    ranges = ", ".join(f"{name!r}: {_lengths(r)}" for name, r in sizes.ranges.items())
+    return f"{f', {fixed!r}' if fixed else ''}, dynamic={{{ranges}}}"
+
+
+def _lengths(r: tuple[int, ...]) -> str:
+    """Lengths as a range where they are one."""
+    step = r[1] - r[0] if len(r) > 1 else 1
+    found = range(r[0], r[-1] + 1, step)
+    return (repr(found) if len(r) > 1 else str(r[0])) if tuple(found) == r else repr(r)
 
 
 def _left_out(state: SessionState) -> str:

@@ -65,7 +65,7 @@ class SessionInput:
     shaped: bool = False
 
 
-LOADING = ("shapes", "fill_weights")
+LOADING = ("shapes", "dynamic", "fill_weights")
 """Options that are about the file of a model."""
 
 OPTIONS = (*LOADING, "precision")
@@ -144,15 +144,15 @@ def _file(path: str, target: Target | None, loading: Mapping[str, Any]) -> Sessi
         names = [(key, name) for key, name in log.header.tasks] if log.header else []
         opened = _log(Path(path).name, log.records, names, target)
         return replace(opened, lines=timed(log), rounds=log.rounds)
-    shapes, seed = loading.get("shapes"), loading.get("fill_weights")
+    shapes, dynamic, seed = (loading.get(name) for name in LOADING)
     if seed is None:
         from workbench.graph import load_onnx
 
-        graph = load_onnx(path, shapes)
+        graph = load_onnx(path, shapes, dynamic)
     else:
         from workbench.network.seeded_model import load_filled
 
-        graph = load_filled(path, seed, shapes, target)
+        graph = load_filled(path, seed, shapes, target, dynamic)
     return replace(_graph(graph, target, loading.get("precision")), path=path, shaped=bool(shapes))
 
 

@@ -54,7 +54,7 @@ class Unique(OpDef):
     multi = True
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
-        hint = "cut the model there, or run it with `workbench.onnx_backend`"
+        hint = "cut the model there; `wb.compile(graph)` compiles it for what a run brings"
         raise c.error("dynamic_shape", "gives tensors whose shapes depend on what is computed at run time", hint)
 
     def reference(self, c: Call, x: Array) -> tuple[Array, ...]:

@@ -16,7 +16,7 @@ class NonMaxSuppression(OpDef):
     """Of boxes that overlap the one with the highest score, for each image and class: [image, class, box]."""
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
-        hint = "cut the model there, or run it with `workbench.onnx_backend`"
+        hint = "cut the model there; `wb.compile(graph)` compiles it for what a run brings"
         raise c.error("dynamic_shape", "gives as many boxes as its values at run time let it", hint)
 
     def reference(
