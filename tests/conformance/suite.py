@@ -91,7 +91,7 @@ class Plainly:
     def run(self, inputs):
         """Outputs in the model's order."""
         names = [v.name for v in self.executable.inputs]
-        arrays = [x if isinstance(x, list) else np.asarray(x) for x in inputs]
+        arrays = [np.asarray(x) if isinstance(x, np.generic) else x for x in inputs]
         try:
             return self.executable.run(dict(zip(names, arrays, strict=False))).values()
         except ModelError as e:
