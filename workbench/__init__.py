@@ -54,6 +54,7 @@ _HOME = {
     "make_space": "space.space:make_space",
     "merge_logs": "log.merge:merge_logs",
     "offload": "network.offload:offload",
+    "open_page": "widgets.saved_page:open_page",
     "partition": "network.partition.partition:partition",
     "quantization": "network.quantization:",
     "quantize": "network.quantization:quantize",

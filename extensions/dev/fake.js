@@ -70,7 +70,7 @@ export class FakeKernel {
     if (this.mute) return;
     if (message.t === 'hello')
       return this.later(() => model.receive({ t: 'state', v: 2, rev: this.rev, slices: this.slices }), 0);
-    if (this.delay === null || message.t === 'here') return;
+    if (this.delay === null || ['here', 'screen'].includes(message.t)) return;
     if (message.t === 'ask' && message.q === 'space')
       return this.later(() =>
         model.receive({
@@ -128,6 +128,7 @@ export class FakeKernel {
       png: [`${panel}.png`],
       script: ['v7.py', 'text/x-python', 'import workbench as wb\n'],
       trace: ['v7.json', 'application/json', '[]'],
+      view: ['net.view.json', 'application/json', '{}'],
       html: ['page.html', 'text/html', '<!doctype html>'],
       csv: [`${panel}.csv`, 'text/csv', 'id\n0\n'],
       svg: [

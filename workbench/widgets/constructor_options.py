@@ -8,7 +8,7 @@ from typing import Any
 from workbench.arguments import known_options
 from workbench.session.state.session_input import OPTIONS
 
-NAMED = ("log", "target", "panel", "auto_measure", "variants")
+NAMED = ("log", "target", "panel", "auto_measure", "variants", "view")
 
 
 def loading(options: dict[str, Any], traits: Iterable[str], opened: bool) -> dict[str, Any]:

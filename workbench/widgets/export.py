@@ -19,7 +19,7 @@ from workbench.widgets.html_page import page, page_content
 FILES = ("library",)
 """What cannot be returned as text."""
 
-OPTIONS = ("node", "panel", "theme", "charts")
+OPTIONS = ("node", "panel", "theme", "charts", "screen")
 
 
 def export(session: Session, what: str, path: str | os.PathLike[str] | None, options: Mapping[str, Any]) -> str | Path:

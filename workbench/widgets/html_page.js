@@ -10,7 +10,7 @@ const REASON = {
   code: 'link.static',
   where: [],
   message: 'This page has no kernel',
-  hint: 'open the notebook to go on'
+  hint: 'in a notebook, workbench.open_page("this file") opens it, and measures its variants there'
 };
 const place = document.getElementById('swb');
 

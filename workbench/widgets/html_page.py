@@ -1,6 +1,7 @@
 """A workbench as one HTML file: the front end, the state, and answers to what can be asked without changing anything.
 
-The page needs neither a kernel nor a network. What would change the schedule is refused with the reason.
+The page needs neither a kernel nor a network. What would change the schedule is refused with the reason. A kernel
+elsewhere can read it and measure what it shows (`saved_page`).
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ from workbench.analysis.figures.style import Theme
 from workbench.errors import UsageError
 from workbench.markup import clean
 from workbench.session.export.recording import Recording, record
+from workbench.session.export.saved_view import view_of
 from workbench.session.registry import Host
 from workbench.session.state.chart_choice import ChartChoice
 from workbench.session.tuning_run.charts import figure
 from workbench.widgets.static_view import static_html
 
 THEMES = ("auto", "light", "dark")
+
+STATE_BEGINS = '<script type="application/json" id="swb-state">'
+"""What the state of a page stands behind."""
 
 _ESM = resources.files("workbench.widgets") / "static" / "workbench.js"
 _CSS = resources.files("workbench.widgets") / "static" / "workbench.css"
@@ -43,13 +48,15 @@ class PageContent:
     recording: Recording
     slices: Mapping[str, Any]
     figures: Mapping[str, str]
+    view: Mapping[str, Any] | None
 
 
 def page_content(host: Host, *, charts: bool) -> PageContent:
     """Look at what a page needs, in the session's thread."""
     view = host.state.view()
     code = {} if view is None else {"code": {"text": view.schedule.nest()}}
-    return PageContent(record(host), {**host.shown(), **code}, _figures(host) if charts else {})
+    opened = None if view is None else view_of(host.state, {})  # for a kernel elsewhere: `saved_page`
+    return PageContent(record(host), {**host.shown(), **code}, _figures(host) if charts else {}, opened)
 
 
 def _figures(host: Host) -> dict[str, str]:
@@ -96,6 +103,7 @@ def page(seen: PageContent, theme: str = "auto") -> str:
     if theme not in THEMES:
         raise UsageError("export.theme", f"There is no theme {theme!r}", (), f"choose one of {', '.join(THEMES)}")
     state = seen.recording.to_json() | {"figures": {name: json.loads(text) for name, text in seen.figures.items()}}
+    state["view"] = seen.view
     title = clean((state["slices"].get("meta") or {}).get("title", "")) or "Schedule Workbench"
     body = "" if theme == "auto" else f' data-jp-theme-light="{"true" if theme == "light" else "false"}"'
     return "\n".join([
@@ -105,7 +113,7 @@ def page(seen: PageContent, theme: str = "auto") -> str:
         f"<style>{_STYLE}{_CSS.read_text(encoding='utf-8')}</style>", f"<body{body}>",
         '<div id="swb"></div>', f"<noscript>{static_html(seen.slices)}</noscript>",
         _library(seen.figures),
-        f'<script type="application/json" id="swb-state">{_data(state)}</script>',
+        f"{STATE_BEGINS}{_data(state)}</script>",
         f'<script type="text/plain" id="swb-module">{_embedded(_ESM.read_text(encoding="utf-8"))}</script>',
         f'<script type="module">{_SCRIPT}</script>', "</body>", "</html>", "",
     ])  # fmt: skip

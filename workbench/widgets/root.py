@@ -7,7 +7,6 @@ import uuid
 import weakref
 from collections.abc import Mapping
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -24,10 +23,10 @@ from workbench.session.autosave import autosave
 from workbench.session.registry import PANELS
 from workbench.target import Target
 from workbench.tune.run.tuning_session import TuningSession
-from workbench.widgets import export as exporting
 from workbench.widgets.constructor_options import loading
 from workbench.widgets.explorer import LogExplorer
 from workbench.widgets.figure import LiveFigure
+from workbench.widgets.sharing_methods import SharingMethods, opening
 from workbench.widgets.static_view import static_text, with_copy
 from workbench.widgets.variant_methods import VariantMethods, wait_for
 
@@ -40,7 +39,7 @@ _CSS = (_STATIC / "workbench.css").read_text(encoding="utf-8")
 _PANEL_ESM = (_STATIC / "panel.js").read_text(encoding="utf-8")
 
 
-class Workbench(VariantMethods, anywidget.AnyWidget):
+class Workbench(VariantMethods, SharingMethods, anywidget.AnyWidget):
     """See, change and tune a tensor program.
 
     Parameters
@@ -62,6 +61,9 @@ class Workbench(VariantMethods, anywidget.AnyWidget):
     variants : path, optional
         A file that keeps the variants of all tasks, with their times: what it holds is shown, and it is written when
         something has changed, so that a restarted kernel goes on where the last one was.
+    view : path or mapping, optional
+        What is shown first: a file that the export "View" has written, or what `view` returned. Without a `subject`
+        its programs are opened, so that neither the model nor its log is needed.
     **options
         For a model `precision`, as for `compile`; for its file `shapes`, `dynamic` and `fill_weights`, as for
         `Session`; what every widget has, such as `layout`.
@@ -84,6 +86,7 @@ class Workbench(VariantMethods, anywidget.AnyWidget):
     panel = traitlets.Unicode("all").tag(sync=True)
     key = traitlets.Unicode("").tag(sync=True)
     figure = traitlets.Unicode("").tag(sync=True)
+    screen = traitlets.Dict().tag(sync=True)
     selection = traitlets.Unicode("")
 
     def __new__(cls, subject: Any = None, *args: Any, **options: Any) -> Any:
@@ -95,16 +98,19 @@ class Workbench(VariantMethods, anywidget.AnyWidget):
 
     def __init__(
         self,
-        subject: Any,
+        subject: Any = None,
         *,
         log: str | os.PathLike[str] | None = None,
         target: Target | None = None,
         panel: str = "all",
         auto_measure: bool = True,
         variants: str | os.PathLike[str] | None = None,
+        view: str | os.PathLike[str] | Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
         _check_panel(panel, ("all", *PANELS))
+        alone = subject is None
+        subject, shown = opening(subject, view, target)
         given = isinstance(subject, Session)
         about = loading(options, self.class_trait_names(), given)
         session = subject if given else Session(subject, log=log, target=target, auto_measure=auto_measure, **about)
@@ -121,6 +127,8 @@ class Workbench(VariantMethods, anywidget.AnyWidget):
         self._unsubscribe = session.subscribe(self._deliver)
         self.on_msg(self._receive)
         self.observe(self._selection_set, "selection")
+        if shown is not None:
+            self._open_view(shown, alone)
 
     # ----- what Python sees
 
@@ -227,42 +235,6 @@ class Workbench(VariantMethods, anywidget.AnyWidget):
         self._panels.add(panel)
         return panel
 
-    def export(self, what: str, path: str | os.PathLike[str] | None = None, **options: Any) -> str | Path:
-        """Take something away from the workbench.
-
-        Parameters
-        ----------
-        what : {"script", "trace", "csv", "svg", "html", "network", "library"}
-            A Python script that rebuilds a variant and measures it again; its steps as JSON; a table; a drawing; the
-            whole workbench as a page that needs neither a kernel nor a network. Of a model also a script that compiles
-            it with the fastest schedule known of each task and times it, and the compiled model itself: a shared
-            library with a C header beside it.
-        path : path, optional
-            File to write, which is replaced when there is one; or a folder, where it gets a fitting name that nothing
-            has yet. A library needs one.
-        **options
-            ``node`` : number of the variant, for a script or its steps, or "tuner" for the task's best trial; that on
-            show by default.
-            ``panel`` : which table ("variants", "tasks", "trials", "nest"), or what to draw ("nest", "variants",
-            "graph", "stages", "tasks").
-            ``theme`` : "light" or "dark"; for a page also "auto".
-            ``charts`` : whether a page has the charts, whose library makes it 5 MB larger.
-
-        Returns
-        -------
-        str or Path
-            The text, or where it was written.
-
-        Raises
-        ------
-        UsageError
-            "export.what", "export.panel", "export.empty", "export.theme", "export.path", "session.variant";
-            "export.png" for pixels, which only a browser makes; "session.no_model".
-        ExportError
-            What keeps a network from being a library, see `Executable.export`.
-        """
-        return exporting.export(self._session, what, path, options)
-
     def close(self) -> None:
         """Remove the widget and its parts from the page. Tuning that runs goes on; see `tuning`."""
         if getattr(self, "_unsubscribe", None) is not None:
@@ -288,6 +260,8 @@ class Workbench(VariantMethods, anywidget.AnyWidget):
             self._session.greet(self._deliver)
         elif kind == "here":
             self._session.attend()
+        elif kind == "screen":
+            self._see(content.get("screen"))
         elif kind == "ask":
             self._session.ask(str(content.get("q")), args, self._reply(name))
         elif kind == "do":

@@ -46,13 +46,7 @@ def save(state: SessionState, path: str, traces: dict[Key, list[Any]] | None = N
     UsageError
         "variants.unwritable".
     """
-    kept = {} if traces is None else traces
-    state.view()
-    value = {
-        "kind": KIND, "schema": SCHEMA, "workbench": __version__, "target": str(state.target),
-        "constants": state.constants, "task": None if state.index is None else state.infos[state.index].key,
-        "tasks": [_task(state, tree, kept) for tree in state.history.trees.values()],
-    }  # fmt: skip
+    value = {"kind": KIND, **content(state, traces)}
     part = Path(f"{path}.part")
     try:
         part.write_text(json.dumps(value, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -60,6 +54,17 @@ def save(state: SessionState, path: str, traces: dict[Key, list[Any]] | None = N
     except OSError as error:
         message = f"The variants cannot be written: {error.strerror or error}"
         raise UsageError("variants.unwritable", message, [path]) from error
+
+
+def content(state: SessionState, traces: dict[Key, list[Any]] | None = None) -> dict[str, Any]:
+    """Return the variants of all tasks as plain JSON; `traces` as for `save`."""
+    kept = {} if traces is None else traces
+    state.view()
+    return {
+        "schema": SCHEMA, "workbench": __version__, "target": str(state.target), "constants": state.constants,
+        "task": None if state.index is None else state.infos[state.index].key,
+        "tasks": [_task(state, tree, kept) for tree in state.history.trees.values()],
+    }  # fmt: skip
 
 
 def _task(state: SessionState, tree: Tree, traces: dict[Key, list[Any]]) -> dict[str, Any]:
@@ -95,7 +100,11 @@ def load(state: SessionState, path: str) -> None:
     UsageError
         "variants.missing", "variants.file".
     """
-    value = _read(path)
+    take_in(state, _read(path), Path(path).name)
+
+
+def take_in(state: SessionState, value: Mapping[str, Any], name: str) -> None:
+    """Take in what `content` returned, of which `is_sound` is true; `name` is what it is called in a note."""
     timed = (value.get("target"), value.get("constants")) == (str(state.target), state.constants)
     known = {info.key: index for index, info in enumerate(state.infos) if info.task is not None}
     lost = strange = 0
@@ -114,20 +123,28 @@ def load(state: SessionState, path: str) -> None:
     told += [f"{lost} variants have steps that are not legal any more"] if lost else []
     told += [] if timed else ["its times were measured under other conditions and are left out"]
     if told:
-        state.note = note("warn", f"Variants of {Path(path).name}: {'; '.join(told)}", "variants.partly")
+        state.note = note("warn", f"Variants of {name}: {'; '.join(told)}", "variants.partly")
 
 
 def _read(path: str) -> dict[str, Any]:
     try:
         value = json.loads(Path(path).read_text(encoding="utf-8"))
-        if value["kind"] == KIND and all(_sound(node) for task in value["tasks"] for node in _nodes(task)):
-            return dict(value)
     except OSError as error:
         text = f"The variants cannot be read: {error.strerror or error}"
         raise UsageError("variants.missing", text, [path], HINT) from error
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        pass
-    raise UsageError("variants.file", "This file does not hold variants", [path], HINT)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict) or value.get("kind") != KIND or not is_sound(value):
+        raise UsageError("variants.file", "This file does not hold variants", [path], HINT)
+    return value
+
+
+def is_sound(value: Mapping[str, Any]) -> bool:
+    """Whether a value is what `content` returns; what its steps mean is seen when they are taken."""
+    try:
+        return all(_sound(node) for task in value["tasks"] for node in _nodes(task))
+    except (TypeError, KeyError, AttributeError):
+        return False
 
 
 def _nodes(task: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

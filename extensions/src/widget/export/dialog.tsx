@@ -6,6 +6,7 @@ import { Button, Key, walk } from '../elements/controls';
 import { measured } from '../../shared/format';
 import type { Doubt, ErrorInfo, ExportAnswer } from '../../shared/types';
 import type { Store } from '../kernel/store';
+import { screenOf } from '../shell/screen';
 import { useUi } from '../shell/ui';
 import { sentence } from '../elements/text';
 import { noKernel } from '../kernel/link-words';
@@ -172,7 +173,9 @@ export function ExportDialog({ store }: { store: Store }) {
         )}
         {[...lines].map(line => {
           const some = exports.filter(one => (one.group || one.label) === line);
-          const buttons = some.map(({ name, label, needs }) => one(name, label, needs === 'schedule' ? of : {}));
+          const buttons = some.map(({ name, label, needs }) =>
+            one(name, label, { ...(needs === 'schedule' && of), ...(name === 'view' && { screen: screenOf(ui) }) })
+          );
           const about = some.map(one => one.about.replace('{step}', step)).join('');
           return (
             <div key={line}>

@@ -1,5 +1,7 @@
 // The part of a widget model that the front end uses. Hosts differ: everything beyond the first six may be missing.
 
+import type { Screen } from '../shell/screen';
+
 export interface Signal<T> {
   connect(slot: (sender: unknown, value: T) => void): unknown;
   disconnect(slot: (sender: unknown, value: T) => void): unknown;
@@ -35,6 +37,8 @@ interface Traits {
   readonly panel: string;
   /** Whether it stands on a page without a kernel. */
   readonly page: boolean;
+  /** What views show first, and again when its `turn` is another one. */
+  readonly screen: Screen;
   /** Reference to the model of the figure. */
   readonly figure: string;
 }

@@ -10,6 +10,7 @@ import { WitnessBox } from '../palette/witness';
 import type { Panel, PanelProps } from '../panel';
 
 import { Sheet } from './key-sheet';
+import { useScreen } from './screen';
 import { Shell } from './shell';
 import { newUi, UiContext } from './ui';
 import { linkWords } from '../kernel/link-words';
@@ -58,6 +59,7 @@ export function Frame({ store, model, panel }: PanelProps & { panel: string }) {
   useEffect(() => {
     if (kind === 'tuning') ui.tab.value = 'tuning';
   }, [kind]); // a run is opened to be watched
+  useScreen(ui, model, panel === 'all');
   useEffect(
     () => () => {
       store.marked.value = new Set();

@@ -1,0 +1,52 @@
+"""What a view shows of its own: told to Python, and shown when Python says so; asked for with the export of a view."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .conftest import Bench
+
+FIRST = {"tab": "schedule", "middle": "nest", "whole": "", "code": "nest"}
+
+
+def told(bench: Bench) -> list[dict[str, Any]]:
+    return [m["screen"] for m in bench.sent("screen")]
+
+
+def test_what_is_opened_is_told_once(bench: Bench) -> None:
+    bench.open()
+    assert told(bench) == []
+    bench.click("[data-swb-tab=code]")
+    assert told(bench) == [FIRST | {"middle": "code"}]
+    bench.click("[data-swb-tab=tuning]")
+    assert told(bench)[1:] == [FIRST | {"middle": "code", "tab": "tuning"}]
+
+
+def test_what_python_shows_is_shown_at_once_and_again(bench: Bench) -> None:
+    bench.open()
+    screen = {**FIRST, "middle": "code", "code": "asm", "whole": "middle", "turn": 1}
+    for turn in (1, 2):
+        bench.page.evaluate("screen => model.set('screen', screen)", {**screen, "turn": turn})
+        bench.wait_for("document.querySelector('[data-swb-panel=code]')")
+        bench.wait_for("!document.querySelector('[data-swb-panel=tasks]').checkVisibility()")
+        bench.page.locator(".swb-slot-code [tabindex='0']").first.focus()
+        bench.page.keyboard.press("w")
+        bench.wait_for("document.querySelector('[data-swb-panel=tasks]').checkVisibility()")
+    bench.page.evaluate("model.set('screen', { tab: 'tuning', turn: 3 })")
+    bench.wait_for("document.querySelector('.swb-tuning-screen')")
+
+
+def test_two_variants_beside_each_other(bench: Bench) -> None:
+    bench.open()
+    bench.page.evaluate("model.set('screen', { middle: 'diff', compare: [1, 2], turn: 1 })")
+    bench.wait_for("document.querySelector('[data-swb-panel=diff]')")
+    assert told(bench)[-1]["compare"] == [1, 2]
+
+
+def test_the_export_of_a_view_says_what_is_open(bench: Bench) -> None:
+    bench.open()
+    bench.click("[data-swb-tab=code]")
+    bench.click("[data-swb-do=export]")
+    bench.click(".swb-export button:text-is('View')")
+    (asked,) = [m["args"] for m in bench.sent("ask") if m["q"] == "export"]
+    assert asked == {"what": "view", "theme": "light", "screen": FIRST | {"middle": "code"}}

@@ -1,0 +1,223 @@
+"""Views and pages that somebody else opens: the same program, variants and panels, and times of here beside theirs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from workbench import Schedule, Target, Task, open_page, workloads
+from workbench.errors import ScheduleError, UsageError
+from workbench.schedule import Hole
+from workbench.session.state import results as measuring
+from workbench.session.state.results import Result
+from workbench.widgets import Workbench
+
+HERE = Target.host(threads=1)
+ELSEWHERE = Target("llvm", cpu="x86-64-v3", triple="x86_64-unknown-linux-gnu", threads=2)
+
+
+def matmul(n=64):
+    return workloads.matmul(n, 64, 64)
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Opens workbenches that measure without a compiler, and closes them."""
+    made = []
+    monkeypatch.setattr(measuring, "measure", lambda view, *_: Result("ok", 1.0 + len(view.trace), 0.02, 3.0))
+    monkeypatch.setattr(Target, "peak_gflops", lambda self, remeasure=False: 100.0)
+
+    def make(*subject, **options):
+        made.append(Workbench(*subject, auto_measure=False, **options))
+        return made[-1]
+
+    make.made = made
+    yield make
+    for w in made:
+        w.close()
+
+
+@pytest.fixture
+def sent(opened):
+    """A workbench of two tasks in which something was done."""
+    w = opened([Task.of_func(matmul(n), HERE) for n in (64, 32)])
+    w.open_task(0)
+    w.schedule.split("i", [None, 8])
+    w.measure()
+    w.undo()
+    w.schedule.split("j", [None, 16])
+    w.schedule.unroll("j.1")
+    w.measure().name(3, "wide")
+    w.selection = "j.0"
+    w._receive(w, {"t": "screen", "screen": {"tab": "schedule", "middle": "code", "code": "asm", "whole": ""}}, [])
+    return w
+
+
+def shown(w):
+    rows = w.session.snapshot().slices["history"]["rows"]
+    return [[row[k] for k in ("id", "parent", "text", "name", "star")] for row in rows], w.variants.at
+
+
+def posted(view):
+    """As it comes out of a file."""
+    return json.loads(json.dumps(view))
+
+
+@pytest.mark.parametrize("subject", [(), (matmul(),), ([Task.of_func(matmul(n), HERE) for n in (32, 64)],)])
+def test_another_person_sees_the_same(opened, sent, subject, tmp_path):
+    file = tmp_path / "v.json"
+    file.write_text(json.dumps(sent.view()))
+    w = opened(*subject, view=file)
+    assert shown(w) == shown(sent)
+    assert w.schedule.to_json() == sent.schedule.to_json()
+    assert w.task.key == sent.task.key
+    assert w.selection == "j.0"
+    assert w.screen == {"tab": "schedule", "middle": "code", "code": "asm", "whole": "", "turn": 1}
+    assert posted(w.view())["screen"] == posted(sent.view())["screen"]
+
+
+def test_the_file_of_the_export_is_a_view(opened, sent):
+    text = sent.export("view")
+    w = opened(view=json.loads(text))
+    assert shown(w) == shown(sent)
+    with pytest.raises(UsageError, match="of a screen") as e:
+        w.export("view", screen={"middle": "<b>"})
+    assert e.value.code == "view.file"
+
+
+def test_a_view_is_shown_where_something_else_is_open_and_a_second_time(opened, sent):
+    w = opened(matmul(48))
+    w.open_view(sent.view())
+    assert [t.name for t in w.tasks] == ["matmul 48x64 64x64 48x64", "matmul 64x64 64x64 64x64"]
+    assert shown(w) == shown(sent)
+    w.goto(0).open_view(sent.view())
+    assert (shown(w)[1], w.screen["turn"]) == (3, 2)
+    assert len(w.variants) == 4, "nothing is there twice"
+
+
+def test_a_shared_schedule_goes_where_the_view_is(opened, sent):
+    s = Schedule(matmul(), HERE)
+    opened(s, view=sent.view())
+    assert s.to_json() == sent.schedule.to_json()
+
+
+def test_holes_and_no_steps_travel_too(opened):
+    w = opened(matmul())
+    assert not opened(view=posted(w.view())).schedule.trace
+    w.schedule.split("k", [None, Hole("tk")])
+    assert opened(view=posted(w.view())).variants[1].to_json() == w.schedule.to_json()
+
+
+def test_times_of_other_conditions_are_left_out(opened, sent):
+    view = posted(sent.view())
+    assert opened(view=view, target=HERE).variants.frame()["ms"].notna().sum() == 2
+    view["target"] = str(ELSEWHERE)
+    w = opened(view=view, target=HERE)
+    assert w.variants.frame()["ms"].notna().sum() == 0
+    assert "measured under other conditions" in w.session.snapshot().slices["status"]["note"]["text"]
+
+
+def change(**parts):
+    return lambda view: view | parts
+
+
+@pytest.mark.parametrize(
+    ("code", "damage"),
+    [
+        ("view.file", lambda view: {"view": view}),
+        ("view.file", change(kind="variants")),
+        ("view.file", change(schema=2)),
+        ("view.file", change(trace="split")),
+        ("view.file", change(constants="far")),
+        ("view.file", change(selected=3)),
+        ("view.file", change(tasks=[{"key": "x"}])),
+        ("view.file", change(screen={"tab": "other"})),
+        ("view.file", change(screen={"middle": "<script>"})),
+        ("view.file", change(screen={"compare": [1, "2"]})),
+        ("view.file", change(screen={"unknown": "x"})),
+        ("view.program", lambda view: view | {"tasks": [t | {"program": "import os"} for t in view["tasks"]]}),
+        ("view.program", lambda view: view | {"tasks": [t | {"key": "0"} for t in view["tasks"]]}),
+        ("view.program", lambda view: view | {"tasks": [t for t in view["tasks"] if t.pop("program")]}),
+        ("view.steps", change(trace=[{"primitive": "split", "args": {"loop": "q", "factors": [None, 8]}}])),
+        ("view.steps", change(trace=[{"primitive": "nothing", "args": {}}])),
+        ("view.steps", change(trace=[3])),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_view_is_told(opened, sent, code, damage):
+    view = damage(posted(sent.view()))
+    with pytest.raises((UsageError, ScheduleError)) as e:
+        opened(view=view)
+    assert e.value.code == code
+    before = shown(sent)
+    if code == "view.steps":
+        with pytest.raises(ScheduleError):
+            sent.open_view(view)
+        assert shown(sent) == before, "what was on show stays"
+
+
+def test_a_file_that_is_none(opened, tmp_path):
+    with pytest.raises(UsageError) as e:
+        opened(view=tmp_path / "no.json")
+    assert e.value.code == "view.missing"
+    (tmp_path / "a.json").write_text("[" * 100_000)
+    with pytest.raises(UsageError) as e:
+        opened(view=tmp_path / "a.json")
+    assert e.value.code == "view.file"
+
+
+def test_a_browser_that_says_nonsense_says_nothing(sent):
+    before = sent.view()["screen"]
+    for screen in (None, 3, {"tab": "<b>"}, {"tab": ["schedule"]}, {"compare": "ab"}):
+        sent._receive(sent, {"t": "screen", "screen": screen}, [])
+    assert sent.view()["screen"] == before
+
+
+# ----- pages
+
+
+@pytest.fixture
+def page(sent, tmp_path):
+    return sent.export("html", tmp_path / "p.html", charts=False)
+
+
+def test_a_page_is_measured_here(opened, sent, page, monkeypatch):
+    monkeypatch.setattr(measuring, "measure", lambda view, *_: Result("ok", 10.0 * (1 + len(view.trace)), 0.02, 3.0))
+    found = open_page(page, target=HERE)
+    opened.made.append(found.workbench)
+    assert found.there == str(HERE)
+    assert [(r.variant, r.there_ms) for r in found] == [(0, None), (1, 2.0), (2, None), (3, 3.0)]
+    assert found.measure() is found
+    frame = found.frame()
+    assert list(frame["here_ms"].dropna()) == [20.0, 30.0]
+    assert list(frame["ratio"].dropna()) == [10.0, 10.0]
+    assert frame.loc[3, "name"] == "wide"
+    assert shown(found.workbench)[1] == 3, "what is on show is what the page shows"
+    html = found._repr_html_()
+    assert "wide" in html
+    assert "10" in html
+    assert "3 ms there" in repr(found)
+    assert found.measure([2])[2].here_ms == 20.0
+    with pytest.raises(UsageError) as e:
+        found.measure([9])
+    assert e.value.code == "session.variant"
+
+
+def test_what_fails_here_says_so(opened, page, monkeypatch):
+    monkeypatch.setattr(measuring, "measure", lambda *_: Result("build_error", error="no compiler"))
+    found = open_page(page, target=HERE)
+    opened.made.append(found.workbench)
+    assert found.measure()[3].status == "build_error"
+    assert "build error" in found._repr_html_()
+
+
+def test_what_is_no_page(opened, page, tmp_path):
+    other = tmp_path / "o.html"
+    for text in ("", "<html>", page.read_text().replace('"view":{', '"view_":{')):
+        other.write_text(text)
+        with pytest.raises(UsageError) as e:
+            open_page(other)
+        assert e.value.code == "page.file"
+    with pytest.raises(UsageError) as e:
+        open_page(tmp_path / "no.html")
+    assert e.value.code == "page.missing"
