@@ -168,18 +168,3 @@ def test_nothing_sticks_out_from_1000_to_2560_pixels(bench: Bench, width: str, t
             assert page.locator(f"[data-swb-panel={panel}]").is_visible()
     finally:
         page.set_viewport_size({"width": 1300, "height": 900})
-
-
-def test_at_200_percent_all_of_it_is_there(bench: Bench) -> None:
-    page = bench.page
-    page.set_viewport_size({"width": 650, "height": 500})  # 1300 x 1000 pixels of the screen
-    try:
-        bench.open(width="626")
-        assert page.evaluate(OVER) == 0
-        page.locator(".swb-nest [data-row='c']").focus()
-        page.keyboard.press("w")
-        assert page.evaluate(SHOWN) == ["nest"]
-        assert page.evaluate(OVER) == 0
-        page.keyboard.press("w")
-    finally:
-        page.set_viewport_size({"width": 1300, "height": 900})

@@ -3,44 +3,26 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browser.faults import FAULTS, SCREENS, ZOOMS, shown_at
 
 from workbench.tune.display import session_file
 
 from .conftest import open_lab
+from .test_any_log import LOG, shown
+from .test_any_log import OPEN as EXPLORE
+from .test_by_contents import EXPLORER
 from .test_model import OPENED, PAGE, network, wait_drawn
 from .test_own_model import go_to, item
 from .test_sessions import SHOW, picture, wait_state
 
 SIDEBAR = ".swbl-sessions:visible"
-#: Within an element: what sticks out of it, what is cut without an ellipsis, and buttons that lie on one another.
-FAULTS = """root => {
-    const texts = 'button, p, b, dt, dd, h2, h3, li, progress, summary, input, code, small, th, td';
-    const shown = [...root.querySelectorAll(texts)]
-        .filter(one => one.checkVisibility() && !one.closest('.swb-aside, svg'));
-    const name = one => `${one.tagName} ${(one.getAttribute('aria-label') ?? one.innerText).slice(0, 30)}`;
-    const found = [], box = root.getBoundingClientRect();
-    for (const one of shown) {
-        const at = one.getBoundingClientRect(), how = getComputedStyle(one);
-        if (at.left < box.left - 1 || at.right > box.right + 1) found.push(`${name(one)} sticks out`);
-        if (how.overflowX !== 'visible' && how.textOverflow !== 'ellipsis' && one.scrollWidth > one.clientWidth + 1)
-            found.push(`${name(one)} is cut`);
-    }
-    const parts = [...root.querySelectorAll('.swb-dag-stage, .swb-readout, .swbl-details')];
-    const boxes = [...shown.filter(one => one.tagName === 'BUTTON' && !one.closest('.swb-dag-stage')), ...parts]
-        .map(one => [one, one.getBoundingClientRect()]);
-    for (const [one, a] of boxes) for (const [other, b] of boxes)
-        if (!one.contains(other) && !other.contains(one) && Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
-            Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1)
-            found.push(`${name(one)} lies on ${name(other)}`);
-    return found; }"""
-#: CSS pixels of a window: three widths, and one of 1,280 that is zoomed to 200 %.
-SIZES = ((1000, 800), (1600, 900), (2560, 1200), (640, 450))
 THEME = "theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme: `JupyterLab ${theme}` })"
 SET = """async ([plugin, name, value]) => {
     await window.jupyterapp.serviceManager.settings.save(plugin, JSON.stringify({ [name]: value })); }"""
@@ -66,6 +48,16 @@ def sized(page: Any) -> Iterator[Any]:
     yield page
     page.set_viewport_size(size)
     page.evaluate(THEME, "Light")
+
+
+def nothing_is_cut(page: Any, selector: str, name: str) -> None:
+    """On screens from 1000 to 2560 pixels, at 100 and 200 %."""
+    for screen in SCREENS:
+        for zoom in ZOOMS:
+            with shown_at(page, screen, zoom) as width:
+                page.wait_for_timeout(300)
+                picture(page, f"{name}-{screen[0]}-{zoom}")
+                assert page.locator(selector).evaluate(FAULTS) == [], (width, zoom)
 
 
 def session(id: str, folder: Path, **told: Any) -> None:
@@ -108,11 +100,7 @@ def test_nothing_is_cut_in_the_sidebar(sized: Any, address: str, sessions: Path,
     assert "No news for 1 min" in text
     assert "lost" not in text
     page.locator(f"{SIDEBAR} summary").first.click()
-    for width, height in SIZES:
-        page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_timeout(300)
-        picture(page, f"sidebar-{theme}-{width}")
-        assert page.locator(SIDEBAR).evaluate(FAULTS) == [], width
+    nothing_is_cut(page, SIDEBAR, f"sidebar-{theme}")
 
 
 @pytest.mark.checks
@@ -147,21 +135,25 @@ def test_nothing_is_cut_on_the_page_of_a_model(sized: Any, address: str, folder:
     page.evaluate(THEME, theme)
     page.evaluate(OPENED, "a model with a name that is much longer than its tab_and_without_a_space_at_the_end.onnx")
     page.wait_for_selector(f"{PAGE} .swbl-bars")
-    for width, height in SIZES:
-        page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_timeout(300)
-        picture(page, f"model-{theme}-{width}")
-        assert page.locator(PAGE).evaluate(FAULTS) == [], width
+    nothing_is_cut(page, PAGE, f"model-{theme}")
     page.set_viewport_size({"width": 1000, "height": 800})
     page.locator(f"{PAGE} button", has_text="Tune").click()
     page.wait_for_selector(".swbl-open:visible form", timeout=60_000)
-    for width, height in SIZES:
-        page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_timeout(300)
-        picture(page, f"tune-{theme}-{width}")
-        assert page.locator(".swbl-open:visible").evaluate(FAULTS) == [], width
+    nothing_is_cut(page, ".swbl-open:visible", f"tune-{theme}")
     page.locator(f"{PAGE} button", has_text="Tune").click()
     page.locator(".swbl-open").wait_for(state="detached")
+
+
+@pytest.mark.checks
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_nothing_is_cut_in_the_explorer(sized: Any, address: str, folder: Path, theme: str) -> None:
+    page = sized
+    shutil.copy(LOG, folder)
+    open_lab(page, address)
+    page.evaluate(THEME, theme)
+    page.evaluate(EXPLORE, LOG.name)
+    shown(page).locator("tr[data-swx-record]").first.click()
+    nothing_is_cut(page, f"{EXPLORER}:visible", f"explorer-{theme}")
 
 
 @pytest.mark.checks
