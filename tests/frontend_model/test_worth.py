@@ -26,8 +26,9 @@ HISTORY: Json = {
 }  # fmt: skip
 WITHOUT: list[Json] = [
     {"number": 0, "step": "split('i', [None, 4])", "ratio": None, "confidence": None, "why_not": "step 1 needs it",
-     "text": ""},
-    {"number": 1, "step": "vectorize('j')", "ratio": 2.5, "confidence": 0.999, "why_not": "", "text": "sure"},
+     "text": "", "ms": None, "whole_ms": None},
+    {"number": 1, "step": "vectorize('j')", "ratio": 2.5, "confidence": 0.999, "why_not": "", "text": "sure",
+     "ms": 5.0, "whole_ms": 2.0},
 ]  # fmt: skip
 LEVELS = ["L1", "L2"]
 
@@ -89,7 +90,7 @@ def test_steps_with_what_they_are_worth(panels: Panels) -> None:
     box = show(panels, "leave_one_out", {"node": 2, "rows": WITHOUT})
     rows = box.locator("tbody tr").evaluate_all("rows => rows.map(r => [...r.cells].map(c => c.textContent))")
     assert rows[0] == ["0", "split('i', [None, 4])", "not timed: step 1 needs it"]
-    assert rows[1] == ["1", "vectorize('j')", "2.50× slower", "", "99.9\u00a0%", "sure"]
+    assert rows[1] == ["1", "vectorize('j')", "5.00", "2.50× slower", "", "99.9\u00a0%", "sure"]
     written = {**HISTORY, "at": 0, "path": [0]}
     show(panels, "leave_one_out", {"node": 2, "rows": []}, written)
     panels.page.evaluate("kernel.sent.length = 0")

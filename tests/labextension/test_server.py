@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.error import HTTPError
 
@@ -33,7 +34,7 @@ from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
 from workbench.errors import LogError, ModelError
-from workbench.server import ScheduleWorkbench, model_process
+from workbench.server import ScheduleWorkbench, model_handler, model_process
 from workbench.server.frames import frame
 from workbench.server.model_handler import ModelHandler
 from workbench.server.model_process import ModelReaders
@@ -488,6 +489,33 @@ def test_the_reading_ends_with_the_page(port: int, root: Path) -> None:
             assert part, said
         waiting.until(lambda: readers_of(root / "w.bin"))
     waiting.until(lambda: not readers_of(root / "w.bin"))
+
+
+def test_the_reading_ends_where_a_page_reads_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is still connected, and takes no more of the answer."""
+    model(root / "m.onnx", ["batch", 64])
+    monkeypatch.setattr(model_handler, "STALLED_S", 0.2)
+    started, closed = list[asyncio.subprocess.Process](), list[bool]()
+
+    class Watched(ModelReaders):
+        async def _start(self) -> asyncio.subprocess.Process:
+            started.append(process := await super()._start())
+            return process
+
+    async def work() -> None:
+        handler = ModelHandler.__new__(ModelHandler)
+        stream = SimpleNamespace(close=lambda: closed.append(True))
+        handler.__dict__ |= {
+            "_readers": Watched(LIMITS), "_gone": False, "write": lambda _: None, "flush": lambda: asyncio.sleep(1000),
+            "detach": lambda: stream, "get_query_argument": lambda name, *_, **__: "m.onnx" if name == "path" else "",
+            "get_query_arguments": lambda *_, **__: [],
+            "application": SimpleNamespace(settings={"contents_manager": AsyncLargeFileManager(root_dir=str(root))}),
+        }  # fmt: skip
+        await inspect.unwrap(ModelHandler.get)(handler)
+
+    asked(work)
+    assert closed == [True]
+    assert [process.returncode is not None for process in started] == [True], "and none is made ready for it"
 
 
 def test_without_token_or_from_another_page_there_is_no_connection(port: int) -> None:

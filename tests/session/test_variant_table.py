@@ -12,6 +12,7 @@ from waiting import until
 
 import workbench as wb
 from workbench import Schedule, Target, workloads
+from workbench import markup as m
 from workbench.advice import leave_one_out as advised
 from workbench.analysis import cache_view
 from workbench.analysis.code_figures import code_figures
@@ -63,6 +64,10 @@ def test_each_step_is_left_out(session):
     assert mirror.agrees(s)
     page = static_html(s.snapshot().slices, "leave_one_out")
     assert "vectorize" in page
+    row = found["rows"][2]
+    assert row["ms"] / row["whole_ms"] == pytest.approx(row["ratio"], rel=0.5)
+    for ms in (row["ms"], row["whole_ms"]):
+        assert m.milliseconds(ms) in page, "both times are there, not the ratio alone"
     s.run("undo")
     assert s.snapshot().slices["leave_one_out"]["node"] == 3  # it says which variant it was
     s.run("goto", step=0)

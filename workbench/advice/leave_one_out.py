@@ -33,6 +33,8 @@ class Without:
         Why it was not timed: a later step needs it, or the rest does not run.
     text : str
         The outcome in words.
+    ms, whole_ms : float or None
+        Milliseconds of one run without it, and with all steps, timed in turns; None where it was not timed.
     """
 
     number: int
@@ -41,6 +43,8 @@ class Without:
     confidence: float | None
     why_not: str
     text: str
+    ms: float | None = None
+    whole_ms: float | None = None
 
 
 class LeaveOneOut(tuple[Without, ...]):
@@ -55,7 +59,7 @@ class LeaveOneOut(tuple[Without, ...]):
             + (
                 f"not timed: {one.why_not}"
                 if one.ratio is None
-                else f"without it {one.ratio:.3f}× the time ({one.text})"
+                else f"without it {one.ms:.4g} ms, {one.ratio:.3f}× the {one.whole_ms:.4g} ms of all ({one.text})"
             )
             for one in self
         )
@@ -112,7 +116,8 @@ def _without(schedule: Schedule, k: int, target: Target | str | None, options: M
     failed = next((one for one in contest.measurements if not one.ok), None)
     if failed is not None:
         return Without(k, step, None, None, f"{failed.status}: {failed.error}", "")
-    return Without(k, step, contest.ratio(1), contest.confidence(0, 1), "", outcome(contest, 1, 0))
+    ratio, sure, text = contest.ratio(1), contest.confidence(0, 1), outcome(contest, 1, 0)
+    return Without(k, step, ratio, sure, "", text, contest.latency_ms(1), contest.latency_ms(0))
 
 
 def _rest(schedule: Schedule, left_out: int) -> tuple[Schedule | None, str]:

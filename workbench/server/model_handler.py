@@ -16,6 +16,9 @@ from workbench.errors import ModelError, WorkbenchError
 from workbench.server.model_process import ModelReaders
 from workbench.server.places import place_of
 
+STALLED_S = 120
+"""Seconds after which a page that reads nothing of an answer has no longer one."""
+
 
 class ModelHandler(APIHandler):  # type: ignore[misc]
     """``GET …?path=PATH`` gives lines of JSON: the graph, then statistics of the weights, or what is wrong.
@@ -68,7 +71,12 @@ class ModelHandler(APIHandler):  # type: ignore[misc]
         async with aclosing(self._readers.ask(question)) as lines:
             async for line in lines:
                 self.write(line)
-                await self.flush()
+                try:
+                    await asyncio.wait_for(self.flush(), STALLED_S)
+                except TimeoutError:  # a page that reads nothing must not keep one of the few readers
+                    self._gone = True
+                    self.detach().close()
+                    raise StreamClosedError from None
 
     def _say(self, message: dict[str, Any]) -> None:
         self.write(json.dumps(message) + "\n")

@@ -145,7 +145,7 @@ def checked(value: object) -> dict[str, Any]:
         text = f"The view has the schema {shown(value.get('schema'))}; this version reads {SCHEMA}"
         raise UsageError("view.file", text, ("schema",), "open it with the version that has written it")
     kinds = {"task": str, "title": str, "tasks": list, "trace": list, "selected": str, "screen": dict}
-    wrong = next((name for name, kind in kinds.items() if type(value.get(name)) is not kind), "")
+    wrong = next((name for name, kind in kinds.items() if not isinstance(value.get(name), kind)), "")
     if not wrong and not is_sound(value):
         wrong = "tasks"
     if wrong:

@@ -61,7 +61,8 @@ class _LeaveOneOut(SteppedWork[dict[str, Any]]):
 
         state = self.host.state
         found = leave_one_out(self.schedule, state.target, progress=self.step, constants=state.constants)
-        rows = [{**asdict(one), "ratio": rounded(one.ratio), "confidence": rounded(one.confidence)} for one in found]
+        numbers = ("ratio", "confidence", "ms", "whole_ms")
+        rows = [{**asdict(one), **{name: rounded(getattr(one, name)) for name in numbers}} for one in found]
         return {"key": self.key, "rows": rows}
 
 
@@ -78,13 +79,24 @@ def cancel_steps(host: Host) -> None:
 def _html(found: Mapping[str, Any], limit: int) -> m.Html:
     if not found["rows"]:
         return m.Html("")
-    columns = [m.Column("Step", code=True), m.Column("Without it", number=True), m.Column("")]
-    rows: list[list[object]] = [
-        [m.text(row["step"], 90), as_fast(row["ratio"]) if row["ratio"] else "", m.text(row["why_not"], 200)]
-        for row in found["rows"]
-    ]
+    columns = [m.Column("Step", code=True), *(m.Column(name, number=True) for name in ("All steps", "Without it", "")),
+               m.Column("")]  # fmt: skip
+    rows = [_cells(row) for row in found["rows"]]
     heading = m.section(f"Leave one out: v{found['node']}")
     return m.join(heading, m.table(columns, m.cut(rows, limit, "steps", len(rows))))
+
+
+def _cells(row: Mapping[str, Any]) -> list[object]:
+    step = m.text(row["step"], 90)
+    if not row["ratio"]:
+        return [step, "", "", "", m.text(row["why_not"], 200)]
+    return [
+        step,
+        m.milliseconds(row["whole_ms"]),
+        m.milliseconds(row["ms"]),
+        as_fast(row["ratio"]),
+        m.faint(row["text"]),
+    ]
 
 
 @declare.table("leave_one_out")

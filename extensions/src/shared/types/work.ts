@@ -17,6 +17,9 @@ export interface WithoutRow {
   readonly confidence: number | null;
   readonly why_not: string;
   readonly text: string;
+  /** Milliseconds without it, and with all steps. */
+  readonly ms: number | null;
+  readonly whole_ms: number | null;
 }
 export interface LeaveOneOutSlice extends WorkSlice {
   /** The variant whose steps were left out. */

@@ -2,12 +2,12 @@
 
 import { Folded } from '../elements/folded';
 import { SteppedWork } from '../elements/stepped-work';
-import { percent, times } from '../../shared/format';
+import { milliseconds, percent, times } from '../../shared/format';
 import type { LeaveOneOutSlice, WithoutRow } from '../../shared/types';
 import type { Panel, PanelProps } from '../panel';
 
 function Row({ row, top }: { row: WithoutRow; top: number }) {
-  const { ratio, why_not } = row;
+  const { ratio, why_not, ms, whole_ms } = row;
   return (
     <tr>
       <td>{row.number}</td>
@@ -15,11 +15,12 @@ function Row({ row, top }: { row: WithoutRow; top: number }) {
         {row.step}
       </td>
       {ratio === null ? (
-        <td class="swb-l" colSpan={4} title={why_not}>
+        <td class="swb-l" colSpan={5} title={why_not}>
           <span class="swb-faint">not timed: {why_not}</span>
         </td>
       ) : (
         <>
+          <td title={`${milliseconds(whole_ms)} ms with all steps, timed in turns`}>{milliseconds(ms)}</td>
           <td>{ratio < 0.995 ? <b class="swb-careful">{times(1, ratio)}</b> : times(1, ratio)}</td>
           <td class="swb-bar-cell">
             <i style={{ width: `${(100 * Math.abs(Math.log(ratio))) / top}%` }} />
@@ -45,8 +46,11 @@ function Steps({ node, rows }: LeaveOneOutSlice) {
             <th scope="col" class="swb-l swb-name">
               step of v{node}
             </th>
+            <th scope="col" title="Of one run without this step">
+              ms without it
+            </th>
             <th scope="col" title="Median over the rounds in which both ran">
-              without this step
+              as fast
             </th>
             <th scope="col">worth</th>
             <th scope="col" class="swb-from-m">
