@@ -31,7 +31,8 @@ FAULTS = """root => {
         if (how.overflowX !== 'visible' && how.textOverflow !== 'ellipsis' && one.scrollWidth > one.clientWidth + 1)
             found.push(`${name(one)} is cut`);
     }
-    const parts = [...root.querySelectorAll('.swb-dag-stage, .swb-readout, .swbl-details')];
+    const parts = [...root.querySelectorAll(
+        '.swb-dag-stage, .swb-readout, .swbl-details, .swb-figure > :not([aria-hidden])')];
     const boxes = [...shown.filter(one => one.tagName === 'BUTTON' && !one.closest('.swb-dag-stage')), ...parts]
         .map(one => [one, seen(one)]).filter(([, at]) => there(at));
     for (const [one, a] of boxes) for (const [other, b] of boxes)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from browser.driver import NOTEBOOK, Notebook, new_notebook, notebook7, tiny_model
+from browser.faults import FAULTS, shown_at
 from browser.view import LONG, View
 
 pytestmark = [
@@ -50,6 +51,10 @@ def test_the_whole_way_in_notebook_7(notebook: Notebook, page: Any, folder: Path
     assert page.locator("#jp-main-dock-panel").count() == 0, "this is not JupyterLab"
     notebook.say(OPEN)
     view = View(notebook).wait()
+    for width in (640, 1300):  # a narrow cell, too
+        with shown_at(page, (width, 1000), 1):
+            page.wait_for_timeout(500)
+            assert view.root.evaluate(FAULTS) == [], width
     # A step by hand.
     view.select("h")
     view.apply("split")

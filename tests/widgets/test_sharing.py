@@ -203,6 +203,13 @@ def test_a_page_is_measured_here(opened, sent, page, monkeypatch):
     assert e.value.code == "session.variant"
 
 
+def test_of_a_page_without_times_what_is_on_show_is_measured(opened, tmp_path):
+    page = opened(matmul()).export("html", tmp_path / "p.html", charts=False)
+    found = open_page(page, target=HERE)
+    opened.made.append(found.workbench)
+    assert [row.here_ms for row in found.measure()] == [1.0]
+
+
 def test_what_fails_here_says_so(opened, page, monkeypatch):
     monkeypatch.setattr(measuring, "measure", lambda *_: Result("build_error", error="no compiler"))
     found = open_page(page, target=HERE)

@@ -75,7 +75,7 @@ class SavedPage(m.Drawn, Sequence[PageTime]):
         Parameters
         ----------
         variants : sequence of int, optional
-            Their numbers; by default those that have a time on the page.
+            Their numbers; by default those that have a time on the page, or that on show where none has.
 
         Returns
         -------
@@ -87,9 +87,10 @@ class SavedPage(m.Drawn, Sequence[PageTime]):
         UsageError
             "session.variant" for a number that the page does not have.
         """
-        wanted = [row.variant for row in self._rows if row.there_ms is not None] if variants is None else variants
         known = {row.variant: k for k, row in enumerate(self._rows)}
         before = self.workbench.variants.at
+        timed = [row.variant for row in self._rows if row.there_ms is not None]
+        wanted = (timed or [before]) if variants is None else variants
         for number in wanted:
             if number not in known:
                 hint = f"it has {', '.join(f'v{n}' for n in known)}"
@@ -142,7 +143,7 @@ def _table(page: SavedPage) -> m.Html:
         for row in page
     ]  # fmt: skip
     here = str(page.workbench.session.state.target)
-    words = m.line("There:", m.text(page.there, 200)), m.line("Here:", m.text(here, 200))
+    words = m.line("There: ", m.text(page.there, 200)), m.line("Here: ", m.text(here, 200))
     title = page.workbench.session.state.opened.title
     return m.page(m.heading("Page of", title, "times there and here"), *words, m.table(columns, rows))
 
