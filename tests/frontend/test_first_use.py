@@ -57,7 +57,7 @@ def test_lists_look_the_same_in_a_host_that_floats_their_terms(bench: Bench) -> 
     page.evaluate("document.getElementById('place').classList.add('host')")
     bench.click("[data-swb-do=export]")
     bench.wait_for("""() => { const all = [...document.querySelectorAll('.swb-export dt button')];
-        return all.length === 3 && all.every(one => one.clientWidth >= 100 && one.scrollWidth <= one.clientWidth); }""")
+        return all.length === 4 && all.every(one => one.clientWidth >= 100 && one.scrollWidth <= one.clientWidth); }""")
     bench.click("[data-swb-export=script]")
     bench.wait_for("document.querySelector('.swb-export-said').innerText.includes('downloads')")
 

@@ -21,13 +21,17 @@ const tour: JupyterFrontEndPlugin<void> = {
   id: 'schedule-workbench:tour',
   description: 'Launcher tile and command that open the tour',
   autoStart: true,
-  optional: [ILauncher, ICommandPalette, IDefaultFileBrowser],
+  optional: [ILauncher, ICommandPalette, IDefaultFileBrowser, ITranslator],
   activate: (
     app: JupyterFrontEnd,
     launcher: ILauncher | null,
     palette: ICommandPalette | null,
-    browser: IDefaultFileBrowser | null
-  ) => addTour(app, launcher, palette, browser)
+    browser: IDefaultFileBrowser | null,
+    translator: ITranslator | null
+  ) => {
+    words(translator);
+    addTour(app, launcher, palette, browser);
+  }
 };
 
 const open: JupyterFrontEndPlugin<void> = {
@@ -55,8 +59,11 @@ const log: JupyterFrontEndPlugin<void> = {
   id: 'schedule-workbench:log',
   description: 'Viewer for tuning logs (.tunelog.jsonl)',
   autoStart: true,
-  optional: [ILayoutRestorer],
-  activate: (app: JupyterFrontEnd, restorer: ILayoutRestorer | null) => addLogViewer(app, restorer)
+  optional: [ILayoutRestorer, ITranslator],
+  activate: (app: JupyterFrontEnd, restorer: ILayoutRestorer | null, translator: ITranslator | null) => {
+    words(translator);
+    addLogViewer(app, restorer);
+  }
 };
 
 const explorer: JupyterFrontEndPlugin<void> = {
@@ -64,7 +71,7 @@ const explorer: JupyterFrontEndPlugin<void> = {
   description: 'Explorer of the logs of any tuner, read by the server',
   autoStart: true,
   requires: [IRenderMimeRegistry, IDocumentManager],
-  optional: [ILauncher, ICommandPalette, IDefaultFileBrowser, ISettingRegistry, ILayoutRestorer],
+  optional: [ILauncher, ICommandPalette, IDefaultFileBrowser, ISettingRegistry, ILayoutRestorer, ITranslator],
   activate: (
     app: JupyterFrontEnd,
     rendermime: IRenderMimeRegistry,
@@ -73,8 +80,10 @@ const explorer: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null,
     browser: IDefaultFileBrowser | null,
     settings: ISettingRegistry | null,
-    restorer: ILayoutRestorer | null
+    restorer: ILayoutRestorer | null,
+    translator: ITranslator | null
   ) => {
+    words(translator);
     addExplorer(app, rendermime, launcher, palette, browser, restorer);
     openByContents(app, documents, browser, settings);
   }

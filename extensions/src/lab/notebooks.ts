@@ -1,6 +1,7 @@
 /** New notebooks that are ready to run. */
 import { PathExt } from '@jupyterlab/coreutils';
 import { Contents, KernelSpec, ServerConnection } from '@jupyterlab/services';
+import { trans } from './words';
 
 const MOST_NAMES = 1000;
 
@@ -26,8 +27,8 @@ export function chooseKernel(specs: KernelSpec.ISpecModels | null, wanted?: stri
   const name = wanted !== undefined && wanted in (specs?.kernelspecs ?? {}) ? wanted : specs?.default;
   if (!name) {
     throw new Told(
-      'The server offers no kernel that could run it.',
-      'Install a Python kernel: python -m pip install ipykernel'
+      trans.__('The server offers no kernel that could run it.'),
+      trans.__('Install a Python kernel: python -m pip install ipykernel')
     );
   }
   return name;
@@ -61,16 +62,18 @@ async function make(
   try {
     made = await contents.newUntitled({ path: cwd, type });
   } catch (error) {
-    const hint = 'Is the folder still there, and may you write in it? Choose another folder in the file browser.';
-    throw new Told(`No ${what} can be made in the folder "${cwd || '/'}": ${reason(error)}.`, hint);
+    const hint = trans.__(
+      'Is the folder still there, and may you write in it? Choose another folder in the file browser.'
+    );
+    throw new Told(trans.__('No %1 can be made in the folder "%2": %3.', what, cwd || '/', reason(error)), hint);
   }
   try {
     await fill(made.path);
     return await rename(contents, made.path, title, type === 'notebook' ? '.ipynb' : '');
   } catch (error) {
     await contents.delete(made.path).catch(() => undefined); // the first error is the one to tell
-    const hint = 'Is the disk full, or the folder read-only?';
-    throw new Told(`The ${what} could not be written: ${reason(error)}.`, hint);
+    const hint = trans.__('Is the disk full, or the folder read-only?');
+    throw new Told(trans.__('The %1 could not be written: %2.', what, reason(error)), hint);
   }
 }
 

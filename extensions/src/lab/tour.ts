@@ -7,6 +7,7 @@ import type { ILauncher } from '@jupyterlab/launcher';
 import { ServerConnection } from '@jupyterlab/services';
 import { workbenchIcon, workbenchIconUrl } from './icon';
 import { chooseKernel, reason, Told, writeFolder, type Notebook } from './notebooks';
+import { trans } from './words';
 
 const COMMAND = 'schedule-workbench:tour';
 const NAME = 'Schedule Workbench tour';
@@ -25,8 +26,8 @@ export function addTour(
   browser: IDefaultFileBrowser | null
 ): void {
   app.commands.addCommand(COMMAND, {
-    label: args => (args.isPalette ? 'Open the Schedule Workbench Tour' : 'Workbench Tour'),
-    caption: 'Three notebooks of ten minutes each: see a network, shape a nest, tune it; in a new folder',
+    label: args => (args.isPalette ? trans.__('Open the Schedule Workbench Tour') : trans.__('Workbench Tour')),
+    caption: trans.__('Three notebooks of ten minutes each: see a network, shape a nest, tune it; in a new folder'),
     icon: args => (args.isPalette ? undefined : workbenchIcon),
     execute: async args => {
       const cwd = typeof args.cwd === 'string' ? args.cwd : (browser?.model.path ?? '');
@@ -37,11 +38,14 @@ export function addTour(
       }
     },
     describedBy: {
-      args: { type: 'object', properties: { cwd: { type: 'string', description: 'Where the new folder is made' } } }
+      args: {
+        type: 'object',
+        properties: { cwd: { type: 'string', description: trans.__('Where the new folder is made') } }
+      }
     }
   });
   launcher?.add({ command: COMMAND, category: 'Notebook', rank: 20, kernelIconUrl: workbenchIconUrl });
-  palette?.addItem({ command: COMMAND, category: 'Schedule Workbench', args: { isPalette: true } });
+  palette?.addItem({ command: COMMAND, category: trans.__('Schedule Workbench'), args: { isPalette: true } });
 }
 
 async function openTour(app: JupyterFrontEnd, cwd: string): Promise<unknown> {
@@ -58,8 +62,9 @@ async function openTour(app: JupyterFrontEnd, cwd: string): Promise<unknown> {
 
 async function fetchTour(settings: ServerConnection.ISettings, file: string): Promise<Notebook> {
   const url = URLExt.join(PageConfig.getOption('fullLabextensionsUrl'), PLACE, file);
-  const hint =
-    'Is the Python package schedule-workbench still installed where JupyterLab runs? Install it again, and reload this page.';
+  const hint = trans.__(
+    'Is the Python package schedule-workbench still installed where JupyterLab runs? Install it again, and reload this page.'
+  );
   let notebook: Notebook;
   try {
     const response = await ServerConnection.makeRequest(
@@ -68,14 +73,14 @@ async function fetchTour(settings: ServerConnection.ISettings, file: string): Pr
       settings
     );
     if (!response.ok) {
-      throw new Error(`the server answered ${response.status} ${response.statusText}`);
+      throw new Error(trans.__('the server answered %1 %2', response.status, response.statusText));
     }
     notebook = (await response.json()) as Notebook;
   } catch (error) {
-    throw new Told(`The tour could not be fetched: ${reason(error)}.`, hint);
+    throw new Told(trans.__('The tour could not be fetched: %1.', reason(error)), hint);
   }
   if (!Array.isArray(notebook?.cells) || notebook.nbformat !== 4) {
-    throw new Told('The tour that the server sent is no notebook.', hint);
+    throw new Told(trans.__('The tour that the server sent is no notebook.'), hint);
   }
   notebook.metadata ??= {};
   for (const cell of notebook.cells) {
@@ -90,8 +95,8 @@ async function fetchTour(settings: ServerConnection.ISettings, file: string): Pr
 async function tell(error: unknown): Promise<void> {
   const hint = error instanceof Told ? `\n\n${error.hint}` : '';
   await showDialog({
-    title: 'The tour cannot be opened',
+    title: trans.__('The tour cannot be opened'),
     body: reason(error) + '.' + hint,
-    buttons: [Dialog.okButton({ label: 'Close' })]
+    buttons: [Dialog.okButton({ label: trans.__('Close') })]
   });
 }

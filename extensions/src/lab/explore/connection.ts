@@ -9,6 +9,7 @@ import { Panel, Widget } from '@lumino/widgets';
 import type { PanelAnswer } from '../../explorer/protocol';
 import type { ErrorInfo } from '../../shared/types';
 import type { Model, WidgetManager } from '../../widget/kernel/model';
+import { trans } from '../words';
 
 const ADDRESS = 'schedule-workbench/log';
 const PLOTLY = 'application/vnd.plotly.v1+json';
@@ -36,12 +37,12 @@ type Said =
   | { readonly t: 'slices' | 'ret' };
 type Hearer = (message: Said, buffers: readonly DataView[]) => void;
 
-const GONE: ErrorInfo = {
+const gone = (): ErrorInfo => ({
   code: 'log.server',
-  message: 'The server does not read this log',
+  message: trans.__('The server does not read this log'),
   where: [],
-  hint: 'is it running, and does `jupyter server extension list` there name workbench.server?'
-};
+  hint: trans.__('is it running, and does `jupyter server extension list` there name workbench.server?')
+});
 
 export class LogConnection implements Model {
   readonly widget_manager: WidgetManager;
@@ -106,7 +107,7 @@ export class LogConnection implements Model {
 
   private end(code: number): void {
     if (this.done) return;
-    if (code !== IDLE) return this.fail(GONE);
+    if (code !== IDLE) return this.fail(gone());
     this.done = true;
     this.listener.idle();
   }
@@ -127,7 +128,9 @@ function figures(rendermime: IRenderMimeRegistry): WidgetManager {
     get_model: id => Promise.resolve(JSON.parse(id)),
     create_view: figure => {
       if (!rendermime.getFactory(PLOTLY)) {
-        return Promise.reject(new Error('This page cannot draw figures of plotly: explore the log in a notebook.'));
+        return Promise.reject(
+          new Error(trans.__('This page cannot draw figures of plotly: explore the log in a notebook.'))
+        );
       }
       const widget = new Figure(rendermime, figure as object);
       return Promise.resolve({ el: widget.node, luminoWidget: widget, remove: () => widget.remove() });

@@ -10,6 +10,7 @@ import { keepOpen, ShownFactory, ShownModelFactory } from '../shown';
 import { EXPLORER } from './name';
 import { exploreInNotebook } from './notebook';
 import { ExplorePanel } from './panel';
+import { trans } from '../words';
 
 const PASTE = 'schedule-workbench:paste-log';
 const TOGETHER = 'schedule-workbench:explore-logs';
@@ -49,11 +50,11 @@ export function addExplorer(
     return name;
   };
   const usual = [
-    type('tuner-log', 'Log of a tuner', [], CERTAIN),
-    type('packed-log', 'Packed log of a tuner', PACKED),
-    type('stored-log', 'Database or table', STORED)
+    type('tuner-log', trans.__('Log of a tuner'), [], CERTAIN),
+    type('packed-log', trans.__('Packed log of a tuner'), PACKED),
+    type('stored-log', trans.__('Database or table'), STORED)
   ];
-  const offered = [type('possible-log', 'Text', POSSIBLE), 'tunelog', 'text', 'json', 'jsonl', 'csv', 'tsv'];
+  const offered = [type('possible-log', trans.__('Text'), POSSIBLE), 'tunelog', 'text', 'json', 'jsonl', 'csv', 'tsv'];
   registry.addModelFactory(new ShownModelFactory(MODEL));
   const factory = new ShownFactory(EXPLORER, [...usual, ...offered], usual, MODEL, context => {
     const panel = new ExplorePanel(app, rendermime);
@@ -73,8 +74,8 @@ export function addExplorer(
 function addTogether(app: JupyterFrontEnd, browser: IDefaultFileBrowser): void {
   const marked = (): string[] => [...browser.selectedItems()].map(item => item.path);
   app.commands.addCommand(TOGETHER, {
-    label: 'Explore Logs Together',
-    caption: 'Compare what tuners have written to these files, in a notebook',
+    label: trans.__('Explore Logs Together'),
+    caption: trans.__('Compare what tuners have written to these files, in a notebook'),
     icon: workbenchIcon,
     isVisible: () => marked().length > 1 && marked().every(path => MARKED.test(path)),
     execute: () => exploreInNotebook(app, { paths: marked() }, browser.model.path),
@@ -91,14 +92,14 @@ function addPaste(
   browser: IDefaultFileBrowser | null
 ): void {
   app.commands.addCommand(PASTE, {
-    label: args => (args.isPalette ? 'Tuning Log from Pasted Text' : 'Pasted Tuning Log'),
-    caption: 'Paste what a tuner has printed, and explore it',
+    label: args => (args.isPalette ? trans.__('Tuning Log from Pasted Text') : trans.__('Pasted Tuning Log')),
+    caption: trans.__('Paste what a tuner has printed, and explore it'),
     icon: args => (args.isPalette ? undefined : workbenchIcon),
     execute: args => {
       const panel = new ExplorePanel(app, rendermime);
       const widget = new MainAreaWidget({ content: panel });
       widget.toolbar.hide(); // nothing is in it
-      widget.title.label = 'Pasted tuning log';
+      widget.title.label = trans.__('Pasted tuning log');
       widget.title.icon = workbenchIcon;
       widget.title.closable = true;
       panel.askForText(typeof args.cwd === 'string' ? args.cwd : (browser?.model.path ?? ''));
@@ -107,9 +108,9 @@ function addPaste(
       return widget;
     },
     describedBy: {
-      args: { type: 'object', properties: { cwd: { type: 'string', description: 'Folder of notebooks' } } }
+      args: { type: 'object', properties: { cwd: { type: 'string', description: trans.__('Folder of notebooks') } } }
     }
   });
   launcher?.add({ command: PASTE, category: 'Other', rank: 30, kernelIconUrl: workbenchIconUrl });
-  palette?.addItem({ command: PASTE, category: 'Schedule Workbench', args: { isPalette: true } });
+  palette?.addItem({ command: PASTE, category: trans.__('Schedule Workbench'), args: { isPalette: true } });
 }

@@ -4,6 +4,7 @@ import { showErrorMessage } from '@jupyterlab/apputils';
 import { PathExt } from '@jupyterlab/coreutils';
 import { NotebookActions, type NotebookPanel } from '@jupyterlab/notebook';
 import { chooseKernel, reason, writeNotebook } from '../notebooks';
+import { trans } from '../words';
 
 export type Source = { readonly path: string } | { readonly text: string };
 type Sources = Source | { readonly paths: readonly string[] };
@@ -15,7 +16,8 @@ export async function exploreInNotebook(app: JupyterFrontEnd, source: Sources, f
     await kernelspecs.ready;
     const name = chooseKernel(kernelspecs.specs, 'python3');
     const kernelspec = { name, display_name: kernelspecs.specs?.kernelspecs[name]?.display_name ?? name };
-    const what = 'path' in source ? PathExt.basename(source.path) : 'text' in source ? 'Pasted log' : 'Logs';
+    const what =
+      'path' in source ? PathExt.basename(source.path) : 'text' in source ? trans.__('Pasted log') : trans.__('Logs');
     const code = (text: string): object => ({
       cell_type: 'code',
       source: text,
@@ -36,7 +38,7 @@ export async function exploreInNotebook(app: JupyterFrontEnd, source: Sources, f
     await panel.sessionContext.ready;
     void NotebookActions.runAll(panel.content, panel.sessionContext);
   } catch (error) {
-    await showErrorMessage('The log cannot be explored in a notebook', reason(error));
+    await showErrorMessage(trans.__('The log cannot be explored in a notebook'), reason(error));
   }
 }
 

@@ -8,6 +8,7 @@ import { watchTheme } from '../../widget/shell/theme';
 import { LogConnection } from './connection';
 import { exploreInNotebook, type Source } from './notebook';
 import { Page, type Actions, type Phase } from './view';
+import { trans } from '../words';
 
 const ASKING: Phase = { is: 'asking', error: null };
 
@@ -68,7 +69,7 @@ export class ExplorePanel extends Widget {
         this.show_({ is: 'open', facts, store });
       },
       failed: error => this.stop('', error),
-      idle: () => this.stop('The log was closed because nobody looked at it for a while.')
+      idle: () => this.stop(trans.__('The log was closed because nobody looked at it for a while.'))
     });
     this.connection = connection;
   }
@@ -96,7 +97,7 @@ export class ExplorePanel extends Widget {
       this.text = text;
       this.read({ text });
     },
-    cancel: () => this.stop('The log was not read.'),
+    cancel: () => this.stop(trans.__('The log was not read.')),
     again: () => (this.path ? this.read({ path: this.path }) : this.show_(ASKING)),
     notebook: () => void exploreInNotebook(this.app, this.source, this.folder)
   };

@@ -5,9 +5,10 @@ import { Frame } from '../../explorer/frame';
 import { Answer } from '../../explorer/panels';
 import { Paste, Trouble } from '../../explorer/paste';
 import type { ExplorerStore } from '../../explorer/store';
-import { bytes, count, percent, plural } from '../../shared/format';
+import { bytes, count, percent } from '../../shared/format';
 import type { ErrorInfo, Theme } from '../../shared/types';
 import type { Facts } from './connection';
+import { trans } from '../words';
 
 export type Phase =
   | { readonly is: 'asking'; readonly error: ErrorInfo | null }
@@ -42,7 +43,7 @@ export function Page({ phase, text, theme, actions }: PageProps): VNode {
     <div class="swbl-log">
       <div class="swbl-bar">
         <button class="swbl-button" onClick={actions.notebook}>
-          Explore in a notebook
+          {trans.__('Explore in a notebook')}
         </button>
       </div>
       <Damage facts={phase.facts} />
@@ -53,14 +54,14 @@ export function Page({ phase, text, theme, actions }: PageProps): VNode {
 }
 
 function Reading({ read, size, cancel }: { read: number; size: number; cancel: () => void }): VNode {
-  const far = size && read ? `${bytes(read)} of ${bytes(size)}, ${percent(Math.min(1, read / size))}` : '';
+  const far = size && read ? trans.__('%1 of %2, %3', bytes(read), bytes(size), percent(Math.min(1, read / size))) : '';
   return (
     <div class="swbl swbl-wait">
-      <p role="status">Reading the log{size ? ` (${bytes(size)})` : ''}…</p>
-      <progress aria-label="Read" {...(far ? { value: read, max: size } : {})} />
+      <p role="status">{size ? trans.__('Reading the log (%1)…', bytes(size)) : trans.__('Reading the log…')}</p>
+      <progress aria-label={trans.__('Read')} {...(far ? { value: read, max: size } : {})} />
       <p class="swbl-quiet">{far || ' '}</p>
       <button class="swbl-button" onClick={cancel}>
-        Cancel
+        {trans.__('Cancel')}
       </button>
     </div>
   );
@@ -86,10 +87,10 @@ function Stopped({ words, error, theme, pasted, actions }: StoppedProps): VNode 
       )}
       <div class="swbl-bar is-left">
         <button class="swbl-button" onClick={actions.again}>
-          {pasted ? 'Change the text' : 'Read it again'}
+          {pasted ? trans.__('Change the text') : trans.__('Read it again')}
         </button>{' '}
         <button class="swbl-button" onClick={actions.notebook}>
-          Explore in a notebook
+          {trans.__('Explore in a notebook')}
         </button>
       </div>
     </div>
@@ -101,7 +102,7 @@ function Tasks({ facts, theme }: { facts: Facts; theme: Theme }): VNode | null {
   if (n < 2) return null;
   return (
     <details class="swb swx swbl-facts" data-swb-theme={theme} open>
-      <summary>{plural(n, 'task')} with the best of each</summary>
+      <summary>{trans._n('%2 task with the best of each', '%2 tasks with the best of each', n, count(n))}</summary>
       <Answer answer={facts.tasks} />
     </details>
   );
@@ -113,12 +114,12 @@ function Damage({ facts }: { facts: Facts }): VNode | null {
   if (n <= 3) return null;
   return (
     <details class="swbl-note swbl-warn swbl-facts">
-      <summary>{plural(n, 'damaged place')}, left out</summary>
+      <summary>{trans._n('%2 damaged place, left out', '%2 damaged places, left out', n, count(n))}</summary>
       <ul tabIndex={0}>
         {facts.faults.map((one, i) => (
           <li key={i}>{one}</li>
         ))}
-        {facts.more_faults > 0 && <li>and {count(facts.more_faults)} more</li>}
+        {facts.more_faults > 0 && <li>{trans.__('and %1 more', count(facts.more_faults))}</li>}
       </ul>
     </details>
   );

@@ -6,10 +6,11 @@ import { dots, taskCurve, totalCurve } from './curves';
 import { text } from './fields';
 import * as f from './format';
 import type { Comparison } from './ledger';
-import { SUM } from './overview';
+import { sumWords } from './overview';
 import { champion, type Task } from './records';
 import { Section } from './section';
 import type { ViewProps } from './state';
+import { trans } from '../words';
 
 export function BestSoFar({ state, select, choose }: Omit<ViewProps, 'showAll'>): VNode {
   const { log, selected, chosen } = state;
@@ -17,15 +18,15 @@ export function BestSoFar({ state, select, choose }: Omit<ViewProps, 'showAll'>)
   const whole =
     log.measured.length === log.tasks.length
       ? text(log.header?.model)
-        ? 'Whole model'
-        : 'All tasks'
-      : `The ${log.measured.length} tasks with a result`;
+        ? trans.__('Whole model')
+        : trans.__('All tasks')
+      : trans.__('The %1 tasks with a result', log.measured.length);
   const title = task ? task.name : whole;
   const curve = task ? taskCurve(task) : totalCurve(log);
   return (
-    <Section title="Best so far" aside="ms, logarithmic">
+    <Section title={trans.__('Best so far')} aside={trans.__('ms, logarithmic')}>
       <label class="swbl-pick">
-        <span>Task</span>
+        <span>{trans.__('Task')}</span>
         <select value={selected} onChange={event => select(event.currentTarget.value)}>
           {log.tasks.length !== 1 && <option value="">{whole}</option>}
           {log.tasks.map(t => (
@@ -47,25 +48,26 @@ export function BestSoFar({ state, select, choose }: Omit<ViewProps, 'showAll'>)
         <p class="swbl-legend">
           {task ? (
             <>
-              <i class="swbl-key-best" /> best so far <i class="swbl-key-dot" /> one trial
+              <i class="swbl-key-best" /> {trans.__('best so far')} <i class="swbl-key-dot" /> {trans.__('one trial')}
               {task.failedAt.length > 0 && (
                 <>
                   {' '}
-                  <i class="swbl-key-cross">×</i> failed
+                  <i class="swbl-key-cross">×</i> {trans.__('failed')}
                 </>
               )}
             </>
           ) : (
-            `${SUM} The curve starts where each of these tasks has a first result.`
+            `${sumWords()} ${trans.__('The curve starts where each of these tasks has a first result.')}`
           )}
-          {curve.some(({ why }) => why) && '. Where the line rises, the best was measured again.'}
+          {curve.some(({ why }) => why) && trans.__('. Where the line rises, the best was measured again.')}
         </p>
       )}
     </Section>
   );
 }
 
-const SURE = { compared: '', again: '', once: ', timed once', disturbed: ', disturbed while it was timed' };
+const sure = (of: 'compared' | 'again' | 'once' | 'disturbed'): string =>
+  of === 'once' ? trans.__(', timed once') : of === 'disturbed' ? trans.__(', disturbed while it was timed') : '';
 
 function Facts({ task }: { task: Task }): VNode | null {
   const { best, steps, comparisons, untuned: before } = task.ledger;
@@ -74,40 +76,47 @@ function Facts({ task }: { task: Task }): VNode | null {
   }
   const gain =
     champion(task)?.origin === 'default'
-      ? ', the default schedule'
+      ? trans.__(', the default schedule')
       : before === null
         ? ''
-        : `; untuned ${f.ms(before)} ms, ${times(before, best.ms)}`;
+        : trans.__('; untuned %1 ms, %2', f.ms(before), times(before, best.ms));
   const last = comparisons.at(-1);
   const { reason } = steps.at(-1)!;
   return (
     <p class="swbl-facts">
-      <span>
-        Best: trial {best.trial}, {f.ms(best.ms)} ms{SURE[best.sure]}
-        {gain}.
-      </span>{' '}
-      {reason && <span>Slower than before: {reason}.</span>}{' '}
+      <span>{trans.__('Best: trial %1, %2 ms%3%4.', best.trial, f.ms(best.ms), sure(best.sure), gain)}</span>{' '}
+      {reason && <span>{trans.__('Slower than before: %1.', reason)}</span>}{' '}
       {last && (
         <span>
-          {f.plural(comparisons.length, 'comparison')}, the last one: {verdict(last)}.
+          {trans._n(
+            '%2 comparison, the last one: %3.',
+            '%2 comparisons, the last one: %3.',
+            comparisons.length,
+            f.count(comparisons.length),
+            verdict(last)
+          )}
         </span>
       )}{' '}
-      {task.quality !== null && <span>The model's rank correlation was {task.quality.toFixed(2)}.</span>}
+      {task.quality !== null && (
+        <span>{trans.__("The model's rank correlation was %1.", task.quality.toFixed(2))}</span>
+      )}
     </p>
   );
 }
 
 /** The same sentence as in `workbench/tune/run/rounds.py`. */
 function verdict({ trials: [incumbent, ...challengers], winner, ratio, confidence }: Comparison): string {
-  const told = `trial ${challengers.join(', ')} against trial ${incumbent}`;
+  const told = trans.__('trial %1 against trial %2', challengers.join(', '), incumbent);
   if (ratio === null || confidence === null) {
-    return winner === incumbent ? `${told}: trial ${winner} stays the best` : `${told}: ${winner} wins`;
+    return winner === incumbent
+      ? trans.__('%1: trial %2 stays the best', told, winner)
+      : trans.__('%1: %2 wins', told, winner);
   }
   const speed = times(1, ratio);
   if (winner !== incumbent) {
-    return `${told}: ${winner} is ${speed}, ${sureness(confidence)}`;
+    return trans.__('%1: %2 is %3, %4', told, winner, speed, sureness(confidence));
   }
   return ratio < 1 && confidence < 0.99
-    ? `${told}: undecided; the best of them seemed ${speed}, only ${sureness(confidence)}`
-    : `${told}: lost; the best of them was ${speed}`;
+    ? trans.__('%1: undecided; the best of them seemed %2, only %3', told, speed, sureness(confidence))
+    : trans.__('%1: lost; the best of them was %2', told, speed);
 }

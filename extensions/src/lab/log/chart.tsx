@@ -1,8 +1,9 @@
 /** The drawing of the best so far. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { VNode } from 'preact';
-import { count, ms as formatMs, plural } from './format';
+import { count, ms as formatMs } from './format';
 import type { Point } from './curves';
+import { trans } from '../words';
 
 const HEIGHT = 250;
 const PAD = { left: 52, right: 18, top: 22, bottom: 34 };
@@ -76,7 +77,15 @@ function Picture({
     x: n => PAD.left + ((width - PAD.left - PAD.right) * n) / Math.max(1, trials),
     y: v => PAD.top + ((HEIGHT - PAD.top - PAD.bottom - BELOW) * Math.log(high / v)) / Math.log(high / low)
   };
-  const label = `Best so far, ${title}: from ${formatMs(first)} to ${formatMs(best)} ms in ${plural(trials, 'trial')}`;
+  const label = trans._n(
+    'Best so far, %2: from %3 to %4 ms in %5 trial',
+    'Best so far, %2: from %3 to %4 ms in %5 trials',
+    trials,
+    title,
+    formatMs(first),
+    formatMs(best),
+    count(trials)
+  );
   const end = scale.x(trials);
   const ring = dots.find(({ n }) => n === chosen);
   const pick = (event: MouseEvent): void => {

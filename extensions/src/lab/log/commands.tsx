@@ -4,21 +4,25 @@ import * as f from './format';
 import { Section } from './section';
 import type { LogSummary } from './summary';
 import { Table, type Column } from './table';
+import { trans } from '../words';
 
-const COLUMNS: readonly Column[] = [
-  { name: 'At', number: true },
-  { name: 'Command' },
-  { name: 'Given by' },
-  { name: 'Result' }
+const columns = (): readonly Column[] => [
+  { name: trans.__('At'), number: true },
+  { name: trans.__('Command') },
+  { name: trans.__('Given by') },
+  { name: trans.__('Result') }
 ];
 
 export function Commands({ log }: { log: LogSummary }): VNode | null {
   if (!log.commandCount) {
     return null;
   }
-  const refused = log.refused ? `, ${f.count(log.refused)} refused` : '';
+  const all = f.count(log.commandCount);
+  const aside = log.refused
+    ? trans.__('%1, %2 refused, newest first', all, f.count(log.refused))
+    : trans.__('%1, newest first', all);
   return (
-    <Section title="Commands" aside={`${f.count(log.commandCount)}${refused}, newest first`}>
+    <Section title={trans.__('Commands')} aside={aside}>
       <List log={log} />
     </Section>
   );
@@ -26,7 +30,7 @@ export function Commands({ log }: { log: LogSummary }): VNode | null {
 
 function List({ log }: { log: LogSummary }): VNode {
   return (
-    <Table label="List of commands" columns={COLUMNS}>
+    <Table label={trans.__('List of commands')} columns={columns()}>
       <tbody>
         {log.lastCommands.map(one => (
           <tr>
@@ -36,7 +40,7 @@ function List({ log }: { log: LogSummary }): VNode {
             </th>
             <td>{one.source || f.UNKNOWN}</td>
             <td class={one.accepted ? '' : 'swbl-bad swbl-wrap'}>
-              {one.accepted ? 'accepted' : `refused: ${one.error}`}
+              {one.accepted ? trans.__('accepted') : trans.__('refused: %1', one.error)}
             </td>
           </tr>
         ))}

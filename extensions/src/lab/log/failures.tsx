@@ -4,14 +4,17 @@ import * as f from './format';
 import type { Failure, Message } from './records';
 import { Section } from './section';
 import type { LogSummary } from './summary';
+import { trans } from '../words';
 
 /** Different messages of a kind that are shown, the most frequent first. */
 const MESSAGES = 8;
 
 export function Failures({ log }: { log: LogSummary }): VNode {
-  const aside = log.failed ? `${f.count(log.failed)} of ${f.plural(log.trials, 'trial')}` : '';
+  const aside = log.failed
+    ? trans._n('%2 of %3 trial', '%2 of %3 trials', log.trials, f.count(log.failed), f.count(log.trials))
+    : '';
   return (
-    <Section title="Failures" aside={aside}>
+    <Section title={trans.__('Failures')} aside={aside}>
       <Kinds log={log} />
     </Section>
   );
@@ -19,7 +22,7 @@ export function Failures({ log }: { log: LogSummary }): VNode {
 
 function Kinds({ log }: { log: LogSummary }): VNode {
   if (!log.failed) {
-    return <p class="swbl-quiet">{log.trials ? 'No trial failed.' : 'No trials yet.'}</p>;
+    return <p class="swbl-quiet">{log.trials ? trans.__('No trial failed.') : trans.__('No trials yet.')}</p>;
   }
   const kinds = [...log.failures.values()].sort((a, b) => b.count - a.count);
   return (
@@ -38,12 +41,21 @@ function Kind({ kind, trials }: { kind: Failure; trials: number }): VNode {
     <details>
       <summary>
         <strong>{f.count(kind.count)}</strong> {f.outcome(kind.status, kind.count)}{' '}
-        <span class="swbl-quiet">({f.percent(kind.count / trials)} of all trials)</span>
+        <span class="swbl-quiet">{trans.__('(%1 of all trials)', f.percent(kind.count / trials))}</span>
       </summary>
       {messages.slice(0, MESSAGES).map(message => (
         <Example key={message.text} message={message} />
       ))}
-      {hidden > 0 && <p class="swbl-quiet">{f.plural(hidden, 'more trial')} with other messages, not shown.</p>}
+      {hidden > 0 && (
+        <p class="swbl-quiet">
+          {trans._n(
+            '%2 more trial with other messages, not shown.',
+            '%2 more trials with other messages, not shown.',
+            hidden,
+            f.count(hidden)
+          )}
+        </p>
+      )}
     </details>
   );
 }
@@ -52,9 +64,16 @@ function Example({ message }: { message: Message }): VNode {
   return (
     <div class="swbl-example">
       <p>
-        {f.plural(message.count, 'trial')}, first in trial {message.trial} of {message.task.name}
+        {trans._n(
+          '%2 trial, first in trial %3 of %4',
+          '%2 trials, first in trial %3 of %4',
+          message.count,
+          f.count(message.count),
+          message.trial,
+          message.task.name
+        )}
       </p>
-      <pre tabIndex={0}>{message.text || 'The log gives no message.'}</pre>
+      <pre tabIndex={0}>{message.text || trans.__('The log gives no message.')}</pre>
     </div>
   );
 }

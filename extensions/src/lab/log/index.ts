@@ -3,6 +3,7 @@ import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
 import { workbenchIcon } from '../icon';
 import { keepOpen, ShownFactory, ShownModelFactory } from '../shown';
 import { LogPanel } from './panel';
+import { trans } from '../words';
 
 const FACTORY = 'Tuning log';
 const MODEL = 'schedule-workbench:log';
@@ -10,7 +11,7 @@ const MODEL = 'schedule-workbench:log';
 export function addLogViewer(app: JupyterFrontEnd, restorer: ILayoutRestorer | null): void {
   app.docRegistry.addFileType({
     name: 'tunelog',
-    displayName: 'Tuning log',
+    displayName: trans.__('Tuning log'),
     extensions: ['.tunelog.jsonl'],
     mimeTypes: ['application/x-tunelog+jsonl'],
     fileFormat: 'text',

@@ -12,6 +12,7 @@ import { bytes, clock } from './format';
 import { LogReader } from './reader';
 import type { Notice, ViewState } from './state';
 import { LogView } from './view';
+import { trans } from '../words';
 
 const LOOK_EVERY_MS = 2000;
 /** Looks at a file that is gone or cannot be reached come less often. */
@@ -40,7 +41,7 @@ export class LogPanel extends Widget {
       loaded: false,
       size: 0,
       torn: '',
-      follow: 'Reading…',
+      follow: trans.__('Reading…'),
       notices: [],
       selected: '',
       allTasks: false,
@@ -119,7 +120,7 @@ export class LogPanel extends Widget {
     const progress = (read: number): void => {
       if (!this.state.loaded && performance.now() - told > 200) {
         told = performance.now();
-        this.refresh({ follow: `Reading… ${bytes(read)} of ${bytes(size)}` });
+        this.refresh({ follow: trans.__('Reading… %1 of %2', bytes(read), bytes(size)) });
       }
     };
     await this.reader.read(url, size, progress, this.abort.signal);
@@ -131,7 +132,7 @@ export class LogPanel extends Widget {
       torn,
       loaded: true,
       size: this.reader.size,
-      follow: `following, updated ${clock(new Date())}`,
+      follow: trans.__('following, updated %1', clock(new Date())),
       ...(log === this.state.log ? {} : { chosen: 0 }), // places in another file mean others
       // A log of one task has nothing else to show.
       ...(first && log.tasks.length === 1 ? { selected: log.tasks[0]!.key } : {})
@@ -144,23 +145,23 @@ export class LogPanel extends Widget {
     if (error instanceof ServerConnection.ResponseError && error.response.status === 404) {
       this.problem = {
         level: 'error',
-        text: `${name} is no longer there: it was deleted, or renamed outside JupyterLab.`,
-        hint: 'What was read last stays on the page. Put the file back, or open it under its new name.'
+        text: trans.__('%1 is no longer there: it was deleted, or renamed outside JupyterLab.', name),
+        hint: trans.__('What was read last stays on the page. Put the file back, or open it under its new name.')
       };
     } else {
       const reason = error instanceof Error ? error.message : String(error);
       this.problem = {
         level: 'error',
-        text: `${name} could not be read: ${reason}.`,
-        hint: `It is tried again every ${RETRY_EVERY_MS / 1000} seconds. Is the server still running?`
+        text: trans.__('%1 could not be read: %2.', name, reason),
+        hint: trans.__('It is tried again every %1 seconds. Is the server still running?', RETRY_EVERY_MS / 1000)
       };
     }
-    this.refresh({ follow: this.state.loaded ? 'not following' : '' });
+    this.refresh({ follow: this.state.loaded ? trans.__('not following') : '' });
   }
 
   private onPathChanged = (): void => {
     const name = PathExt.basename(this.context.path);
-    this.renamed = { level: 'info', text: `The file was renamed: it is followed as ${name}.` };
+    this.renamed = { level: 'info', text: trans.__('The file was renamed: it is followed as %1.', name) };
     this.refresh({});
     this.lookSoon();
   };

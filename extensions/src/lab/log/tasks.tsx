@@ -7,26 +7,27 @@ import { Section } from './section';
 import type { ViewProps } from './state';
 import type { LogSummary } from './summary';
 import { Choice, ChoiceButton, Choices, Table, type Column } from './table';
+import { trans } from '../words';
 
 /** Rows drawn before "show all" is pressed. */
 const ROWS = 200;
-const COLUMNS: readonly Column[] = [
-  { name: 'Task' },
-  { name: '×', number: true, title: 'How often the task occurs in the model' },
-  { name: 'Trials', number: true },
-  { name: 'Best ms', number: true },
+const columns = (): readonly Column[] => [
+  { name: trans.__('Task') },
+  { name: '×', number: true, title: trans.__('How often the task occurs in the model') },
+  { name: trans.__('Trials'), number: true },
+  { name: trans.__('Best ms'), number: true },
   {
     name: 'GFLOP/s',
     number: true,
-    title: "Counts the operator's FLOPs; a schedule that needs fewer, like Winograd's, may be above the peak"
+    title: trans.__("Counts the operator's FLOPs; a schedule that needs fewer, like Winograd's, may be above the peak")
   },
-  { name: 'Share', number: true, title: '× times best, of the sum over all tasks with a result' }
+  { name: trans.__('Share'), number: true, title: trans.__('× times best, of the sum over all tasks with a result') }
 ];
-const FAILED: Column = { name: 'Failed', number: true };
+const failedColumn = (): Column => ({ name: trans.__('Failed'), number: true });
 
 export function Tasks(props: ViewProps): VNode {
   return (
-    <Section title="Tasks" aside={missing(props.state.log)}>
+    <Section title={trans.__('Tasks')} aside={missing(props.state.log)}>
       <TaskTable {...props} />
     </Section>
   );
@@ -34,9 +35,10 @@ export function Tasks(props: ViewProps): VNode {
 
 function missing(log: LogSummary): string {
   const without = log.tasks.length - log.measured.length;
+  const n = log.tasks.length;
   return without
-    ? `${without} of ${f.plural(log.tasks.length, 'task')} without a result`
-    : f.plural(log.tasks.length, 'task');
+    ? trans._n('%2 of %3 task without a result', '%2 of %3 tasks without a result', n, f.count(without), f.count(n))
+    : trans._n('%2 task', '%2 tasks', n, f.count(n));
 }
 
 /**
@@ -59,7 +61,11 @@ function TaskTable({ state, select, showAll }: ViewProps): VNode {
   const total = log.total ?? 0;
   return (
     <>
-      <Table label="Table of tasks" columns={log.failed ? [...COLUMNS, FAILED] : COLUMNS} box={box}>
+      <Table
+        label={trans.__('Table of tasks')}
+        columns={log.failed ? [...columns(), failedColumn()] : columns()}
+        box={box}
+      >
         <Choices>
           {shown.map(task => (
             <Row
@@ -75,7 +81,7 @@ function TaskTable({ state, select, showAll }: ViewProps): VNode {
       </Table>
       {shown.length < tasks.length && (
         <button class="swbl-button" onClick={showAll}>
-          Show all {f.count(tasks.length)} tasks
+          {trans.__('Show all %1 tasks', f.count(tasks.length))}
         </button>
       )}
     </>

@@ -10,16 +10,20 @@ import { Section } from './section';
 import type { ViewState } from './state';
 import { STEPS_KEPT, type LogSummary } from './summary';
 import { Choice, ChoiceButton, Choices, Table, type Column } from './table';
+import { trans } from '../words';
 
 /** Letters of an error beside its trial; all of it stands in the details and under the failures. */
 const LINE = 120;
-const COLUMNS: readonly Column[] = [
-  { name: 'Trial', number: true },
-  { name: 'Task' },
-  { name: 'Proposed by' },
+const columns = (): readonly Column[] => [
+  { name: trans.__('Trial'), number: true },
+  { name: trans.__('Task') },
+  { name: trans.__('Proposed by') },
   { name: 'ms', number: true },
-  { name: 'Result' }
+  { name: trans.__('Result') }
 ];
+
+/** Place of the column that names the task. */
+const OF_TASK = 1;
 
 interface Chosen {
   /** Place in the log of the chosen trial, 0 for none. */
@@ -37,16 +41,18 @@ export function Trials({
   const task = log.tasks.find(t => t.key === selected);
   const trial = log.all[chosen - 1];
   const order = !task
-    ? 'of all tasks, newest first'
-    : `of ${task.name}, ${champion(task) ? 'the best, then the newest first' : 'newest first'}`;
+    ? trans.__('of all tasks, newest first')
+    : champion(task)
+      ? trans.__('of %1, the best, then the newest first', task.name)
+      : trans.__('of %1, newest first', task.name);
   return (
     <div class="swbl-pair">
-      <Section title="Newest trials" aside={order}>
+      <Section title={trans.__('Newest trials')} aside={order}>
         <TrialList {...{ log, task, chosen, choose }} />
       </Section>
       <Section
-        title={trial ? `Trial ${trial.trial}` : 'One trial'}
-        aside={trial && champion(trial.task) === trial && !trial.doubt ? '★ best of its task' : ''}
+        title={trial ? trans.__('Trial %1', trial.trial) : trans.__('One trial')}
+        aside={trial && champion(trial.task) === trial && !trial.doubt ? trans.__('★ best of its task') : ''}
       >
         <TrialDetails log={log} trial={trial} choose={choose} />
       </Section>
@@ -56,10 +62,10 @@ export function Trials({
 
 function TrialList({ log, task, chosen, choose }: Chosen & { log: LogSummary; task?: Task }): VNode {
   if (!(task ?? log).all.length) {
-    return <p class="swbl-quiet">No trials yet.</p>;
+    return <p class="swbl-quiet">{trans.__('No trials yet.')}</p>;
   }
   return (
-    <Table label="Newest trials" columns={COLUMNS.filter(one => !task || one.name !== 'Task')}>
+    <Table label={trans.__('Newest trials')} columns={columns().filter((_, i) => !task || i !== OF_TASK)}>
       <Choices>
         {log.newest(task).map(one => (
           <Row key={one.at} trial={one} named={!task} on={one.at === chosen} choose={choose} />
@@ -87,7 +93,7 @@ function Row({
   return (
     <Choice on={on} toggle={toggle}>
       <td class="swbl-num">
-        <ChoiceButton on={on} toggle={toggle} label={`Trial ${trial.trial}`}>
+        <ChoiceButton on={on} toggle={toggle} label={trans.__('Trial %1', trial.trial)}>
           {trial.trial}
         </ChoiceButton>
       </td>
@@ -103,7 +109,7 @@ function Row({
       <td class={trial.ms === null ? 'swbl-bad swbl-wrap' : ''}>
         {f.outcome(trial.status)}
         {(line || trial.doubt) && `: ${line || trial.doubt!.text}`}
-        {champion(trial.task) === trial && !trial.doubt && <strong> ★ best</strong>}
+        {champion(trial.task) === trial && !trial.doubt && <strong> {trans.__('★ best')}</strong>}
       </td>
     </Choice>
   );
@@ -134,37 +140,37 @@ function TrialDetails({
     if (trial) box.current?.scrollIntoView({ block: 'nearest' });
   }, [trial?.at]);
   if (!trial) {
-    return <p class="swbl-quiet">Click a trial, or a dot of the curve, to see its steps.</p>;
+    return <p class="swbl-quiet">{trans.__('Click a trial, or a dot of the curve, to see its steps.')}</p>;
   }
   const ms = time(trial);
   const around = [
-    ['Earlier', trial.task.all[trial.nth - 2]],
-    ['Later', trial.task.all[trial.nth]]
+    [trans.__('Earlier trial'), trial.task.all[trial.nth - 2]],
+    [trans.__('Later trial'), trial.task.all[trial.nth]]
   ] as const;
   return (
     <div ref={box}>
       <p class="swbl-facts">{trial.task.name}</p>
       <dl class="swbl-summary">
         <div>
-          <dt>Time</dt>
+          <dt>{trans.__('Time')}</dt>
           <dd>
             {ms === null
               ? f.outcome(trial.status)
-              : `${shown(trial)} ms ${ms !== trial.ms ? `by all that is known; ${f.ms(trial.ms)} ms here` : trial.doubt ? `(${trial.doubt.text})` : spread(trial.spread, ms)}`}
+              : `${shown(trial)} ms ${ms !== trial.ms ? trans.__('by all that is known; %1 ms here', f.ms(trial.ms)) : trial.doubt ? `(${trial.doubt.text})` : spread(trial.spread, ms)}`}
           </dd>
         </div>
         <div>
-          <dt>Proposed by</dt>
+          <dt>{trans.__('Proposed by')}</dt>
           <dd>{trial.origin || f.UNKNOWN}</dd>
         </div>
         <div>
-          <dt>Round</dt>
+          <dt>{trans.__('Round')}</dt>
           <dd>{trial.round ?? f.UNKNOWN}</dd>
         </div>
       </dl>
       {around.map(([word, other]) => (
         <button class="swbl-button" disabled={!other} onClick={() => other && choose(other.at)}>
-          {word} trial
+          {word}
         </button>
       ))}
       {trial.error && (
@@ -181,14 +187,17 @@ function Steps({ trial, kept }: { trial: Trial; kept: boolean }): VNode {
   const steps = words(trial.trace);
   if (!steps.length) {
     const none = trial.trace
-      ? 'No steps: the program as it is written.'
+      ? trans.__('No steps: the program as it is written.')
       : kept
-        ? 'The log does not give its steps.'
-        : `This page keeps steps and errors of the newest ${f.count(STEPS_KEPT)} trials only; read_log has them all.`;
+        ? trans.__('The log does not give its steps.')
+        : trans.__(
+            'This page keeps steps and errors of the newest %1 trials only; read_log has them all.',
+            f.count(STEPS_KEPT)
+          );
     return <p class="swbl-quiet">{none}</p>;
   }
   return (
-    <ol class="swbl-scroll swbl-steps" tabIndex={0} aria-label="Steps">
+    <ol class="swbl-scroll swbl-steps" tabIndex={0} aria-label={trans.__('Steps')}>
       {steps.map(step => (
         <li>{step}</li>
       ))}

@@ -9,6 +9,7 @@ import type { Notice, ViewProps, ViewState } from './state';
 import { SCHEMA, mixedCaches } from './summary';
 import { Tasks } from './tasks';
 import { Trials } from './trials';
+import { trans } from '../words';
 
 export function LogView(props: ViewProps): VNode {
   const { state } = props;
@@ -42,17 +43,17 @@ function Status({ state, records, notebook }: ViewProps): VNode {
         {state.follow}
       </p>
       <button class="swbl-button" onClick={records}>
-        Explore the records
+        {trans.__('Explore the records')}
       </button>
       <button class="swbl-button" onClick={notebook}>
-        Explore in a notebook
+        {trans.__('Explore in a notebook')}
       </button>
     </div>
   );
 }
 
 function Note({ level, text: message, hint }: Notice): VNode {
-  const word = { info: 'Note', warn: 'Please note', error: 'Problem' }[level];
+  const word = { info: trans.__('Note'), warn: trans.__('Please note'), error: trans.__('Problem') }[level];
   return (
     <p class={`swbl-note swbl-${level}`} role={level === 'error' ? 'alert' : 'note'}>
       <strong>{word}: </strong>
@@ -68,53 +69,65 @@ function remarks({ log, size, torn }: ViewState): Notice[] {
   if (size === 0) {
     out.push({
       level: 'info',
-      text: 'The file is empty.',
-      hint: 'The first trials appear here as soon as they are written.'
+      text: trans.__('The file is empty.'),
+      hint: trans.__('The first trials appear here as soon as they are written.')
     });
   } else if (!log.trials && log.foreign) {
     return [
       {
         level: 'warn',
-        text: 'This is a log of TVM.',
-        hint: 'Press "Explore the records": the explorer reads the logs of any tuner.'
+        text: trans.__('This is a log of TVM.'),
+        hint: trans.__('Press "Explore the records": the explorer reads the logs of any tuner.')
       }
     ];
   } else if (!log.header && log.trials === 0) {
     out.push({
       level: 'warn',
-      text: 'The file holds no trial and no header of a tuning log.',
-      hint: 'Is it the right file?'
+      text: trans.__('The file holds no trial and no header of a tuning log.'),
+      hint: trans.__('Is it the right file?')
     });
   } else if (log.trials === 0) {
-    out.push({ level: 'info', text: 'The log holds its header but no trial yet.' });
+    out.push({ level: 'info', text: trans.__('The log holds its header but no trial yet.') });
   } else if (!log.header) {
-    out.push({ level: 'info', text: 'The log has no header, so model and untuned tasks are unknown.' });
+    out.push({ level: 'info', text: trans.__('The log has no header, so model and untuned tasks are unknown.') });
   }
   if (log.newestSchema > SCHEMA) {
-    const told = `The log was written in format ${log.newestSchema}; this viewer knows format ${SCHEMA}.`;
+    const told = trans.__('The log was written in format %1; this viewer knows format %2.', log.newestSchema, SCHEMA);
     out.push({
       level: 'warn',
       text: told,
-      hint: 'What it knows is shown, other fields are passed over. A newer Schedule Workbench shows all.'
+      hint: trans.__('What it knows is shown, other fields are passed over. A newer Schedule Workbench shows all.')
     });
   }
   const mixed = mixedCaches(log);
   if (mixed) out.push({ level: 'warn', text: mixed });
   if (log.badCount) {
-    const more = log.badCount > log.badLines.length ? ' and more' : '';
-    const lines = `${f.plural(log.badCount, 'line')} could not be read: ${log.badLines.join(', ')}${more}.`;
+    const places = log.badLines.join(', ');
+    const told = log.badCount > log.badLines.length ? trans.__('%1 and more', places) : places;
+    const lines = trans._n(
+      '%2 line could not be read: %3.',
+      '%2 lines could not be read: %3.',
+      log.badCount,
+      f.count(log.badCount),
+      told
+    );
     out.push({
       level: 'warn',
       text: lines,
-      hint: 'They are left out here. They hold no complete trial; was the file changed by hand?'
+      hint: trans.__('They are left out here. They hold no complete trial; was the file changed by hand?')
     });
   }
   if (torn) {
-    const told = `The last line is not complete (${f.plural(torn.length, 'character')} without an end).`;
+    const told = trans._n(
+      'The last line is not complete (%2 character without an end).',
+      'The last line is not complete (%2 characters without an end).',
+      torn.length,
+      f.count(torn.length)
+    );
     out.push({
       level: 'info',
       text: told,
-      hint: 'Either it is being written, or the tuner was stopped; it is left out.'
+      hint: trans.__('Either it is being written, or the tuner was stopped; it is left out.')
     });
   }
   return out;

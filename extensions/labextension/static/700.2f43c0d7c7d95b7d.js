@@ -1059,6 +1059,10 @@
 .swb-figure.is-main:not(:last-child) {
   max-width: 64%;
 }
+/* Two times that belong together; the rest goes first where there is no room. */
+.swb-figure.is-main:has([data-swb-value='default']):not(:last-child) {
+  max-width: 100%;
+}
 .swb-figure.is-main > span:not(.swb-cut) {
   flex: none;
 }
