@@ -77,6 +77,7 @@ def show_node(page: Any, name: str) -> None:
 def test_a_double_click_shows_the_graph_without_a_kernel(page: Any, address: str, folder: Path) -> None:
     weights = network(folder / "graph.onnx", 3)
     open_lab(page, address)
+    page.wait_for_function(f"async () => await ({KERNELS})() === 0")  # those of the tests before have ended
     go_to(page, "/")
     item(page, "graph.onnx").dblclick()
     wait_drawn(page)
