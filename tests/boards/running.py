@@ -7,12 +7,13 @@ import functools
 import numpy as np
 import pytest
 
+from workbench.codegen.c.cross_toolchain import find_toolchain
 from workbench.codegen.lowering import ObjectCode
 from workbench.errors import BuildError
 from workbench.ir import Func
 from workbench.ir.func import pack
 from workbench.runtime.boards.board import Board, call
-from workbench.runtime.boards.toolchain import emulator, find_toolchain
+from workbench.runtime.boards.toolchain import emulator
 from workbench.runtime.buffers import poison
 from workbench.target import Target
 

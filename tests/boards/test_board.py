@@ -12,6 +12,7 @@ from boards.running import BoardKernel
 import workbench as wb
 from workbench import te, workloads
 from workbench.codegen.backend import build_func
+from workbench.codegen.c import cross_toolchain
 from workbench.errors import BuildError, RunError, UsageError
 from workbench.ir.flops import count_flops
 from workbench.runtime.boards import toolchain
@@ -25,7 +26,7 @@ from workbench.te.value import binary
 
 HERE = Target.host(threads=1)
 pytestmark = pytest.mark.skipif(
-    toolchain._found(HERE.arch, "", "") is None or HERE.arch not in ("x86_64", "aarch64"),
+    cross_toolchain._found(HERE.arch, "", "") is None or HERE.arch not in ("x86_64", "aarch64"),
     reason="no compiler makes the program for boards here",
 )
 
@@ -127,7 +128,7 @@ def test_what_a_caller_can_get_wrong(monkeypatch, tmp_path):
             BoardRunner(HERE, command)
         assert e.value.code == "run.board"
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(toolchain.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(cross_toolchain.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(BuildError) as e:
         BoardRunner("llvm -mtriple=riscv64-linux-gnu", "{agent}")
     assert (e.value.code, "ziglang" in e.value.hint) == ("build.cross", True)

@@ -22,8 +22,8 @@ def test_the_page(tmp_path, monkeypatch, capsys):
     if compiler is None:
         pytest.skip("no C compiler")
     found = re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert [kind for kind, _ in found] == ["sh", "python", "c", "sh"]
-    (_, command), (_, python), (_, program), (_, build) = found
+    assert [kind for kind, _ in found] == ["sh", "python", "c", "sh", "py", "console"]  # the last two: other processors
+    (_, command), (_, python), (_, program), (_, build) = found[:4]
     monkeypatch.chdir(tmp_path)
     assert main(shlex.split(command, comments=True)[1:]) == 0
     names: dict[str, object] = {}

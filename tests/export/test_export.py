@@ -158,7 +158,7 @@ def test_a_file_that_is_there_is_replaced(tmp_path):
 
 REFUSED = [
     (with_step(hand_made()), {}, "export.steps"),
-    (hand_made(target="llvm -mtriple=aarch64-unknown-linux-gnu"), {}, "target.host"),
+    (hand_made(target="llvm -mtriple=aarch64-apple-darwin"), {}, "export.platform"),
     (hand_made(), {"name": "7up"}, "export.name"),
     (hand_made(), {"name": "a-b"}, "export.name"),
     (hand_made(), {"name": ""}, "export.name"),

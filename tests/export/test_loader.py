@@ -21,7 +21,7 @@ from workbench.graph import Graph, Node
 from workbench.graph.graph import TensorType
 from workbench.intrinsics import x86_amx
 from workbench.runtime.execution.executable import Executable
-from workbench.runtime.export import cpu_features, write_library
+from workbench.runtime.export import write_library, x86_features
 from workbench.runtime.export.native_contexts import ABI, CONTEXT
 from workbench.runtime.export.write_library import export_library
 from workbench.runtime.networks import outputs
@@ -401,8 +401,8 @@ def test_a_machine_without_a_feature(tmp_path, monkeypatch):
 
 def test_a_system_that_does_not_keep_registers(tmp_path, monkeypatch):
     """A processor may have what the system has not switched on."""
-    assert (cpu_features._state("avx2"), cpu_features._state("avx512f"), cpu_features._state("sse3")) == (0x6, 0xE6, 0)
-    monkeypatch.setattr(cpu_features, "_state", lambda name: 1 << 29 if name == "popcnt" else 0)
+    assert (x86_features._state("avx2"), x86_features._state("avx512f"), x86_features._state("sse3")) == (0x6, 0xE6, 0)
+    monkeypatch.setattr(x86_features, "_state", lambda name: 1 << 29 if name == "popcnt" else 0)
     path = export_library(hand_made(), tmp_path / "net.so").library
     with pytest.raises(WorkbenchError, match="lacks popcnt"):
         wb.load_exported(path)
@@ -436,13 +436,13 @@ def test_an_older_processor_is_asked_for_what_it_has():
     haswell = {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "movbe", "bmi", "bmi2", "lzcnt"}
     haswell |= {"avx", "avx2", "f16c", "fma"}
     target = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell")
-    assert set(known(write_library._needed(target, True))) <= haswell
-    assert {"avx2", "fma"} <= set(known(write_library._needed(target, True)))
-    assert "avx512f" not in known(write_library._needed(target, False))
+    assert set(known(write_library._needed(target, True), "x86_64")) <= haswell
+    assert {"avx2", "fma"} <= set(known(write_library._needed(target, True), "x86_64"))
+    assert "avx512f" not in known(write_library._needed(target, False), "x86_64")
 
 
 def test_features_that_this_machine_has(made):
     from workbench.runtime.export.cpu_features import known
 
-    assert set(known(host.detect().isa)) == host.detect().isa  # all that a target can name is looked for
+    assert set(known(host.detect().isa, "x86_64")) == host.detect().isa  # all that a target can name is looked for
     assert ctypes.CDLL(str(made)).network_missing_feature() == 0

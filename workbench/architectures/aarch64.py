@@ -6,6 +6,9 @@ from workbench.architectures.declaration import Architecture, Vectors, architect
 
 _MODERN = ("dotprod", "fullfp16", "neon")
 _SVE = (*_MODERN, "bf16", "i8mm", "sve")
+#: What the versions 8.2 and 8.4 of the architecture have besides vectors.
+_V82 = ("crc", "lse", "rdm", "rcpc")
+_V84 = (*_V82, "complxnum", "flagm", "jsconv", "rcpc-immo")
 
 architectures.add(
     Architecture(
@@ -30,6 +33,9 @@ architectures.add(
             "neoverse-v1": _SVE, "neoverse-n2": (*_SVE, "sve2"), "neoverse-v2": (*_SVE, "sve2"),
             "apple-m1": _MODERN, "apple-m2": (*_MODERN, "bf16", "i8mm"), "apple-m3": (*_MODERN, "bf16", "i8mm"),
         },
+        beyond=dict.fromkeys(("cortex-a53", "cortex-a57", "cortex-a72"), ("crc",))
+        | dict.fromkeys(("cortex-a55", "cortex-a76", "cortex-a78", "neoverse-n1"), _V82)
+        | dict.fromkeys(("neoverse-v1", "neoverse-n2", "neoverse-v2", "apple-m1", "apple-m2", "apple-m3"), _V84),
         caches={
             "cortex-a53": caches(32, 512), "cortex-a55": caches(32, 128, 1024), "cortex-a57": caches(32, 2048),
             "cortex-a72": caches(32, 1024), "cortex-a76": caches(64, 512, 2048), "cortex-a78": caches(64, 512, 4096),

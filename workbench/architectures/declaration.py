@@ -70,6 +70,8 @@ class Architecture:
     llvm_generic, abi, code_model : str
         LLVM's name of the least processor, how functions are called ("" for LLVM's own choice), and the code model for
         what others link.
+    beyond : mapping of str to tuple of str
+        CPU name -> what LLVM takes for there besides the extensions that a target names, of what Linux tells.
     caches : mapping of str to Caches
         CPU name -> its caches. Of a CPU that is not in it, those that every current one reaches.
     emulator : str
@@ -100,6 +102,7 @@ class Architecture:
     llvm_generic: str = "generic"
     abi: str = ""
     code_model: str = "small"
+    beyond: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     caches: Mapping[str, Caches] = field(default_factory=dict)
     emulator: str = ""
     vectors: tuple[Vectors, ...] = (Vectors("", 16, 16),)

@@ -58,15 +58,15 @@ def parse_dynamic(items: list[str]) -> dict[str, range]:
     return found
 
 
-def make_target(options: Namespace) -> Target:
-    """Return the target of ``--target`` and ``--threads``."""
-    from workbench.codegen.backend import require_runnable
+def make_target(options: Namespace, elsewhere: bool = False) -> Target:
+    """Return the target of ``--target`` and ``--threads``; it may be a machine `elsewhere`, or has to be this one."""
+    from workbench.codegen.backend import require_compilable, require_runnable
     from workbench.target import Target
 
     if options.target is None:
         return Target.host(threads=options.threads)
     target = Target(options.target, threads=options.threads)
-    require_runnable(target)
+    (require_compilable if elsewhere else require_runnable)(target)
     return target
 
 
@@ -133,7 +133,8 @@ def read_model(options: Namespace, output: Output, target: Target, shapes: dict[
     from workbench.network.compile import execute
 
     output.say(f"Filling in weights (seed {options.fill_weights}) ...")
-    model = fill_weights(options.model, options.fill_weights, partial(execute, target=target), shapes)
+    here = None if target.missing_here() else target
+    model = fill_weights(options.model, options.fill_weights, partial(execute, target=here), shapes)
     if options.save_filled is not None:
         save_onnx(model, options.save_filled)
     return load_onnx(model, shapes, dynamic)

@@ -186,6 +186,22 @@ def backends_here() -> list[dict[str, object]]:
     return out
 
 
+def require_compilable(target: Target) -> None:
+    """Raise what keeps this machine from building kernels for a processor, whether or not it can run them.
+
+    Raises
+    ------
+    TargetError
+        "target.host" when the code can only be made on the machine itself, "target.backend".
+    BuildError
+        "build.compiler" when the backend needs a compiler that is not there.
+    """
+    backend = backend_for(target)
+    problem = backend.compiler_problem(target) if backend.self_contained else backend.run_problem(target)
+    if problem:
+        raise problem
+
+
 def require_runnable(target: Target) -> None:
     """Raise what keeps this machine from building and running kernels for the target.
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from workbench.arguments import is_a, whole
-from workbench.codegen.backend import backend_for, require_runnable
-from workbench.errors import TargetError, UsageError
+from workbench.codegen.backend import backend_for, require_compilable
+from workbench.errors import ModelError, TargetError, UsageError
 from workbench.graph import Graph
 from workbench.graph.evaluation import ROUNDED
 from workbench.graph.group import Group
@@ -34,6 +34,7 @@ from workbench.network.compiled_bodies import with_compiled_bodies
 from workbench.network.kernels import Kernels, make_kernels, variant_of
 from workbench.network.reference_step import ReferenceStep
 from workbench.runtime.buffers import as_aligned
+from workbench.runtime.execution.cross_executable import CrossExecutable
 from workbench.runtime.execution.executable import Executable
 from workbench.runtime.kernel import logical_shape
 from workbench.runtime.machine.above_roofline import tile_of
@@ -88,14 +89,15 @@ def compile(
         is not their own (another number of threads, other caches; with `nearest` also that of another task), and says
         where it comes from and what was adapted. Of a graph with a `tail`, a
         `workbench.network.staged_executable.StagedExecutable`; with lengths that are open, a
-        `workbench.network.ranged_executable.RangedExecutable`.
+        `workbench.network.ranged_executable.RangedExecutable`. For a processor that this machine is not, one that can
+        be exported and not run (`workbench.runtime.execution.cross_executable.CrossExecutable`).
 
     Raises
     ------
     LogError
         ``log.missing``, ``log.corrupt``, ``log.other_model`` (no task in common), ``log.replay``.
     ModelError
-        For a node that cannot be compiled.
+        For a node that cannot be compiled; ``model.dynamic_shape`` for open sizes on a machine that is not this one.
     UsageError
         ``usage.pass``: an unknown pass is to be left out, or one of a graph that is optimised already;
         ``usage.precision``: an unknown one, or another one than that of an optimised graph; ``usage.dynamic``: lengths
@@ -117,10 +119,14 @@ def compile(
     def ready(part: Graph) -> Graph:
         return suited(part.optimize(passes, left_out, precision or "float32"), resolved)
 
-    if (sizes := _open_sizes(graph, dynamic)) is not None:
+    sizes, program = _open_sizes(graph, dynamic), graph.untyped
+    if resolved.missing_here() and (sizes or graph.tail or program):
+        text = f"The network {graph.name!r} has open sizes, and only one size can be compiled for another machine."
+        raise ModelError("model.dynamic_shape", text, (str(resolved),), "give its shapes: load_onnx(path, shapes)")
+    if sizes is not None:
         import_module("workbench.network.ranged_executable")
         return ranged(sizes, database_of(log, set, nearest=True), resolved, threads, ready)
-    if (program := graph.untyped) is not None:
+    if program is not None:
         ready(graph)  # refuses what is no pass and no precision
         import_module("workbench.network.staged_executable")
         nothing = ExecutablePlan((), (), (), 0, (), threads, name=graph.name, target=str(resolved))
@@ -130,9 +136,13 @@ def compile(
     database = database_of(log, lambda: {g.key for g in with_bodies(graph, resolved) if g.func is not None}, nearest)
     plan = plan_of(graph, groups, database, resolved, threads, nearest)
     if graph.tail is None:
-        return Executable(plan)
+        return _executable(plan, resolved)
     import_module("workbench.network.staged_executable")  # it compiles stages, with this module
     return staged(plan, graph.tail, database, resolved, ready)
+
+
+def _executable(plan: ExecutablePlan, target: Target) -> Executable:
+    return CrossExecutable(plan) if target.missing_here() else Executable(plan)
 
 
 #: Executable of a plan and of the program that follows it, whose graphs are made ready for it.
@@ -162,7 +172,7 @@ def plan_of(
     """Schedule, compile and plan an optimised graph."""
 
     def of_body(body: Graph) -> Executable:
-        return Executable(plan_of(body, partition(body), database, target, threads, nearest))
+        return _executable(plan_of(body, partition(body), database, target, threads, nearest), target)
 
     groups, bodies = with_compiled_bodies(graph, groups, target, of_body)
     with quiet():  # threads that spin after weights were transformed would share the cores of the first runs
@@ -179,12 +189,14 @@ def plan_of(
 
 
 def resolved_target(target: Target | str | None) -> Target:
-    """The processor to compile for; this machine by default.
+    """The processor to compile for; this machine by default, and another one where a backend makes code for it here.
 
     Raises
     ------
     TargetError
-        "target.network" for a device, and where this machine cannot run the code.
+        "target.network" for a device, "target.host" for a machine that no code is made for here, "target.backend".
+    BuildError
+        "build.compiler".
     """
     found = (
         Target.host()
@@ -199,7 +211,7 @@ def resolved_target(target: Target | str | None) -> Target:
         if not backend_for(found).any_nest:
             hint = f"wb.offload(graph, target={found.kind!r}) has it compute the products of a quantised network"
         raise TargetError("target.network", message, (found.kind,), hint)
-    require_runnable(found)
+    require_compilable(found)
     return found
 
 

@@ -297,7 +297,7 @@ class RangedExecutable(ByInputs):
         if (rest := getattr(self, "_per_shape", None)) is not None:
             rest.set_threads(threads)
 
-    def export(self, path: Any, *, name: str | None = None) -> NoReturn:
+    def export(self, path: Any, *, name: str | None = None, main: bool = False) -> NoReturn:
         """Refused: a library has one size."""
         text = f"The network {self.plan.name!r} cannot be exported for a range of sizes."
         raise ModelError("model.dynamic_shape", text, (), "export one size: compile(load_onnx(path, shapes)).export()")

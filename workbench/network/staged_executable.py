@@ -83,7 +83,7 @@ class StagedExecutable(Executable):
         """Refused: the sizes of the outputs are not known before a run."""
         self._refuse("bound to arrays")
 
-    def export(self, path: Any, *, name: str | None = None) -> NoReturn:
+    def export(self, path: Any, *, name: str | None = None, main: bool = False) -> NoReturn:
         """Refused: a library has no compiler for the rest."""
         self._refuse("exported")
 

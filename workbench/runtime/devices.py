@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from workbench import host
 from workbench.architectures import Architecture, architectures
 from workbench.codegen.backend import backends
+from workbench.codegen.c.cross_toolchain import find_toolchain
 from workbench.errors import BuildError
-from workbench.runtime.boards.toolchain import emulator, find_toolchain
+from workbench.runtime.boards.toolchain import emulator
 from workbench.target import Target
 from workbench.target_kinds import Device, State, TargetKind, target_kinds
 

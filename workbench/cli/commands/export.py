@@ -20,6 +20,9 @@ def arguments(command: Parser) -> None:
     command.add_argument(
         "--nearest", action="store_true", help="tasks that the log does not know take the nearest task's, adapted"
     )
+    command.add_argument(
+        "--main", action="store_true", help="write a C program as well, NET_main.c, that runs it on files"
+    )
     command.add_argument("--name", metavar="NAME", help="what functions begin with (default: the network's name)")
 
 
@@ -30,15 +33,16 @@ def export(options: Namespace, output: Output) -> int:
     load_heavy_modules()
     from workbench.runtime.export.write_library import check_destination
 
-    check_destination(options.output, options.name)
-    target = make_target(options)
+    target = make_target(options, elsewhere=True)
+    check_destination(options.output, options.name, target)
     executable = compiled(load_graph(options, output, target), options, output, target)
-    made = executable.export(options.output, name=options.name)
+    made = executable.export(options.output, name=options.name, main=options.main)
     size = made.library.stat().st_size
     data = {
         "model": str(options.model),
         "library": str(made.library),
         "header": str(made.header),
+        "main": None if made.main is None else str(made.main),
         "prefix": made.prefix,
         "bytes": size,
         "threads": executable.threads,
@@ -46,5 +50,6 @@ def export(options: Namespace, output: Output) -> int:
         "borrowed": executable.borrowed,
     }
     functions = f"functions begin with {made.prefix}_"
-    output.result(data, f"{made.library} ({size / 1e6:.1f} MB)\n{made.header} ({functions})")
+    program = "" if made.main is None else f"\n{made.main}"
+    output.result(data, f"{made.library} ({size / 1e6:.1f} MB)\n{made.header} ({functions}){program}")
     return 0

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from workbench.arguments import is_a
 from workbench.codegen.backend import backend_for
+from workbench.codegen.c.cross_toolchain import find_toolchain
 from workbench.errors import UsageError
 from workbench.runtime.boards.board import Board
-from workbench.runtime.boards.toolchain import find_toolchain
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measure_options import ContestRules, MeasureOptions
 from workbench.runtime.results.measurement import Measurement

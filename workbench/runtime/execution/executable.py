@@ -212,9 +212,9 @@ class Executable(Network):
         given = None if out is None else checked_outputs(self.outputs, out, zip(self._names, inputs, strict=True))
         return BoundRun(self, inputs, self._memory.take(given))
 
-    def export(self, path: str | os.PathLike[str], *, name: str | None = None) -> Export:
+    def export(self, path: str | os.PathLike[str], *, name: str | None = None, main: bool = False) -> Export:
         """Write the network as a shared library with a C header, see `runtime.export.write_library.export_library`."""
-        return export_library(self.plan, path, name=name, threads=self.threads)
+        return export_library(self.plan, path, name=name, threads=self.threads, main=main)
 
     # ---- measuring ----
 

@@ -9,8 +9,10 @@ import struct
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from workbench.errors import ExportError
+from workbench.errors import ExportError, TargetError
+from workbench.host import machine
 from workbench.locks import ForkLock
+from workbench.runtime.export.elf import MACHINES
 from workbench.runtime.export.library_tables import MARK, PREFIX_LENGTH
 from workbench.runtime.export.native_calls import PUBLIC
 from workbench.runtime.export.native_contexts import ABI
@@ -78,11 +80,19 @@ def open_library(file: Path) -> Functions:
         found = file.stat()
         with file.open("rb") as stream:
             problem = _problem_of(stream, found.st_size)
+            stream.seek(18)
+            arch = int.from_bytes(stream.read(2), "little")
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", error)
         raise ExportError("export.missing", f"There is no such library: {why}", [str(file)], "check the path") from None
     if problem:
         raise ExportError("export.format", f"{file.name} {problem}", [str(file)], _HINT)
+    if arch != MACHINES.get(machine(), arch):
+        name = next((name for name, number in MACHINES.items() if number == arch), "another machine")
+        text = f"This machine cannot run {file.name}: it is for {name}, and this is {machine()}."
+        raise TargetError(
+            "target.host", text, (str(file), name), "copy it to such a machine, or export it for this one"
+        )
     with _lock:
         key = (found.st_dev, found.st_ino)
         if key not in _opened:

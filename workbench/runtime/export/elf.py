@@ -1,8 +1,8 @@
-"""Object files of x86-64 ELF systems: names changed, code made fit for a shared library, large data written.
+"""Object files of ELF systems: names changed, code made fit for a shared library, large data written.
 
-Kernels are compiled for being loaded by this process: every one of them is called ``kernel``, and addresses are 64-bit
-immediates, which no shared library should have in its code. Both are put right in the object file, so that nothing has
-to be compiled again: an entry of the symbol table gets another name, and
+Every kernel is called ``kernel``: an entry of the symbol table gets another name. Those for this machine are compiled
+for being loaded by this process, so that on x86-64 addresses are 64-bit immediates, which no shared library should have
+in its code. That is put right in the object file, so that nothing has to be compiled again:
 
     mov r, imm64          (10 bytes, the address filled in by the loader)
 
@@ -24,7 +24,8 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELA = struct.Struct("<QQq")
 _MAGIC = b"\x7fELF\x02\x01\x01"  # 64 bits, little-endian
-_X86_64 = 62
+#: Numbers of architectures, in LLVM's spelling.
+MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243}
 _SYMTAB, _STRTAB, _RELATIONS, _PROGBITS = 2, 3, 4, 1
 _WRITE, _ALLOC, _EXEC, _MERGE, _LARGE = 1, 2, 4, 0x30, 0x1000_0000
 _ABS64, _PC32, _GOTPCREL = 1, 2, 9
@@ -66,8 +67,9 @@ class _Object:
     def __init__(self, code: bytes) -> None:
         self._data = bytearray(code)
         head = _HEADER.unpack_from(code)
-        if code[: len(_MAGIC)] != _MAGIC or head[1:3] != (1, _X86_64):
-            raise BuildError("build.link", "the machine code is no x86-64 object file")
+        if code[: len(_MAGIC)] != _MAGIC or head[1] != 1 or head[2] not in MACHINES.values():
+            raise BuildError("build.link", "the machine code is no object file of a machine that is known")
+        self._x86 = head[2] == MACHINES["x86_64"]
         self._table, count, names = head[6], head[12], head[13]
         self._sections = [list(_SECTION.unpack_from(code, self._table + _SECTION.size * i)) for i in range(count)]
         self._section_names = names
@@ -115,6 +117,8 @@ class _Object:
     # ---- addresses ----
 
     def free_of_addresses(self) -> None:
+        if not self._x86:  # compiled for others to link
+            return
         for section in self._sections:
             if section[1] != _RELATIONS:
                 continue
@@ -175,7 +179,7 @@ def constants_layout(arrays: Sequence[Array]) -> tuple[list[int], int]:
     return offsets, size
 
 
-def write_constants(file: BinaryIO, arrays: Sequence[Array], symbol: str) -> None:
+def write_constants(file: BinaryIO, arrays: Sequence[Array], symbol: str, like: bytes) -> None:
     """Write an object file that defines `symbol` as the arrays, one after the other as `constants_layout` says.
 
     Parameters
@@ -186,9 +190,12 @@ def write_constants(file: BinaryIO, arrays: Sequence[Array], symbol: str) -> Non
         C-contiguous.
     symbol : str
         What the data is called.
+    like : bytes
+        An object file for the same machine.
     """
     _, size = constants_layout(arrays)
-    far = size > _FAR
+    machine, calls = (_HEADER.unpack_from(like)[k] for k in (2, 7))  # how functions are called matters to RISC-V
+    far = size > _FAR and machine == MACHINES["x86_64"]
     labels = [b"", b".lrodata" if far else b".rodata", b".symtab", b".strtab", b".note.GNU-stack", symbol.encode()]
     strings, at = b"\0", [0]
     for label in labels[1:]:
@@ -199,7 +206,7 @@ def write_constants(file: BinaryIO, arrays: Sequence[Array], symbol: str) -> Non
     text = table + 2 * _SYMBOL.size
     headers = text + len(strings) + -len(strings) % 8
     ident = _MAGIC.ljust(16, b"\0")
-    file.write(_HEADER.pack(ident, 1, _X86_64, 1, 0, 0, headers, 0, _HEADER.size, 0, 0, _SECTION.size, 5, 3))
+    file.write(_HEADER.pack(ident, 1, machine, 1, 0, 0, headers, calls, _HEADER.size, 0, 0, _SECTION.size, 5, 3))
     file.write(bytes(start - _HEADER.size))
     for array in arrays:
         file.write(array.reshape(-1).view("uint8").data)

@@ -110,9 +110,9 @@ def header_text(inputs: Sequence[ArraySpec], outputs: Sequence[ArraySpec], about
         "P": about.prefix,
         "U": upper,
         "ABI": ABI,
-        "NAME": _plain(about.name),
-        "VERSION": _plain(about.version),
-        "TARGET": _plain(about.target),
+        "NAME": plain(about.name),
+        "VERSION": plain(about.version),
+        "TARGET": plain(about.target),
         "THREADS": about.threads,
         "ERRORS": errors,
         "INPUTS": _tensors(upper, "INPUT", inputs),
@@ -128,11 +128,11 @@ def _tensors(upper: str, what: str, specs: Sequence[ArraySpec]) -> str:
     lines = [f"#define {upper}_{what}S {len(specs)}"]
     for i, spec in enumerate(specs):
         shape = "x".join(map(str, spec.shape)) or "scalar"
-        comment = f"/* {_plain(spec.name)}: {spec.dtype} {shape} */"
+        comment = f"/* {plain(spec.name)}: {spec.dtype} {shape} */"
         lines.append(f"#define {upper}_{what}_{i}_BYTES {spec.nbytes} {comment}")
     return "\n".join(lines)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return a text that may stand in a comment of C, whatever it was."""
     return "".join(c if c.isascii() and c.isprintable() and c not in "*?\\[]" else "." for c in text)

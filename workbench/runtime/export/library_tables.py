@@ -30,7 +30,7 @@ PREFIX_LENGTH = 64
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a library says of itself, and the features that its code needs; tiles have to be asked for."""
+    """What a library says of itself, its machine, and the features that its code needs; tiles have to be asked for."""
 
     prefix: str
     name: str
@@ -39,6 +39,7 @@ class About:
     threads: int
     features: tuple[str, ...] = ()
     tiles: bool = False
+    arch: str = "x86_64"
 
 
 def tables_text(plan: ExecutablePlan, calls: Sequence[CallPlan], symbols: Sequence[str], about: About) -> str:
@@ -61,7 +62,7 @@ def tables_text(plan: ExecutablePlan, calls: Sequence[CallPlan], symbols: Sequen
     stage, arena_at = _stage(plan)
     slots = plan.output_slots or tuple(Slot("output", i) for i in range(len(plan.outputs)))
     places = len(plan.inputs) + len(plan.outputs)
-    looked_for = checks(about.features)
+    looked_for = checks(about.features, about.arch)
     spaces = sorted({(c.code.shared_bytes, c.code.per_thread_bytes) for c in calls})
     numbers = {
         "asks_tiles": int(about.tiles),

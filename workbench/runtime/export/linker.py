@@ -1,4 +1,4 @@
-"""The system's linker: from object files to a shared library."""
+"""A linker for this machine or another one: from object files to a shared library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workbench.codegen.c.compiler import find_compiler
+from workbench.codegen.c.cross_toolchain import find_toolchain
 from workbench.errors import BuildError
+from workbench.host import machine
 
 #: Seconds for the linker. Chosen, not measured.
 _TIMEOUT_S = 300
@@ -19,17 +21,20 @@ _LIBRARIES = ("libc.so.6", "libpthread.so.0", "libm.so.6")
 _LINKERS = ("ld.lld", "ld.gold", "ld")
 
 
-def find_linker() -> tuple[tuple[str, ...], bool]:
-    """Return the command that links, and whether it is a compiler's.
+def find_linker(arch: str | None = None) -> tuple[tuple[str, ...], bool]:
+    """Return the command that links for an architecture (this machine's by default), and whether it is a compiler's.
 
-    The compiler is that of the C backend: ``$CC``, else ``cc``, ``gcc`` or ``clang``. Without one, LLVM's linker and
-    the system's will do as well.
+    Here the compiler is that of the C backend: ``$CC``, else ``cc``, ``gcc`` or ``clang``. Without one, LLVM's linker
+    and the system's will do as well. For another machine: `workbench.codegen.c.cross_toolchain`.
 
     Raises
     ------
     BuildError
-        ``build.linker`` where there is none.
+        ``build.linker`` where there is none, ``build.cross`` where there is none for another machine.
     """
+    if arch not in (None, machine()):
+        tools = find_toolchain(str(arch))
+        return tools.linker, tools.driver
     if command := find_compiler():
         return command, True
     for name in _LINKERS:
@@ -45,7 +50,7 @@ def find_linker() -> tuple[tuple[str, ...], bool]:
     )
 
 
-def link(objects: Sequence[Path], out: Path, soname: str, exported: Sequence[str]) -> None:
+def link(objects: Sequence[Path], out: Path, soname: str, exported: Sequence[str], arch: str | None = None) -> None:
     """Link object files to a shared library.
 
     Parameters
@@ -58,13 +63,15 @@ def link(objects: Sequence[Path], out: Path, soname: str, exported: Sequence[str
         What programs that are linked to the library look for.
     exported : sequence of str
         Public symbols; all others are the library's own.
+    arch : str, optional
+        What it is for; this machine by default.
 
     Raises
     ------
     BuildError
-        ``build.linker`` where there is no linker; ``build.link`` with what it says when it refuses.
+        ``build.linker`` and ``build.cross`` where there is no linker; ``build.link`` with what it says when it refuses.
     """
-    command, compiler = find_linker()
+    command, compiler = find_linker(arch)
     script = out.with_suffix(".map")
     script.write_text("{ global: " + " ".join(f"{name};" for name in exported) + " local: *; };\n")
     options = ["--version-script", str(script), "-soname", soname, "-z", "noexecstack", "-z", "relro", "-z", "now"]
@@ -74,7 +81,9 @@ def link(objects: Sequence[Path], out: Path, soname: str, exported: Sequence[str
         # Each word apart: -Wl,a,b would cut a name at its commas.
         words += [word for option in options for word in ("-Xlinker", option)] + ["-lpthread", "-lm"]
     else:
-        words = [*command, "-shared", "-o", str(out), *map(str, objects), *options, "--as-needed", *_libraries()]
+        words = [*command, "-shared", "-o", str(out), *map(str, objects), *options]
+        # For another machine none is at hand: the program that uses the library has what it needs.
+        words += ["--as-needed", *_libraries()] if arch in (None, machine()) else []
     private = os.environ | dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(out.parent))
     try:
         done = subprocess.run(words, capture_output=True, timeout=_TIMEOUT_S, check=False, env=private)

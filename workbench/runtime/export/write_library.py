@@ -7,7 +7,6 @@ object code is taken as it is (`elf` makes it fit), the constants are written on
 from __future__ import annotations
 
 import os
-import platform
 import re
 import sys
 import tempfile
@@ -18,17 +17,22 @@ from pathlib import Path
 
 import numpy as np
 
+from workbench.architectures import architecture
 from workbench.arguments import is_a, whole
 from workbench.arguments import path as as_path
 from workbench.codegen.llvm import llvmlite_binding
 from workbench.errors import ExportError
 from workbench.files import replace_file
+from workbench.host import machine
 from workbench.intrinsics import x86_amx
 from workbench.runtime.buffers import Array
+from workbench.runtime.export.auxiliary_features import riscv_extensions
+from workbench.runtime.export.cpu_features import LOOKED_FOR
 from workbench.runtime.export.elf import for_library, write_constants
 from workbench.runtime.export.header import header_text
 from workbench.runtime.export.library_tables import MARK, PREFIX_LENGTH, About, tables_text
 from workbench.runtime.export.linker import find_linker, link
+from workbench.runtime.export.main_program import main_text
 from workbench.runtime.export.native_calls import PUBLIC
 from workbench.runtime.native.emitter import Module
 from workbench.runtime.networks.execution_plan import CallPlan, ExecutablePlan, HostCall
@@ -49,20 +53,28 @@ class Export:
         The two files.
     prefix : str
         What the names of all functions begin with.
+    main : Path or None
+        The C program, where there is to be one.
     """
 
     library: Path
     header: Path
     prefix: str
+    main: Path | None = None
 
     def __str__(self) -> str:
         return str(self.library)
 
 
 def export_library(
-    plan: ExecutablePlan, path: str | os.PathLike[str], *, name: str | None = None, threads: int | None = None
+    plan: ExecutablePlan,
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    threads: int | None = None,
+    main: bool = False,
 ) -> Export:
-    """Write a network as a shared library for this machine's system, with a C header beside it.
+    """Write a network as a shared library for Linux on its target, with a C header beside it.
 
     The library holds kernels, constants, memory plan and thread pool; it needs nothing but the C library. The header
     says how to call it from C, `workbench.load_exported` opens it in Python.
@@ -79,6 +91,8 @@ def export_library(
         into one program need different ones.
     threads : int, optional
         Threads that a context gets unless it is asked for others; the plan's by default.
+    main : bool
+        Write a C program as well, ``net_main.c``: it runs the network on files and times it.
 
     Returns
     -------
@@ -90,51 +104,65 @@ def export_library(
     ExportError
         ``export.steps`` for a network with steps that are computed in Python, ``export.platform``, ``export.name``,
         ``export.unwritable``.
-    TargetError
-        ``target.host`` for code of another machine.
     BuildError
-        ``build.linker`` without a linker, ``build.link`` when it refuses, ``build.plan``.
+        ``build.linker`` without a linker, ``build.cross`` without one for another machine, ``build.link`` when it
+        refuses, ``build.plan``.
     """
     check_plan(plan)
     calls = _compiled(plan)
     target = Target(plan.target) if plan.target else Target.host()
-    target.require_here()
-    library = check_destination(path, name)
+    library = check_destination(path, name, target)
     threads = plan.threads if threads is None else whole("threads", threads, code="run.threads")
     prefix = name or _prefix(plan.name)
     tiles = any(x86_amx.CONFIG.encode() in call.code.object for call in calls)
-    made_by, made_for, needed = f"schedule-workbench {_version()}", plan.target or str(target), _needed(target, tiles)
-    about = About(prefix, plan.name, made_by, made_for, threads, tuple(needed), tiles)
-    header = library.with_suffix(".h")
+    needed = _needed(target, tiles, [call.code.object for call in calls])
+    made_by, made_for = f"schedule-workbench {_version()}", plan.target or str(target)
+    about = About(prefix, plan.name, made_by, made_for, threads, tuple(needed), tiles, target.arch)
+    header, program = library.with_suffix(".h"), library.with_name(f"{library.stem}_main.c") if main else None
+    texts = {header: header_text(plan.inputs, plan.outputs, about)}
+    if program is not None:
+        texts[program] = main_text(about, header.name, library.name)
     try:
         with tempfile.TemporaryDirectory(prefix=".workbench-export-", dir=library.parent) as folder:
-            made = _make(plan, calls, about, Path(folder), library.name)
-            text = Path(folder) / "header"
-            text.write_text(header_text(plan.inputs, plan.outputs, about), encoding="utf-8")
-            replace_file(made, library)
-            replace_file(text, header)
+            replace_file(_make(plan, calls, about, Path(folder), library.name), library)
+            for path, text in texts.items():
+                (Path(folder) / path.name).write_text(text, encoding="utf-8")
+                replace_file(Path(folder) / path.name, path)
     except OSError as error:
         raise _unwritable(library, error.strerror or str(error)) from error
-    return Export(library, header, prefix)
+    return Export(library, header, prefix, program)
 
 
 # ---- what can be exported ----
 
 
-def check_destination(path: str | os.PathLike[str], name: str | None) -> Path:
+def check_destination(path: str | os.PathLike[str], name: str | None, target: Target) -> Path:
     """Return the library's path; raise what is wrong with path, prefix, platform and linker before any work is done."""
-    if sys.platform != "linux" or platform.machine() != "x86_64":
-        raise ExportError(
-            "export.platform",
-            f"Libraries can be made on Linux for x86-64, not on {sys.platform} for {platform.machine()}.",
-            (sys.platform, platform.machine()),
-            "running the network works here; export on a machine of the kind where the library is to run",
-        )
+    _check_platform(target)
     if name is not None and _prefix(is_a("name", name, str)) != name:
         hint = "ASCII letters, digits and underscores, no digit or underscore at the beginning, for example 'resnet50'"
         raise ExportError("export.name", f"{name!r} cannot begin the names of functions", [name], hint)
-    find_linker()
+    find_linker(target.arch)
     return _checked_path(path)
+
+
+def _check_platform(target: Target) -> None:
+    """Refuse what no library is made for, and code of this machine that can only be loaded."""
+    here = target.arch == machine()
+    if here and (sys.platform != "linux" or target.arch != "x86_64"):
+        raise ExportError(
+            "export.platform",
+            f"Libraries for this machine itself are made on Linux for x86-64, not on {sys.platform} for {target.arch}.",
+            (sys.platform, target.arch),
+            "running the network works here; on x86-64, compile(graph, target=…).export(path) makes it for others",
+        )
+    if target.arch not in LOOKED_FOR or "linux" not in target.triple:
+        raise ExportError(
+            "export.platform",
+            f"Libraries can be made for Linux on {', '.join(LOOKED_FOR)}, not for {target.triple}.",
+            (target.triple,),
+            "name such a machine: llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72",
+        )
 
 
 def _compiled(plan: ExecutablePlan) -> list[CallPlan]:
@@ -192,9 +220,9 @@ def _make(plan: ExecutablePlan, calls: Sequence[CallPlan], about: About, folder:
     symbols: dict[tuple[str, bytes], str] = {}
     for call in calls:
         symbols.setdefault((call.code.symbol, call.code.object), f"wb_kernel{len(symbols)}")
-    text = Module(sys.platform, platform.machine(), about.prefix).text(*PUBLIC.values())
+    text = Module("linux", about.arch, about.prefix).text(*PUBLIC.values())
     text += tables_text(plan, calls, [symbols[c.code.symbol, c.code.object] for c in calls], about)
-    files = {"network": for_library(llvmlite_binding.compile_ir(text))}
+    files = {"network": for_library(llvmlite_binding.compile_ir(text, _any_processor(about.arch)))}
     files |= {new: for_library(code, (old, new)) for (old, code), new in symbols.items()}
     paths = []
     for name, data in files.items():
@@ -203,13 +231,20 @@ def _make(plan: ExecutablePlan, calls: Sequence[CallPlan], about: About, folder:
     paths.append(folder / "constants.o")
     constants: list[Array] = [np.ascontiguousarray(a) for a in plan.constants]
     with paths[-1].open("wb") as file:
-        write_constants(file, constants, "wb_constants")
+        write_constants(file, constants, "wb_constants", files["network"])
     out = folder / "library"
-    link(paths, out, soname, [*(f"{about.prefix}_{name}" for name in PUBLIC), MARK])
+    link(paths, out, soname, [*(f"{about.prefix}_{name}" for name in PUBLIC), MARK], about.arch)
     return out
 
 
-def _needed(target: Target, tiles: bool) -> list[str]:
+def _any_processor(arch: str) -> Target | None:
+    """The target of code that asks what a processor has, and so needs nothing of it."""
+    return None if arch == machine() else Target(f"llvm -mtriple={arch}-unknown-linux-gnu -mcpu=generic -mattr=")
+
+
+def _needed(target: Target, tiles: bool, objects: Sequence[bytes] = ()) -> list[str]:
     """Features that the code may use: what the compiler was allowed, without tiles where no kernel has them."""
     allowed = llvmlite_binding.feature_string(target.features, target.triple).split(",")
-    return [f[1:] for f in allowed if f.startswith("+") and (tiles or not f.startswith("+amx"))]
+    named = [f[1:] for f in allowed if f.startswith("+") and (tiles or not f.startswith("+amx"))]
+    used = riscv_extensions(objects) if target.arch == "riscv64" else ()
+    return [*named, *architecture(target.arch).beyond.get(target.cpu, ()), *used]

@@ -19,6 +19,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated
 
+from workbench.runtime.native.call_types import passed, returned
 from workbench.runtime.native.structs import BYTES, Pointee, Pointer, Struct
 
 #: Vectors are aligned as their elements, of so many bytes.
@@ -231,8 +232,8 @@ class Emitter:
         value = function.body(self, *(Value(self, f"%{n}", type_) for n, type_ in function.types))
         if not self._ended:
             self.ret(value)
-        head = f"define {'internal ' * function.internal}{_llvm(function.result)} @{name}"
-        params = ", ".join(f"{_llvm(type_)} %{n}" for n, type_ in function.types)
+        head = f"define {'internal ' * function.internal}{returned(_llvm(function.result), self.module.riscv)} @{name}"
+        params = ", ".join(f"{passed(_llvm(type_), self.module.riscv)} %{n}" for n, type_ in function.types)
         return "\n".join([f"{head}({params}) nounwind {{", "entry:", *self._slots, *self._lines, "}"])
 
     # ---- control ----
@@ -326,18 +327,18 @@ class External:
         self.result, self.symbol, self.types = result, symbol, types
 
     def __call__(self, f: Emitter, *args: Value | int) -> Value:
-        f.module.declare(f"declare {self.result} @{self.symbol}({', '.join(self.types)})")
+        types = ", ".join(passed(type_, f.module.riscv) for type_ in self.types)
+        f.module.declare(f"declare {returned(self.result, f.module.riscv)} @{self.symbol}({types})")
         if self.types[-1:] != ("...",):
             return call(f, self.result, f"@{self.symbol}", self.types, args)
-        known = self.types[:-1]
-        types = [*known, *(a.type if isinstance(a, Value) else "i64" for a in args[len(known) :])]
-        return call(f, self.result, f"({', '.join(self.types)}) @{self.symbol}", types, args)
+        more = (a.type if isinstance(a, Value) else "i64" for a in args[len(self.types) - 1 :])
+        return call(f, self.result, f"({types}) @{self.symbol}", [*self.types[:-1], *more], args)
 
 
 def call(f: Emitter, result: str | Pointer, callee: str, types: Sequence[str], args: Sequence[Value | int]) -> Value:
     """Emit a call of a function; `callee` is its name, or for inline assembly its text."""
-    given = ", ".join(f"{type_} {operand(arg, type_)}" for type_, arg in zip(types, args, strict=True))
-    text = f"call {_llvm(result)} {callee}({given})"
+    given = ", ".join(f"{passed(t, f.module.riscv)} {operand(arg, t)}" for t, arg in zip(types, args, strict=True))
+    text = f"call {returned(_llvm(result), f.module.riscv)} {callee}({given})"
     if result != "void":
         return f.value(text, result)
     f.effect(text)
@@ -375,6 +376,7 @@ class Module:
         self.system, self.machine, self.features, self._prefix = system, machine, features, prefix
         self.x86 = machine.lower() in ("x86_64", "amd64", "i686")
         self.arm = machine.lower() in ("aarch64", "arm64")
+        self.riscv = machine.lower() == "riscv64"
         self._symbols: set[str] = set()
         self._head: dict[str, None] = {}
         self._functions: list[str] = []

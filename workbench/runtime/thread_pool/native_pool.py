@@ -51,7 +51,7 @@ CROWDED_SPINS = 200
 #: Idle spins before a thread sleeps, about a millisecond: the pause of x86 takes some 40 to 140 cycles, others few.
 _SPINS_X86, _SPINS = 20_000, 200_000
 #: Operations of the system call ``futex``, both with FUTEX_PRIVATE_FLAG, and the call's numbers.
-_WAIT, _WAKE, _FUTEX_X86, _FUTEX_ARM = 128, 129, 202, 98
+_WAIT, _WAKE, _FUTEX_X86, _FUTEX = 128, 129, 202, 98
 #: How long an idle worker sleeps where there is no futex, in microseconds (chosen, not measured).
 _NAP_US = 200
 
@@ -90,9 +90,9 @@ def _own_id(f: Emitter) -> Value:
 
 def _futex(f: Emitter, word: Value, operation: int, argument: Value | int) -> bool:
     """Sleep at a word or wake sleepers, where the system has such a call; return whether it has."""
-    there = f.module.system == "linux" and (f.module.x86 or f.module.arm)
+    there = f.module.system == "linux" and (f.module.x86 or f.module.arm or f.module.riscv)
     if there:
-        number = _FUTEX_X86 if f.module.x86 else _FUTEX_ARM
+        number = _FUTEX_X86 if f.module.x86 else _FUTEX
         syscall(f, number, word, operation, argument, f.null(), f.null(), 0)
     return there
 

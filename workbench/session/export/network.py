@@ -103,7 +103,7 @@ def _library(host: Host, args: Mapping[str, Any]) -> Work:
         from workbench.runtime.export.write_library import check_destination
 
         assert graph is not None
-        check_destination(f"{name}.so", None)  # before anything is compiled
+        check_destination(f"{name}.so", None, target)  # before anything is compiled
         with held(watch):  # what is timed meanwhile would be disturbed
             made = compile(graph, Database(records), target)
         note = f"{len(made.untuned)} of {tasks} tasks without a schedule that was measured" if made.untuned else ""
