@@ -16,6 +16,7 @@ from workbench.codegen.gpu import opencl
 from workbench.codegen.llvm.llvmlite_binding import target_machine
 from workbench.doctor import doctor, doctor_text
 from workbench.errors import TargetError
+from workbench.machine_model.machine_parameters import Machine
 from workbench.runtime import devices
 from workbench.runtime.device_code import opencl as opencl_devices
 from workbench.runtime.machine.measured_roofline import measure_all_threads, roofs
@@ -218,6 +219,19 @@ def test_a_block_of_cuda_has_bounds():
             Target(f"cuda -{word}={most + 1}")
         assert e.value.code == "target.option"
         assert Target(f"opencl -{word}={most + 1}").option(word) == most + 1
+
+
+def test_shared_memory_of_a_multiprocessor_follows_from_the_architecture():
+    """In KB, of the compute capabilities in NVIDIA's programming guide."""
+    published = {"70": 96, "75": 64, "80": 164, "86": 100, "87": 164, "89": 100, "90": 228, "100": 228, "120": 100}
+    name = "shared_memory_per_multiprocessor"
+    for arch, kib in published.items():
+        target = Target(f"cuda -arch=sm_{arch}")
+        assert target.option(name) == kib << 10
+        assert Target(str(target)) == Target.from_json(target.to_json()) == target
+        assert Machine.of(target).gpu.each.shared == kib << 10
+    assert Target(f"cuda -arch=sm_90 -{name}=100K").option(name) == 100 << 10
+    assert Target("opencl").option(name) == Target("cpu-simt").option(name) == 164 << 10
 
 
 @pytest.mark.parametrize("kind", sorted(k.name for k in target_kinds if not k.processor))

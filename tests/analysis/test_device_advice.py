@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 from codegen import vta_schedules
@@ -10,8 +12,10 @@ from codegen.gpu_nests import tiled_matmul
 from workbench import te, workloads
 from workbench.advice import why
 from workbench.advice.device_bottlenecks import device_reasons
+from workbench.advice.stage_placement import recipes
 from workbench.analysis import estimate
 from workbench.analysis.loop_nest.schedule_estimate import evaluated
+from workbench.errors import ScheduleError
 from workbench.machine_model import nest_summary
 from workbench.machine_model.features import INDEX, features
 from workbench.machine_model.machine_parameters import Machine
@@ -64,6 +68,19 @@ def test_threads_that_lie_apart_in_memory():
     across.reorder(i0, "j", i1).bind(i0, "blockIdx.x").bind(i1, "threadIdx.x")
     assert "coalescing" not in codes(along, CUDA)
     assert "32 pieces of memory, 4 would hold it" in codes(across, CUDA)["coalescing"]
+
+
+def test_copies_to_shared_memory_are_not_undone():
+    s = tiled_matmul(256, 256, 256)
+    for name in ("A.copy", "B.copy"):
+        taken = []
+        for recipe in recipes(s, name, CUDA):
+            with contextlib.suppress(ScheduleError):
+                taken.append(recipe(s.copy()))
+        assert not [text for text in taken if "compute_inline" in text]
+    host = Schedule(workloads.matmul(64, 64, 64))
+    copy = host.cache_read("C", "A")
+    assert next(iter(recipes(host, copy, Target.host())))(host.copy()) == f"compute_inline {copy}"
 
 
 def test_fetches_that_nothing_hides():

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from workbench.advice.proposals import Place, Recipe, step_of
-from workbench.ir import Block
+from workbench.ir import Block, Load
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.space.shared_steps.block_queries import consumers, contiguous_loop, is_pointwise, producers, role, suited
@@ -28,7 +28,9 @@ def recipes(s: Schedule, name: str, target: Target) -> Iterator[Recipe]:
     block, path = func.block(name)
     mine, users = {lp.name for lp in path}, consumers(func, block)
     made = [b for b in producers(func, block) if b.name != name]
-    if is_pointwise(block) and role(func, block) == "temp" and users:
+    # A copy on a GPU is what brings data to where many threads read them.
+    staging = Machine.of(target).gpu is not None and isinstance(block.value, Load)
+    if is_pointwise(block) and role(func, block) == "temp" and users and not staging:
         yield partial(_inline, name=name)
         for other, user in itertools.product(made, users):
             for loop in _levels(s, other, {lp.name for lp in func.block(user.name)[1]}, target):

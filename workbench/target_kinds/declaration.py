@@ -27,6 +27,8 @@ class Option:
         All values that there are; empty where any will do.
     least, most : int
         The least number, and the greatest one; None where nothing bounds it.
+    by, defaults : str, dict
+        Another option, which comes before, and the default for each of its values; `default` for all others.
     """
 
     name: str
@@ -35,6 +37,8 @@ class Option:
     choices: tuple[str | int, ...] = ()
     least: int = 1
     most: int | None = None
+    by: str = ""
+    defaults: Mapping[str | int, str | int] = field(default_factory=dict)
 
     def read(self, value: object) -> str | int:
         """Return a value that was given; sizes may have a unit, ``32K``.
@@ -123,7 +127,11 @@ class TargetKind:
 
     def read(self, given: Mapping[str, object]) -> tuple[tuple[str, str | int], ...]:
         """Return the values of all options, those that were not given by default."""
-        return tuple((o.name, o.read(given.get(o.name, o.default))) for o in self.options)
+        found: dict[str, str | int] = {}
+        for o in self.options:
+            default = o.defaults.get(found[o.by], o.default) if o.by else o.default
+            found[o.name] = o.read(given.get(o.name, default))
+        return tuple(found.items())
 
     def find_devices(self) -> Iterable[Device]:
         """Find the devices of this kind."""

@@ -22,8 +22,15 @@ LIMITS = (
 #: What no block of CUDA C has more of: threads on any GPU, and bytes of shared memory that a kernel declares.
 _CUDA_MOST = {"max_num_threads": 1024, "max_shared_memory_per_block": 48 << 10}
 
-#: Architectures of NVIDIA's GPUs whose multiprocessors are known (`codegen.gpu.occupancy`).
-ARCHES = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_120")
+#: Architectures of NVIDIA's GPUs whose multiprocessors are known (`codegen.gpu.occupancy`), and the bytes that all
+#: blocks on one of these share.
+SHARED = {
+    "sm_70": 96 << 10, "sm_75": 64 << 10, "sm_80": 164 << 10, "sm_86": 100 << 10, "sm_87": 164 << 10,
+    "sm_89": 100 << 10, "sm_90": 228 << 10, "sm_100": 228 << 10, "sm_120": 100 << 10,
+}  # fmt: skip
+ARCHES = tuple(SHARED)
+#: Options whose default follows from the architecture.
+_BY_ARCH = {"shared_memory_per_multiprocessor": SHARED}
 
 #: Products of tiles by a warp: of float16 on all of these, of bfloat16 from sm_80 on.
 _TILES = ("wmma-f16", "wmma-bf16")
@@ -50,7 +57,7 @@ target_kinds.add(
         "An NVIDIA GPU, through CUDA C.",
         options=(
             Option("arch", "architecture of the GPU", "sm_80", ARCHES),
-            *(replace(o, most=_CUDA_MOST.get(o.name)) for o in LIMITS),
+            *(replace(o, most=_CUDA_MOST.get(o.name), by="arch", defaults=_BY_ARCH.get(o.name, {})) for o in LIMITS),
         ),
         devices="workbench.runtime.device_code.cuda:devices",
         extensions=("arch",),

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from workbench.target_kinds.gpu import SHARED
+
 #: Threads of a warp; registers are given out in such pieces to a warp, shared memory in such pieces to a block. A
 #: quarter of a multiprocessor has a quarter of the registers, and as many warps as the other ones.
 WARP, _REGISTERS, _SHARED, _QUARTERS = 32, 256, 128, 4
@@ -54,15 +56,15 @@ class Multiprocessor:
 
 
 MULTIPROCESSORS = {
-    "sm_70": Multiprocessor(64, 32, 96 << 10, 0),
-    "sm_75": Multiprocessor(32, 16, 64 << 10, 0),
-    "sm_80": Multiprocessor(64, 32, 164 << 10),
-    "sm_86": Multiprocessor(48, 16, 100 << 10),
-    "sm_87": Multiprocessor(48, 16, 164 << 10),
-    "sm_89": Multiprocessor(48, 24, 100 << 10),
-    "sm_90": Multiprocessor(64, 32, 228 << 10),
-    "sm_100": Multiprocessor(64, 32, 228 << 10),
-    "sm_120": Multiprocessor(48, 24, 100 << 10),
+    "sm_70": Multiprocessor(64, 32, SHARED["sm_70"], 0),
+    "sm_75": Multiprocessor(32, 16, SHARED["sm_75"], 0),
+    "sm_80": Multiprocessor(64, 32, SHARED["sm_80"]),
+    "sm_86": Multiprocessor(48, 16, SHARED["sm_86"]),
+    "sm_87": Multiprocessor(48, 16, SHARED["sm_87"]),
+    "sm_89": Multiprocessor(48, 24, SHARED["sm_89"]),
+    "sm_90": Multiprocessor(64, 32, SHARED["sm_90"]),
+    "sm_100": Multiprocessor(64, 32, SHARED["sm_100"]),
+    "sm_120": Multiprocessor(48, 24, SHARED["sm_120"]),
 }
 
 
