@@ -19,6 +19,7 @@ from workbench.codegen.vta.nests import program_of
 from workbench.codegen.vta.simulator import Run, simulate
 from workbench.errors import BuildError, RunFailure, WorkbenchError
 from workbench.schedule import Schedule
+from workbench.space.default_schedule import default_schedule
 from workbench.target import Target
 
 
@@ -77,21 +78,45 @@ def test_layers_of_resnet_keep_the_product_busy(
     assert run(conv(shape, tile, 2, rows)).utilisation >= 0.90
 
 
+def tokens_left_out(whole: Program) -> Counter[str]:
+    """Codes of what the simulator says of the program with one push or pop less, for each of them."""
+    found: Counter[str] = Counter()
+    for k, i in enumerate(whole.instructions):
+        for field in ("pops", "pushes"):
+            for engine in getattr(i, field):
+                less = replace(i, **{field: tuple(e for e in getattr(i, field) if e != engine)})
+                wrong = replace(whole, instructions=(*whole.instructions[:k], less, *whole.instructions[k + 1 :]))
+                with pytest.raises(RunFailure) as error:
+                    simulate(wrong)
+                found[error.value.code] += 1
+    return found
+
+
 def test_every_token_left_out_is_found() -> None:
     for threads in (1, 2):
         whole = program(matmul(truncated_matmul(256, 128, 256), (64, 4, 4), threads))
         simulate(whole)
-        found: Counter[str] = Counter()
-        for k, i in enumerate(whole.instructions):
-            for field in ("pops", "pushes"):
-                for engine in getattr(i, field):
-                    less = replace(i, **{field: tuple(e for e in getattr(i, field) if e != engine)})
-                    wrong = replace(whole, instructions=(*whole.instructions[:k], less, *whole.instructions[k + 1 :]))
-                    with pytest.raises(RunFailure) as error:
-                        simulate(wrong)
-                    found[error.value.code] += 1
+        found = tokens_left_out(whole)
         assert sum(found.values()) > 150
         assert set(found) <= {"vta.deadlock", "vta.race", "vta.tokens"}
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        (14, 64, 64, 1, 2), (14, 32, 64, 3, 2),
+        pytest.param((14, 64, 64, 3, 1), marks=pytest.mark.checks),
+        pytest.param((7, 128, 128, 3, 1), marks=pytest.mark.checks),
+    ],
+)  # fmt: skip
+def test_every_token_left_out_of_a_convolution_is_found(layer: tuple[int, int, int, int, int]) -> None:
+    size, ci, co, kernel, stride = layer
+    func = workloads.conv2d_int8_nhwc(size, size, ci, co, kernel, stride, kernel // 2, shift=6)
+    whole = program(default_schedule(func, Target("vta")))
+    simulate(whole)
+    found = tokens_left_out(whole)
+    assert sum(found.values()) >= 16
+    assert set(found) <= {"vta.deadlock", "vta.race", "vta.tokens"}
 
 
 def test_a_deadlock_says_who_waits() -> None:
