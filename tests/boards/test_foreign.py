@@ -69,7 +69,7 @@ def test_every_kind_of_computation(machine, kind):
     _, target, board = machine
     rng = random.Random(kind)
     for _ in range(2):
-        nest = programs.program(rng, kind, randoms.POINTS)
+        nest = programs.program(rng, kind, randoms.POINTS if kind in programs.SMALL else 50 * randoms.POINTS)
         made = randoms.Made(nest, Schedule(randoms.NESTS[nest](), target))
         assert check(made, target, board)
 
@@ -133,4 +133,4 @@ def test_tuning_on_an_emulated_board(name, tmp_path):
         rng = np.random.default_rng(0)
         inputs = [rng.normal(size=b.logical_shape()).astype(b.dtype) for b in func.params if b.role != "output"]
         kernel = BoardKernel(board, best.func, build_func(best.func, target))
-        np.testing.assert_allclose(kernel(*inputs), Schedule(func).build()(*inputs), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(kernel(*inputs), Schedule(func).build()(*inputs), rtol=1e-4, atol=1e-4)
