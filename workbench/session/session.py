@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from workbench.arguments import is_a, path
+from workbench.codegen.backend import backend_for
 from workbench.errors import UsageError
 from workbench.graph.tasks import Task
 from workbench.runtime.machine import turns
@@ -82,7 +83,7 @@ class Session:
         opened = open_subject(subject, target, log_path, loading)
         if opened.tuning is not None:
             log_path = log_path or opened.tuning.log
-        runs_here = not opened.target.missing_here()
+        runs_here = backend_for(opened.target).run_problem(opened.target) is None
         self._lock = threading.Lock()
         self._noticed = False
         hear = partial(turns.hear_while_alive, self, lambda session, waiting: session._measurements.in_line(waiting))

@@ -62,6 +62,13 @@ class LiveFigure:
                 self._look, self._drawn = self._looks(), self._shown()
             return self._widget
 
+    def turn(self, session: Session) -> None:
+        """Draw what another session has, from now on. Call it in its thread."""
+        self._session = session
+        if (widget := self._widget) is not None:
+            self._look = ()
+            self._draw(widget)
+
     def set_theme(self, theme: str) -> None:
         """Draw for a "light" or a "dark" page."""
         self._theme = "dark" if theme == "dark" else "light"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
 import uuid
 import weakref
 from collections.abc import Mapping
+from functools import partial
 from importlib import resources
 from typing import Any
 
@@ -19,7 +21,6 @@ from workbench.logs.explorer.subject import is_foreign
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import Primitive
 from workbench.session import Session
-from workbench.session.autosave import autosave
 from workbench.session.registry import PANELS
 from workbench.target import Target
 from workbench.tune.run.tuning_session import TuningSession
@@ -28,6 +29,7 @@ from workbench.widgets.explorer import LogExplorer
 from workbench.widgets.figure import LiveFigure
 from workbench.widgets.sharing_methods import SharingMethods, opening
 from workbench.widgets.static_view import static_text, with_copy
+from workbench.widgets.target_methods import Sessions, TargetMethods
 from workbench.widgets.variant_methods import VariantMethods, wait_for
 
 HOW_TO_STEP = "take a step of w.schedule.moves(), or call its method: w.schedule.unroll('k')"
@@ -39,7 +41,7 @@ _CSS = (_STATIC / "workbench.css").read_text(encoding="utf-8")
 _PANEL_ESM = (_STATIC / "panel.js").read_text(encoding="utf-8")
 
 
-class Workbench(VariantMethods, SharingMethods, anywidget.AnyWidget):
+class Workbench(TargetMethods, VariantMethods, SharingMethods, anywidget.AnyWidget):
     """See, change and tune a tensor program.
 
     Parameters
@@ -114,17 +116,15 @@ class Workbench(VariantMethods, SharingMethods, anywidget.AnyWidget):
         given = isinstance(subject, Session)
         about = loading(options, self.class_trait_names(), given)
         session = subject if given else Session(subject, log=log, target=target, auto_measure=auto_measure, **about)
-        self._let_go = autosave(session, variants, not given)
+        self._sessions, self._turning = Sessions(session, not given, variants, auto_measure), threading.Lock()
         key = uuid.uuid4().hex  # of the comm as well: the browser sends urgent messages to it past its host
         first = {"layout": _grows(), "selection": _selected(session)}
         super().__init__(panel=panel, key=key, model_id=key, **{**first, **options})
         _hear_where_sent(self.comm)
         self._owns_layout = "layout" not in options
-        self._session = session
-        self._owns_session = not given
         self._figure = LiveFigure(session)
         self._panels: weakref.WeakSet[Panel] = weakref.WeakSet()
-        self._unsubscribe = session.subscribe(self._deliver)
+        self._sessions.deliver = self._deliver
         self.on_msg(self._receive)
         self.observe(self._selection_set, "selection")
         if shown is not None:
@@ -134,7 +134,7 @@ class Workbench(VariantMethods, SharingMethods, anywidget.AnyWidget):
 
     @property
     def session(self) -> Session:
-        """What is shown, as a value that needs no browser."""
+        """What is shown, as a value that needs no browser; another one after `retarget`."""
         return self._session
 
     @property
@@ -237,14 +237,11 @@ class Workbench(VariantMethods, SharingMethods, anywidget.AnyWidget):
 
     def close(self) -> None:
         """Remove the widget and its parts from the page. Tuning that runs goes on; see `tuning`."""
-        if getattr(self, "_unsubscribe", None) is not None:
-            self._unsubscribe()
-            self._let_go()
+        if getattr(self, "_figure", None) is not None:
             for panel in list(self._panels):
                 panel.close()
             self._figure.close()
-            if self._owns_session:
-                self._session.close()
+            self._sessions.close()
             _close_layout(self)
         super().close()
 
@@ -257,7 +254,7 @@ class Workbench(VariantMethods, SharingMethods, anywidget.AnyWidget):
         kind, name, args = content.get("t"), str(content.get("id", "")), content.get("args") or {}
         if kind == "hello":
             self._session.submit(self._set_theme, {"theme": str(content.get("theme", "light"))})
-            self._session.greet(self._deliver)
+            self._session.greet(partial(self._deliver, self._session))
         elif kind == "here":
             self._session.attend()
         elif kind == "screen":
@@ -268,11 +265,13 @@ class Workbench(VariantMethods, SharingMethods, anywidget.AnyWidget):
             self._session.submit(*self._own(str(content.get("cmd")), args), id=name)
 
     def _own(self, command: str, args: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
-        """Replace the two commands that are about the browser by what the session is to run for them."""
+        """Replace the commands that are about the widget itself by what the session is to run for them."""
         if command == "figure":
             return self._make_figure, {}
         if command == "theme":
             return self._set_theme, args
+        if command == "retarget":
+            return self._retarget_soon, args
         return command, args
 
     def _make_figure(self) -> None:
@@ -287,11 +286,15 @@ class Workbench(VariantMethods, SharingMethods, anywidget.AnyWidget):
 
         return reply
 
-    def _deliver(self, message: Mapping[str, Any]) -> None:
-        """Send a message to every view; runs in the session's thread."""
+    def _deliver(self, session: Session, message: Mapping[str, Any]) -> None:
+        """Send a message of a session to every view; runs in the session's thread."""
         if self.comm is None:  # closed meanwhile
             return
-        self.send(message)
+        with self._turning:  # what is sent is of the session that is on show then
+            if (told := self._own_or_settled(session, message)) is not None:
+                self.send(told)
+        if session is not self._session:
+            return
         self._figure.follow(message.get("ops", {}))
         if (selected := _selected(self._session)) != self.selection:
             self.selection = selected

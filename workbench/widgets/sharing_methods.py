@@ -15,16 +15,16 @@ from workbench.session import Session
 from workbench.session.export.saved_view import HINT, checked_screen, open_view, tasks_of, view_of
 from workbench.target import Target
 from workbench.widgets import export as exporting
+from workbench.widgets.target_methods import OfSessions
 
 W = TypeVar("W", bound="SharingMethods")
 
 View = str | os.PathLike[str] | Mapping[str, Any]
 
 
-class SharingMethods:
+class SharingMethods(OfSessions):
     """Methods of a `Workbench` that make something for somebody else, or open it."""
 
-    _session: Session
     #: What browsers show first, and again when its ``turn`` changes.
     screen: Any
     #: What a browser has said last of its own side.

@@ -23,15 +23,14 @@ from workbench.session.state.results import Key, PairResult
 from workbench.session.variants.saved_file import load, save
 from workbench.session.variants.table import Variants, variants
 from workbench.session.variants.transfer import Replayed, carry
+from workbench.widgets.target_methods import OfSessions
 
 T = TypeVar("T")
 W = TypeVar("W", bound="VariantMethods")
 
 
-class VariantMethods:
+class VariantMethods(OfSessions):
     """Methods of a `Workbench` that are about the variants of the task on show; a variant is given by its number."""
-
-    _session: Session
 
     @property
     def variants(self) -> Variants:

@@ -14,6 +14,7 @@ from workbench.session.state.session_state import SessionState
 from workbench.session.state.statistics import rounded
 from workbench.session.tuning_run import steering_forms as steering
 from workbench.target import Target
+from workbench.target_kinds import target_kinds
 
 
 @declare.slice_("meta")
@@ -46,13 +47,22 @@ def _titles(names: Iterable[str], there: Sequence[str]) -> list[dict[str, str]]:
 
 
 def target_text(target: Target) -> str:
-    """``x86-64 · 2 threads · AVX-512``."""
+    """``x86-64 · 2 threads · AVX-512``; of a device, its kind with what makes it another one: ``vta · 1x16x16``."""
+    kind = target_kinds[target.kind]
+    if not kind.processor:
+        own = [
+            str(value) if o.name in kind.extensions else f"{o.name} {value}"
+            for o in kind.options
+            if (value := target.option(o.name)) != o.default or o.name in kind.extensions
+        ]
+        return " · ".join([kind.name, *own])
     isa = target.isa
     known_isa = (("avx512f", "AVX-512"), ("avx2", "AVX2"), ("avx", "AVX"), ("sve", "SVE"), ("neon", "NEON"))
     vectors = next((text for name, text in known_isa if name in isa), "")
     threads = f"{target.threads} thread{'s' if target.threads != 1 else ''}"
     arch = {"x86_64": "x86-64"}.get(target.arch, target.arch)
-    return " · ".join(part for part in (arch, threads, vectors) if part)
+    language = "" if kind.name == "llvm" else kind.name.upper()
+    return " · ".join(part for part in (arch, language, threads, vectors) if part)
 
 
 def panels(state: SessionState) -> list[str]:

@@ -94,7 +94,7 @@ def tune(
     with state.manual_trials.lock:  # what was measured is being written there
         started = start(
             what,
-            state.opened.title,
+            state.opened.stem or state.opened.title,
             state.log,
             trials,
             seconds=seconds,

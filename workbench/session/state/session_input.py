@@ -18,6 +18,7 @@ from workbench.ir import Func
 from workbench.log import Comparison, Log, NetworkTime, Record, Round, load_log
 from workbench.log.reader import check_model
 from workbench.schedule import Schedule
+from workbench.session.core.notifications import NO_PROGRAM_HINT
 from workbench.target import Target
 from workbench.tune.run.tuning_session import TuningSession
 
@@ -49,7 +50,13 @@ class TaskInfo:
 
 @dataclass(frozen=True, slots=True)
 class SessionInput:
-    """A subject, taken apart."""
+    """A subject, taken apart.
+
+    Attributes
+    ----------
+    stem : str
+        What a log is named after where none is given; "" for the title.
+    """
 
     kind: Kind
     title: str
@@ -63,6 +70,7 @@ class SessionInput:
     rounds: tuple[Round, ...] = field(default=())
     path: str = ""
     shaped: bool = False
+    stem: str = ""
 
 
 LOADING = ("shapes", "dynamic", "fill_weights")
@@ -107,12 +115,33 @@ def open_subject(
     return replace(opened, records=records, lines=lines, rounds=rounds)
 
 
+def for_target(opened: SessionInput, target: Target) -> SessionInput:
+    """Make the same tasks for another target; a schedule begins as its program is written.
+
+    Raises
+    ------
+    UsageError
+        "session.no_program" for a log.
+    TargetError
+        "target.tasks" where an accelerator computes nothing of the model.
+    """
+    if opened.graph is not None:
+        made = _graph(opened.graph, target, None)
+        return replace(made, title=opened.title, path=opened.path, shaped=opened.shaped)
+    tasks = [replace(t.task, target=target) for t in opened.tasks if t.task is not None]
+    if not tasks:
+        raise UsageError("session.no_program", "The log does not hold the program", (), NO_PROGRAM_HINT)
+    return replace(_tasks(tasks, target), title=opened.title)
+
+
 def timed(log: Log) -> tuple[Record | Comparison | NetworkTime, ...]:
     """Return the lines of a log that are of times, in its order."""
     return tuple(line for line in log.lines if isinstance(line, Record | Comparison | NetworkTime))
 
 
 def _open(subject: Any, target: Target | None, loading: Mapping[str, Any]) -> SessionInput:
+    if isinstance(subject, SessionInput):
+        return subject
     if isinstance(subject, str | os.PathLike):
         return _file(as_path("the path", subject), target, loading)
     if isinstance(subject, Graph):

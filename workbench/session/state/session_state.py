@@ -74,6 +74,7 @@ class SessionState:
         self.lengths: WorkProgress[dict[str, Any]] = WorkProgress()
         self.without: WorkProgress[dict[str, Any]] = WorkProgress()
         self.compared: WorkProgress[Any] = WorkProgress()
+        self.retargeting: WorkProgress[None] = WorkProgress()
         self.stats.add(opened.lines)
         self.peak = self.target.stored_peak()
         self.peak_of_all, self.peak_measured = all_threads(self.target)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ def start(
     given
         Arguments of `tune`, among them the target and the options.
     """
-    for name in [log] if log is not None else _names(title):
+    for name in [log] if log is not None else log_names(slug(title)):
         try:
             total = None if trials is None else trials + _trials(name, str(given["target"]), given["options"].caches)
             return tune(what, trials=total, log=name, resume=True, progress=False, **given)
@@ -43,12 +43,16 @@ def start(
     raise AssertionError("the names never end")
 
 
-def _names(title: str) -> Any:
+def log_names(stem: str) -> Iterator[str]:
     """``resnet50.tunelog.jsonl``, ``resnet50-2.tunelog.jsonl``, ..."""
-    slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60].strip("-") or "schedule"
-    yield f"{slug}.tunelog.jsonl"
+    yield f"{stem}.tunelog.jsonl"
     for n in count(2):
-        yield f"{slug}-{n}.tunelog.jsonl"
+        yield f"{stem}-{n}.tunelog.jsonl"
+
+
+def slug(text: str) -> str:
+    """Return a text as part of a file's name."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].strip("-") or "schedule"
 
 
 def _trials(log: str, target: str, caches: str) -> int:

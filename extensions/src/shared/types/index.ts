@@ -10,6 +10,7 @@ import type { AccessesSlice, CuresAnswer, PlanAnswer, DropsAnswer, NestSlice, Wh
 import type { PaletteSlice, PreviewAnswer, StepAnswer, WitnessAnswer } from './palette';
 import type { PrecisionSlice } from './precision';
 import type { HeadSlice, MetaSlice, SelectionSlice, StatusSlice } from './status';
+import type { DevicesAnswer, TargetSlice } from './target';
 import type { ThroughputAnswer } from './throughput';
 import type { TimelineAnswer, TimelineSlice } from './timeline';
 import type { SpaceInfo, SteeringSlice, TasksSlice, TuningSlice } from './tuning';
@@ -27,6 +28,7 @@ export type * from './nest';
 export type * from './palette';
 export type * from './precision';
 export type * from './status';
+export type * from './target';
 export type * from './throughput';
 export type * from './timeline';
 export type * from './tuning';
@@ -58,6 +60,7 @@ export interface Slices {
   readonly lengths: LengthsSlice;
   readonly leave_one_out: LeaveOneOutSlice;
   readonly comparison: ComparisonSlice;
+  readonly target: TargetSlice;
 }
 
 /** Questions, by the type of their answers. */
@@ -77,6 +80,7 @@ export interface Questions {
   readonly timeline: TimelineAnswer;
   readonly throughput: ThroughputAnswer;
   readonly cache: CacheAnswer;
+  readonly devices: DevicesAnswer;
 }
 
 export type Theme = 'light' | 'dark';

@@ -127,7 +127,7 @@ export interface Asked<T> {
 /** The answer to a question about what this key names; the one before until it has come. */
 export function useAnswer<Q extends keyof Questions>(
   store: Store,
-  key: string,
+  about: string,
   q: Q,
   args: object | null
 ): Asked<Questions[Q]> {
@@ -135,6 +135,7 @@ export function useAnswer<Q extends keyof Questions>(
   const error = useSignal<ErrorInfo | null>(null);
   const tries = useSignal(0);
   const name = JSON.stringify(args);
+  const key = about && `${store.see('target')?.text} ${about}`; // of another target nothing is the same
   const life = store.life.value; // what was refused while the kernel was away is asked again when it is back
   useEffect(() => {
     error.value = null;

@@ -24,6 +24,7 @@ const WORDS: Readonly<Record<string, string>> = {
   cancel_lengths: '',
   measure_steps: 'leave out each step',
   cancel_steps: '',
+  retarget: 'change the target',
   compare_variants: 'compare variants',
   cancel_comparison: '',
   dismiss: ''

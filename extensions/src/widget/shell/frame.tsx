@@ -12,6 +12,7 @@ import type { Panel, PanelProps } from '../panel';
 import { Sheet } from './key-sheet';
 import { useScreen } from './screen';
 import { Shell } from './shell';
+import { TargetsDialog } from './targets';
 import { newUi, UiContext } from './ui';
 import { linkWords } from '../kernel/link-words';
 
@@ -112,6 +113,7 @@ export function Frame({ store, model, panel }: PanelProps & { panel: string }) {
         <WitnessBox store={store} />
         <Sheet />
         <ExportDialog store={store} />
+        <TargetsDialog store={store} />
         <div class="swb-aside" role="status" aria-live="polite">
           {ui.said.value}
         </div>

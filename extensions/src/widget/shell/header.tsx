@@ -11,10 +11,11 @@ import type { Store } from '../kernel/store';
 import { Tabs } from '../elements/tabs';
 import { focusOn, useUi, type Tab } from './ui';
 import { noKernel } from '../kernel/link-words';
+import { TargetButton } from './targets';
 import { AllPanels } from './whole';
 import { Default, MODEL, startOf } from './as-written';
 
-function Crumb({ meta, head }: { meta: MetaSlice | null; head: HeadSlice | null }) {
+function Crumb({ store, meta, head }: { store: Store; meta: MetaSlice | null; head: HeadSlice | null }) {
   const title = meta?.title ?? '';
   const name = head?.name ?? '';
   const facts = [
@@ -41,6 +42,7 @@ function Crumb({ meta, head }: { meta: MetaSlice | null; head: HeadSlice | null 
         </b>
       )}
       <span class="swb-faint swb-nowrap">{facts.filter(Boolean).join(' · ')}</span>
+      <TargetButton store={store} />
     </nav>
   );
 }
@@ -356,7 +358,7 @@ export function Header({ store }: { store: Store }) {
   return (
     <header class="swb-header">
       <div class="swb-top">
-        <Crumb meta={meta} head={head} />
+        <Crumb store={store} meta={meta} head={head} />
         <Actions store={store} />
       </div>
       {(tuning || head) && (

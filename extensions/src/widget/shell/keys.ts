@@ -47,6 +47,14 @@ export const SHEET: readonly (readonly [keys: string, text: string, run?: Run])[
       return true;
     }
   ],
+  [
+    'O',
+    'other targets',
+    ui => {
+      ui.targets.value = true;
+      return true;
+    }
+  ],
   ['/', 'in the nest: a row by its name; elsewhere: a node in the graph', ui => focusOn(ui, '.swb-search input')],
   ['F + −', 'graph: all of it, larger, smaller; wheel and drag move it, Ctrl wheel zooms'],
   ['Esc', 'close what is open; Shift Tab then leaves the workbench'],

@@ -43,6 +43,7 @@ export interface Ui {
   readonly lines: Signal<string>;
   readonly sheet: Signal<boolean>;
   readonly exporting: Signal<boolean>;
+  readonly targets: Signal<boolean>;
   readonly shown: Signal<Shown | null>;
   /** A step whose form is to open at a row, as soon as the palette is about that row; null when there is none. */
   readonly wanted: Signal<{ readonly row: string; readonly step: Step; readonly of?: Changing } | null>;
@@ -65,6 +66,7 @@ export const newUi = (root: Ui['root']): Ui => ({
   lines: signal(''),
   sheet: signal(false),
   exporting: signal(false),
+  targets: signal(false),
   shown: signal(null),
   wanted: signal(null),
   closers: [],
