@@ -27,6 +27,7 @@ def test_the_first_state_is_complete(session):
     assert set(slices) == {
         "meta", "graph", "tasks", "head", "stages", "nest", "accesses", "why", "selection", "palette", "history",
         "tuning", "steering", "chart", "precision", "timeline", "lengths", "leave_one_out", "comparison", "status",
+        "target",
     }  # fmt: skip
     assert slices["meta"]["kind"] == "task"
     assert slices["graph"] is None

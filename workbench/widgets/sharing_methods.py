@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 from workbench.arguments import path as as_path
 from workbench.errors import UsageError
-from workbench.session import Session
 from workbench.session.export.saved_view import HINT, checked_screen, open_view, tasks_of, view_of
 from workbench.target import Target
 from workbench.widgets import export as exporting

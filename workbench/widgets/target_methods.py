@@ -123,14 +123,14 @@ class TargetMethods(OfSessions):
         UsageError
             "session.tuning" while a tuning run is under way, "session.no_program" for a log.
         """
-        made = target if isinstance(target, Target) else Target(is_a("target", target, str))
+        made = target if isinstance(target, Target) else _read(target)
         check_leave(self._session)
         self._turn(self._sessions.of(made))
         return self
 
     def _retarget_soon(self, target: object = None) -> None:
         """Begin to do so, for the browser; runs in the session's thread, and the work beside it."""
-        session, made = self._session, Target(is_a("target", target, str))
+        session, made = self._session, _read(target)
         state = session.state
         if state.retargeting.step:
             text = f"{state.retargeting.step} is under way already"
@@ -175,3 +175,7 @@ class TargetMethods(OfSessions):
         if not (message.get("done") or message.get("failed")):
             return None
         return {**message, "rev": 0, "base": 0, "ops": {}}
+
+
+def _read(text: object) -> Target:
+    return Target(is_a("target", text, str, "a text such as 'cuda'; workbench.devices() lists what there is"))

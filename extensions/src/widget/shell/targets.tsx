@@ -164,7 +164,7 @@ export function TargetsDialog({ store }: { store: Store }) {
   useEffect(() => {
     if (before.current && before.current !== text) {
       ui.compare.value = null; // numbers of variants are those of a target
-      ui.said.value = `Kernels are made for ${text}`;
+      ui.said.value = `Kernels are made for ${store.slice('meta').peek()?.target}`;
       dialog.current?.close();
     }
     before.current = text;
