@@ -40,6 +40,10 @@ class Option:
     by: str = ""
     defaults: Mapping[str | int, str | int] = field(default_factory=dict)
 
+    def usual(self, chosen: Mapping[str, str | int]) -> str | int:
+        """Return the default beside the options that come before."""
+        return self.defaults.get(chosen[self.by], self.default) if self.by else self.default
+
     def read(self, value: object) -> str | int:
         """Return a value that was given; sizes may have a unit, ``32K``.
 
@@ -129,8 +133,7 @@ class TargetKind:
         """Return the values of all options, those that were not given by default."""
         found: dict[str, str | int] = {}
         for o in self.options:
-            default = o.defaults.get(found[o.by], o.default) if o.by else o.default
-            found[o.name] = o.read(given.get(o.name, default))
+            found[o.name] = o.read(given.get(o.name, o.usual(found)))
         return tuple(found.items())
 
     def find_devices(self) -> Iterable[Device]:

@@ -50,10 +50,11 @@ def target_text(target: Target) -> str:
     """``x86-64 · 2 threads · AVX-512``; of a device, its kind with what makes it another one: ``vta · 1x16x16``."""
     kind = target_kinds[target.kind]
     if not kind.processor:
+        chosen = {o.name: target.option(o.name) for o in kind.options}
         own = [
             str(value) if o.name in kind.extensions else f"{o.name} {value}"
             for o in kind.options
-            if (value := target.option(o.name)) != o.default or o.name in kind.extensions
+            if (value := chosen[o.name]) != o.usual(chosen) or o.name in kind.extensions
         ]
         return " · ".join([kind.name, *own])
     isa = target.isa
