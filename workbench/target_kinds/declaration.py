@@ -38,11 +38,11 @@ class Option:
     least: int = 1
     most: int | None = None
     by: str = ""
-    defaults: Mapping[str | int, str | int] = field(default_factory=dict)
+    defaults: Mapping[str, int] = field(default_factory=dict)
 
     def usual(self, chosen: Mapping[str, str | int]) -> str | int:
         """Return the default beside the options that come before."""
-        return self.defaults.get(chosen[self.by], self.default) if self.by else self.default
+        return self.defaults.get(str(chosen[self.by]), self.default) if self.by else self.default
 
     def read(self, value: object) -> str | int:
         """Return a value that was given; sizes may have a unit, ``32K``.
