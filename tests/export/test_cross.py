@@ -156,6 +156,9 @@ def test_the_program_runs_here(tmp_path):
     assert done.stdout.startswith("network: ")
     want = net.run(feeds()).values()
     assert [(tmp_path / f).read_bytes() for f in files[len(net.inputs) :]] == [array.tobytes() for array in want]
+    for words in (["-n", "0"], ["-n", "many"], ["-t", "-1"]):  # nothing is written that was not computed
+        done = subprocess.run(["./main", *words, *files], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, "give a number above 0" in done.stderr) == (1, True)
 
 
 # ---- what is refused ----

@@ -22,6 +22,9 @@ from workbench.runtime.networks.execution_plan import ArraySpec, ExecutablePlan
 from workbench.runtime.networks.network import TimedRuns
 from workbench.target import Target
 
+#: Rows of a table that are shown.
+_SHOWN = 30
+
 
 class StagedExecutable(Executable):
     """A compiled network that ends where data decide sizes on which the shapes of the rest depend.
@@ -120,7 +123,7 @@ class AnyShapeExecutable(ByInputs, StagedExecutable):
             "Executable", self.plan.name, "compiled for what a run brings", m.plural(self.threads, "thread")
         )
         rows = [[m.text(v.name, 60), m.text(v.kind, 60)] for v in self.rest.program.inputs]
-        return m.page(head, m.table((m.Column("Input"), m.Column("")), m.cut(rows, SHOWN, "inputs", len(rows))))
+        return m.page(head, m.table((m.Column("Input"), m.Column("")), m.cut(rows, _SHOWN, "inputs", len(rows))))
 
     @property
     def untuned(self) -> tuple[str, ...]:
@@ -167,10 +170,6 @@ class AnyShapeExecutable(ByInputs, StagedExecutable):
     def _refuse(self, what: str) -> NoReturn:
         text = f"The network {self.plan.name!r} cannot be {what}: a run brings its shapes."
         raise ModelError("model.dynamic_shape", text, (), "give it shapes: load_onnx(path, shapes)")
-
-
-#: Rows of a table that are shown.
-SHOWN = 30
 
 
 def _sizes(v: Declared) -> tuple[int, ...]:

@@ -111,7 +111,7 @@ def _exported(
 ) -> onnx.ModelProto:
     """Run an exporter of PyTorch on a module in evaluation mode."""
     if exporter == "dynamo":
-        _refuse_units(axes, {name: a for name, a in arguments.items() if name in axes})
+        _refuse_units(axes, arguments)
     opset = _OPSET[exporter] if opset is None else whole("opset", opset, least=7, code="usage.opset")
     export = _by_dynamo if exporter == "dynamo" else _by_torchscript
     with _evaluating(module), warnings.catch_warnings():

@@ -69,6 +69,8 @@ int main(int count, char **words) {
             runs = value;
         else
             fail(words[at], "unknown; -t THREADS and -n RUNS are what there is");
+        if (value < 1)
+            fail(words[at], "give a number above 0");
     }
     int files = count > at;
     if (files && count - at != INPUTS + OUTPUTS)

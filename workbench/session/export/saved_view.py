@@ -173,7 +173,7 @@ def checked_screen(screen: object) -> dict[str, Any]:
     """
     known_values: dict[str, Any] = {
         "tab": lambda v: v in TABS,
-        "middle": lambda v: _is_name(v),
+        "middle": _is_name,
         "whole": lambda v: v == "" or _is_name(v),
         "code": lambda v: v in code_kinds(),
         "compare": lambda v: isinstance(v, list | tuple) and len(v) == 2 and all(type(n) is int and n >= 0 for n in v),
