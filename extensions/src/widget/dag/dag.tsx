@@ -41,6 +41,8 @@ interface State {
   blocks: Blocks;
   /** What was found; null when nothing is looked for. */
   found: ReadonlySet<string> | null;
+  /** What is found by now, drawn or not: Enter may come before the letters before it are drawn. */
+  find: () => ReadonlySet<string> | null;
   tabStop: Signal<string>;
   hover: Signal<string>;
   focus: Signal<string>;
@@ -115,11 +117,12 @@ function useDag({ graph, current, tones, text }: DagProps): State {
   const query = useSignal('');
   const wanted = query.value;
   const found = useMemo(() => matchesOf(graph, wanted, text), [graph, wanted, text]);
+  const find = (): ReadonlySet<string> | null => matchesOf(graph, query.peek(), text);
   const blocks = useMemo(() => blocksOf(graph, { tones, matches: found }), [graph, tones, found]);
   const anchorId = [...current][0] ?? '';
   const anchor = index.byId.get(anchorId) ?? null;
   const tabStop = useTabStop(graph, index, anchorId);
-  const state: State = { view, index, blocks, found, tabStop, hover, focus, query, svg, search };
+  const state: State = { view, index, blocks, found, find, tabStop, hover, focus, query, svg, search };
 
   useEffect(() => {
     view.setGraph(graph, anchor, tabStop.peek());
@@ -135,14 +138,14 @@ function useDag({ graph, current, tones, text }: DagProps): State {
   return state;
 }
 
-function focusNode(state: State, node: DagNode): void {
-  state.tabStop.value = node.id;
-  state.view.reveal(node);
-  // The node may have to be drawn first.
+function focusNode({ tabStop, view, svg }: State, node: DagNode): void {
+  tabStop.value = node.id;
+  view.reveal(node);
+  // The node may have to be drawn first; keys that come before that belong to it already.
+  svg.current?.focus({ preventScroll: true });
   requestAnimationFrame(() => {
-    state.svg.current
-      ?.querySelector<SVGGElement>(`[data-node="${CSS.escape(node.id)}"]`)
-      ?.focus({ preventScroll: true });
+    if (tabStop.peek() !== node.id) return;
+    svg.current?.querySelector<SVGGElement>(`[data-node="${CSS.escape(node.id)}"]`)?.focus({ preventScroll: true });
   });
 }
 
@@ -187,6 +190,7 @@ function Search({ state }: { state: State }) {
   const { found } = state;
   const at = useRef(-1);
   const jump = (by: number): void => {
+    const found = state.find();
     if (!found?.size) return;
     at.current = (at.current + by + found.size) % found.size;
     const node = state.index.byId.get([...found][at.current]!);
