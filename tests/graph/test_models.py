@@ -6,6 +6,7 @@ import gc
 import tracemalloc
 
 import numpy as np
+import ort_session
 import pytest
 from graph.nets import close, random_feeds, run_groups
 
@@ -20,11 +21,10 @@ MORE = [pytest.param(m, marks=pytest.mark.slow) for m in ("inception_v1", "incep
 
 @pytest.mark.parametrize("name", [*FAST, *MORE])
 def test_filled_network_before_and_after_the_passes(filled, name):
-    ort = pytest.importorskip("onnxruntime")
     model, graph = filled(name)
     optimized = graph.optimize()
     feeds = random_feeds(graph, seed=1)
-    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = ort_session.session(model)
     truth = dict(zip(graph.outputs, session.run(list(graph.outputs), feeds), strict=True))
     before, after = run_reference(graph, feeds), run_reference(optimized, feeds)
     kernels = run_groups(optimized, feeds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import ort_session
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -29,8 +30,7 @@ def model(nodes, inputs, outputs, constants=(), opset=18):
 
 
 def by_onnxruntime(proto, feeds):
-    ort = pytest.importorskip("onnxruntime")
-    session = ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = ort_session.session(proto)
     return session.run(None, feeds)
 
 

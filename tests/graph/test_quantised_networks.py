@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import ort_session
 import pytest
 import tiers
 
@@ -75,10 +76,7 @@ def quantised(folder, form, activations, kernels, channels):
 
 
 def by_onnxruntime(path, feeds):
-    ort = pytest.importorskip("onnxruntime")
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]).run(None, feeds)
+    return ort_session.session(path).run(None, feeds)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -7,6 +7,7 @@ no code with it, use by use (`uses`). Operators that differed have code of their
 from __future__ import annotations
 
 import numpy as np
+import ort_session
 import pytest
 from graph.uses import CASES, CHAINS
 
@@ -61,9 +62,7 @@ def one(op, use, opset):
 
 
 def by_onnxruntime(model, feeds):
-    options = ort.SessionOptions()
-    options.log_severity_level, options.intra_op_num_threads = 4, 1
-    return ort.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"]).run(None, feeds)
+    return ort_session.session(model, threads=1).run(None, feeds)
 
 
 def agree(got, want):

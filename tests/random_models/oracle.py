@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
+from ort_session import exact_options
 
 from random_models.values import Value
 
@@ -18,8 +19,7 @@ class Refused(Exception):
 
 def session(model: onnx.ModelProto, optimise: bool = False) -> Any:
     """Session on one thread, with all of onnxruntime's own rewriting or none."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
+    options = exact_options()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     levels = onnxruntime.GraphOptimizationLevel
     options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimise else levels.ORT_DISABLE_ALL

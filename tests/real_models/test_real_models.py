@@ -9,6 +9,7 @@ Not among the default tests. To run them::
 from __future__ import annotations
 
 import numpy as np
+import ort_session
 import pytest
 from real_models.catalogue import LIGHT, MODELS
 
@@ -30,10 +31,7 @@ PEAK = 1.15
 
 
 def onnxruntime_session(model):
-    ort = pytest.importorskip("onnxruntime")
-    options = ort.SessionOptions()
-    options.log_severity_level = 3
-    return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return ort_session.session(model)
 
 
 def same(got, session, feeds):

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnxruntime
+import ort_session
 import pytest
 
 import workbench as wb
@@ -69,9 +70,7 @@ def feeds(graph: wb.Graph, seed: int = 1) -> dict[str, np.ndarray]:
 
 
 def by_onnxruntime(model: onnx.ModelProto, given: dict[str, np.ndarray]) -> list[np.ndarray]:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # its threads add to one element at once in ScatterND, and lose some
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = ort_session.session(model, threads=1)  # more add to one element at once in ScatterND, and lose some
     return session.run(None, given)
 
 

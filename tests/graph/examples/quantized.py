@@ -62,7 +62,8 @@ def _q_linear_conv(op: QLinearConv) -> list[Case]:
     zx, zw, zy = (np.array(v, np.uint8) for v in (120, 131, 9))
     each, none = sample(6, low=0.01) * 0.02, np.zeros(6, np.int8)
     pads, const = {"pads": (1, 1, 1, 1)}, (1, 2, 4, 5, 6, 7)
-    signed = (x, sx, zx, w.view(np.int8), each, none, sy, zy, bias)
+    # Of half their size: on processors without VNNI onnxruntime clips sums of two products at 32767.
+    signed = (x, sx, zx, w.view(np.int8) // 2, each, none, sy, zy, bias)
     return [
         Case("unsigned", (x, sx, zx, w, sw, zw, sy, zy, bias), pads, const=const, version=10),
         Case("computed", (x, sx, zx, w, sw, zw, sy, zy), pads, version=10),
