@@ -175,6 +175,25 @@ def test_llvm_knows_every_cpu_and_extension(made, capfd):
     assert "cpu-of-tomorrow" in capfd.readouterr().err
 
 
+ZEN1 = "avx avx2 fma f16c bmi1 bmi2 abm movbe sse4a clzero"
+ZEN3 = f"{ZEN1} clwb vaes"
+ZEN4 = f"{ZEN3} avx512f avx512bw avx512cd avx512dq avx512vl avx512_vnni avx512_bf16"
+
+
+@pytest.mark.parametrize(
+    ("flags", "name"),
+    [
+        (ZEN1, "znver1"), (f"{ZEN1} clwb", "znver2"), (ZEN3, "znver3"), (ZEN4, "znver4"),
+        (f"{ZEN4} avx_vnni", "znver5"), (ZEN3.replace("clzero", ""), "x86-64-v3"), (ZEN3.replace("avx2", ""), "x86-64"),
+    ],
+)  # fmt: skip
+def test_a_zen_is_known_by_its_features(flags, name):
+    """Virtual machines say any model number; a processor that is taken for Intel's is analysed with Intel's ports."""
+    flags = frozenset(flags.split())
+    isa = frozenset(n for n, linux in architectures["x86_64"].extensions.items() if linux in flags)
+    assert host._cpu_name("x86_64", isa, flags) == name
+
+
 def test_what_is_known_of_another_machine_does_not_come_from_this_one(monkeypatch):
     """Caches of its CPU, one thread, and lines as they are there."""
     here = host.Host("x86_64-unknown-linux-gnu", "haswell", frozenset(), 48, 1, 2, 3, 32, "a machine")

@@ -177,9 +177,18 @@ def _cpu_name(arch: str, isa: frozenset[str], flags: frozenset[str]) -> str:
     if {"amx-tile", "avx512fp16"} & isa:
         return "sapphirerapids"
     v3 = {"avx", "avx2", "fma", "f16c"} <= isa and flags >= _V3_SCALAR
+    if v3 and "clzero" in flags:
+        return _zen(isa, flags)
     if v3 and {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= isa:
         return "x86-64-v4"
     return "x86-64-v3" if v3 else "x86-64"
+
+
+def _zen(isa: frozenset[str], flags: frozenset[str]) -> str:
+    """LLVM's name of a Zen. What is named x86-64-v3 or -v4 has the ports and latencies of an Intel processor."""
+    if "avx512bf16" in isa:
+        return "znver5" if "avxvnni" in isa else "znver4"
+    return "znver3" if "vaes" in flags else "znver2" if "clwb" in flags else "znver1"
 
 
 def _caches() -> tuple[int, int, int, int]:

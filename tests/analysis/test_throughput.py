@@ -95,6 +95,36 @@ def test_the_chain_is_marked():
     assert found.chain_cycles == 4 * len(chain) == found.cycles
 
 
+ZEN3 = wb.Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=znver3 -threads=1")
+
+
+def tile_of_zen(rows, vectors):
+    s = wb.Schedule(wb.workloads.matmul(rows, 8 * vectors, 80), ZEN3)
+    s.reorder("k", "i", "j").unroll("i").vectorize("j")
+    return s
+
+
+@pytest.mark.skipif(not HERE["osaca"], reason="osaca is not installed")
+def test_on_zen_3_a_broadcast_from_memory_is_a_load():
+    found = analysis.throughput(tile_of_zen(4, 2), analyser="osaca")
+    adds = sum(one.text.split()[0].startswith("vfmadd") for one in found.instructions)
+    assert any("vbroadcastss" in one.text for one in found.instructions)
+    assert found.port_cycles == pytest.approx(adds / 2, rel=0.02)
+
+
+@pytest.mark.skipif(not HERE["llvm-mca"], reason="llvm-mca is not installed")
+def test_llvms_zen_3_begins_fewer_multiply_adds_than_the_processor():
+    found = analysis.throughput(tile_of_zen(4, 2), analyser="llvm-mca")
+    adds = sum(one.text.split()[0].startswith("vfmadd") for one in found.instructions)
+    assert ("the processor begins two" in found.text) == (found.cycles > 0.8 * adds)
+
+
+@pytest.mark.parametrize("analyser", ASKED)
+def test_vectors_that_do_not_fit_the_registers_are_told(analyser):
+    assert "registers are short" in analysis.throughput(tile_of_zen(6, 4), analyser=analyser).text
+    assert "registers are short" not in analysis.throughput(tile_of_zen(4, 2), analyser=analyser).text
+
+
 def test_what_cannot_be_asked(monkeypatch):
     with pytest.raises(InputError) as told:
         analysis.throughput(scalar(), analyser="crystal ball")

@@ -7,7 +7,8 @@ Run it by hand, or with ``pytest -m bench tests/benchmarks/bench_integers.py``::
 Each network is one QLinearMatMul or QLinearConv with constant scales and zero points (its kernel: sums of bytes by an
 instruction of the machine, bias, scaling back, rounding), and one MatMul or Conv. They run in turns in one process;
 what is compared is the median over the turns of each turn's least time. The claim: quantised is faster by the factor
-that `CASES` states, on a machine with instructions for bytes (with tiles, as here, the factor is 5 to 16).
+that `CASES` states, on a machine with instructions for bytes (with tiles the factor is 5 to 16), and by `WIDENED` where
+bytes are widened in registers (measured on Zen 3, with AVX2: 1.2 to 1.3).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 import pytest
 
 from workbench.graph import Graph, Node, TensorType
+from workbench.intrinsics.product_instructions import instruction
 from workbench.network.compile import compile
 from workbench.target import Target
 
@@ -32,6 +34,9 @@ CASES = {
     "1x1 1024→256 @14x14": ((1, 1024, 14, 14), (256, 1024, 1, 1), {}, 2.5),
     "depthwise 3x3 96 @56x56": ((1, 96, 56, 56), (96, 1, 3, 3), {"pads": (1,) * 4, "group": 96}, None),
 }
+
+#: The same where the machine has AVX2 and no instruction that sums four products of bytes.
+WIDENED = 1.1
 
 
 def networks(name: str) -> tuple[tuple[Graph, np.ndarray], tuple[Graph, np.ndarray]]:
@@ -71,10 +76,12 @@ def milliseconds(name: str, threads: int, rounds: int) -> tuple[float, float]:
 @pytest.mark.bench
 @pytest.mark.parametrize("name", [n for n, case in CASES.items() if case[3]])
 def test_bytes_are_faster(name):
-    if not Target.host().isa & {"avx512vnni", "avxvnni", "dotprod"}:
+    isa = Target.host().isa
+    if instruction(Target.host(), "uint8") is None:
         pytest.skip("this machine has no instructions for bytes")
+    least = CASES[name][3] if isa & {"avx512vnni", "avxvnni", "dotprod"} else WIDENED
     small, real = milliseconds(name, 1, 5)
-    assert real / small >= CASES[name][3], f"{small:.3f} against {real:.3f} ms"
+    assert real / small >= least, f"{small:.3f} against {real:.3f} ms"
 
 
 def main() -> None:

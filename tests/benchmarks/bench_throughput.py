@@ -34,7 +34,7 @@ WIDTHS = {"zmm": 16, "ymm": 8, "xmm": 4}
 
 def tile(target: wb.Target, rows: int, width: int, k: int) -> wb.Schedule:
     """A tile of accumulators in registers, over rows of B that stay in the first cache."""
-    s = wb.Schedule(wb.workloads.matmul(rows * max(1, 128 // k), width, k), target)
+    s = wb.Schedule(wb.workloads.matmul(_rows(rows, k), width, k), target)
     i, i1 = s.split("i", [None, rows])
     if width > 1:
         s.reorder(i, "k", i1, "j")
@@ -43,17 +43,30 @@ def tile(target: wb.Target, rows: int, width: int, k: int) -> wb.Schedule:
     return s
 
 
+def _rows(rows: int, k: int) -> int:
+    """Rows of as many tiles as data of the first cache allow: what a call costs is a small part then."""
+    return rows * max(1, 768 // k)
+
+
 #: Rows, columns and length of the sum. Where a chain bounds a loop, the sum is long: else the next one overlaps it.
 CASES = {
     "scalar chain": (1, 1, 4096),
     "1 vector of 4": (1, 4, 2048),
     "2 vectors of 4": (2, 4, 1536),
     "4 vectors of 8": (4, 8, 768),
-    "tile 4x32": (4, 32, 160),
-    "tile 6x32": (6, 32, 128),
-    "tile 4x64": (4, 64, 96),
-    "tile 6x64": (6, 64, 80),
 }
+#: Rows, and columns in vectors, of tiles that fit the registers; and length of the sum.
+TILES = {
+    32: ((4, 2, 160), (6, 2, 128), (4, 4, 96), (6, 4, 80)),
+    16: ((4, 2, 192), (6, 2, 128), (4, 3, 160), (3, 3, 160)),
+}
+
+
+def cases(target: wb.Target) -> dict[str, tuple[int, int, int]]:
+    """Name -> rows, columns and length of the sum, of chains and of tiles for the target's registers."""
+    lanes = target.lanes("float32")
+    tiles = ((rows, vectors * lanes, k) for rows, vectors, k in TILES[target.vector_registers])
+    return CASES | {f"tile {rows}x{width}": (rows, width, k) for rows, width, k in tiles}
 
 
 def operations(found: Throughput) -> float:
@@ -86,10 +99,10 @@ def main() -> None:
     args = p.parse_args()
     target = wb.Target.host(threads=1)
     narrow, wide = cycle_ns(4, 1), cycle_ns(16, 24) if target.lanes("float32") == 16 else None
-    for name, shape in CASES.items():
+    for name, shape in cases(target).items():
         s = tile(target, *shape)
         found = throughput(s, target, analyser=args.analyser)
-        flops = 2.0 * shape[0] * max(1, 128 // shape[2]) * shape[1] * shape[2]
+        flops = 2.0 * _rows(shape[0], shape[2]) * shape[1] * shape[2]
         timed = kernel(s, target, flops)
         clock = wide if wide and any("%zmm" in one.text for one in found.instructions) else narrow
         pairs = []

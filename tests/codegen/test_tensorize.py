@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from workbench.schedule import Schedule
 from workbench.target import Target
 
 HERE = Target.host(threads=2)
+WORDS = ("x86.avx2.dot4", "x86.avx2.signed4")
 NAMES = tuple(tensors.TILES)  # those of accelerators are not of a processor's nests: test_vta
 
 
@@ -103,7 +105,7 @@ def test_random_tiles(name, seed):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_on_a_target_without_it(name):
-    plain = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=skylake-avx512 -threads=1")
+    plain = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64 -threads=1")
     s = Schedule(tensors.NESTS[tensors.TILES[name].nest](), plain)
     with pytest.raises(ScheduleError) as refused:
         tensors.tensorized(random.Random(0), s, name)
@@ -136,7 +138,7 @@ def tiled(name: str, m: int, n: int, k: int, mi: int, nj: int, panel: int | None
 
 
 @pytest.mark.parametrize("order", ["ikj", "kij", "jik"])
-@pytest.mark.parametrize("name", ["x86.amx.bf16", "x86.amx.u8s8", "x86.vnni.dot4", "x86.vnni.signed4"])
+@pytest.mark.parametrize("name", ["x86.amx.bf16", "x86.amx.u8s8", "x86.vnni.dot4", "x86.vnni.signed4", *WORDS])
 def test_sums_go_on_over_panels(name, order):
     needs(name)
     size = int(np.prod(tensors.TILES[name].k))
@@ -144,7 +146,7 @@ def test_sums_go_on_over_panels(name, order):
     check(s.tensorize(loop, name), interpret=False)
 
 
-@pytest.mark.parametrize("name", ["x86.amx.bf16", "x86.vnni.dot4"])
+@pytest.mark.parametrize("name", ["x86.amx.bf16", "x86.vnni.dot4", *WORDS])
 def test_more_results_than_registers(name):
     needs(name)
     mi = 4 if name == "x86.amx.bf16" else 16
@@ -152,7 +154,7 @@ def test_more_results_than_registers(name):
     check(s.tensorize(loop, name), interpret=False)
 
 
-@pytest.mark.parametrize("name", ["x86.amx.s8s8", "x86.vnni.dot4", "x86.vnni.signed4"])
+@pytest.mark.parametrize("name", ["x86.amx.s8s8", "x86.vnni.dot4", "x86.vnni.signed4", *WORDS])
 def test_in_parallel(name):
     needs(name)
     s, loop, (i0, j0, _, _) = tiled(name, 64, 128, 128, 2, 2, order="ijk")
@@ -186,7 +188,7 @@ def test_tiles_are_set_up_again_after_a_parallel_region():
     assert measured.ok, measured.error
 
 
-@pytest.mark.parametrize("name", ["x86.amx.bf16", "x86.vnni.dot4"])
+@pytest.mark.parametrize("name", ["x86.amx.bf16", "x86.vnni.dot4", "x86.avx2.dot4"])
 def test_a_result_that_goes_on_to_other_stages(name):
     needs(name)
     func = product(name, 32, 32, 64)
@@ -226,7 +228,7 @@ def copied(name: str, m: int, n: int, k: int, whole: tuple[int, int, int]) -> tu
     return s, b.name, (i2 or [j2])[0]
 
 
-@pytest.mark.parametrize("name", ["x86.amx.bf16", "x86.vnni.dot4"])
+@pytest.mark.parametrize("name", ["x86.amx.bf16", "x86.vnni.dot4", *WORDS])
 def test_packed_inside_the_kernel(name):
     needs(name)
     s, copy, loop = copied(name, 32, 48, 64, (32, 48, 64))
@@ -234,7 +236,7 @@ def test_packed_inside_the_kernel(name):
     check(s.tensorize(loop, name))
 
 
-@pytest.mark.parametrize("name", ["x86.amx.bf16", "x86.amx.u8s8", "x86.vnni.dot4"])
+@pytest.mark.parametrize("name", ["x86.amx.bf16", "x86.amx.u8s8", "x86.vnni.dot4", *WORDS])
 def test_axes_of_any_length_are_padded(name):
     needs(name)
     s, _, loop = copied(name, 35, 37, 41, (48, 48, 64))
@@ -253,12 +255,20 @@ def test_a_later_step_may_not_move_an_operand():
     assert s.func is before
 
 
-def test_another_architecture():
+@pytest.mark.parametrize(
+    ("name", "machine", "instruction"),
+    [
+        ("arm.dotprod.sdot", "-mtriple=aarch64-unknown-linux-gnu -mcpu=neoverse-n1", r"\tsdot"),
+        ("x86.avx512bw.dot4", "-mtriple=x86_64-unknown-linux-gnu -mcpu=skylake-avx512", r"\tvpmaddwd.*%zmm"),
+        ("x86.avx2.signed4", "-mtriple=x86_64-unknown-linux-gnu -mcpu=haswell", r"\tvpmaddwd.*%ymm"),
+    ],
+)
+def test_another_machine(name, machine, instruction):
     """The instruction is there in code for a machine that this one is not."""
-    target = Target("llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=neoverse-n1 -threads=1")
-    s = Schedule(tensors.NESTS["signed_dots"](), target)
-    tensors.tensorized(random.Random(0), s, "arm.dotprod.sdot")
-    assert "sdot" in llvmlite_binding.assembly(build_func(s.func, target).source, target)
+    target = Target(f"llvm {machine} -threads=1")
+    s = Schedule(tensors.NESTS[tensors.TILES[name].nest](), target)
+    tensors.tensorized(random.Random(0), s, name)
+    assert re.search(instruction, llvmlite_binding.assembly(build_func(s.func, target).source, target))
     inputs = whole_range(s.base)
     got, want = interp.run(s.func, inputs)["C"], evaluate.evaluate(s.base, inputs)["C"]
     np.testing.assert_array_equal(got, want)

@@ -36,6 +36,10 @@ TILES = {
     "x86.avxvnni.dot4": Tile("dots", (), (8,), (4,)),
     "x86.vnni.signed4": Tile("wide_signed_dots", (), (16,), (4,)),
     "x86.avxvnni.signed4": Tile("wide_signed_dots", (), (8,), (4,)),
+    "x86.avx512bw.dot4": Tile("dots", (), (16,), (4,)),
+    "x86.avx2.dot4": Tile("dots", (), (8,), (4,)),
+    "x86.avx512bw.signed4": Tile("wide_signed_dots", (), (16,), (4,)),
+    "x86.avx2.signed4": Tile("wide_signed_dots", (), (8,), (4,)),
     "arm.dotprod.sdot": Tile("signed_dots", (), (4,), (4,)),
 }
 

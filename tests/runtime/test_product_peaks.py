@@ -16,6 +16,7 @@ from workbench.runtime.machine import measured_roofline as module
 
 AMX = Target("llvm -mtriple=x86_64-linux-gnu -mcpu=sapphirerapids")
 PLAIN = Target("llvm -mtriple=x86_64-linux-gnu -mcpu=haswell")
+SKYLAKE = Target("llvm -mtriple=x86_64-linux-gnu -mcpu=skylake-avx512")
 VNNI = Target("llvm -mtriple=x86_64-linux-gnu -mcpu=icelake-server")
 
 
@@ -34,7 +35,8 @@ def test_what_is_multiplied_is_read_from_the_nest():
 @pytest.mark.parametrize(
     ("target", "dtype", "name"),
     [(AMX, "bfloat16", "x86.amx.bf16"), (AMX, "int8", "x86.amx.s8s8"), (VNNI, "uint8", "x86.vnni.dot4"),
-     (VNNI, "bfloat16", None), (PLAIN, "int8", None), (AMX, "float32", None)],
+     (VNNI, "bfloat16", None), (PLAIN, "int8", "x86.avx2.signed4"), (SKYLAKE, "uint8", "x86.avx512bw.dot4"),
+     (AMX, "float32", None)],
 )  # fmt: skip
 def test_the_fastest_instruction_of_a_target_is_taken(target, dtype, name):
     found = instruction(target, dtype)

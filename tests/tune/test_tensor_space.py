@@ -15,6 +15,7 @@ from workbench.space.space import make_space
 from workbench.target import Target
 
 RAPIDS = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=sapphirerapids -l1=48K -l2=2M -l3=32M -threads=2")
+AVX2 = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=znver3 -l1=32K -l2=512K -l3=32M -threads=2")
 AVX512 = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=icelake-server -l1=48K -l2=1M -l3=32M -threads=2")
 CASES = {
     "bf16": lambda: workloads.matmul(96, 64, 64, dtype="bfloat16", constant_b=True),
@@ -40,6 +41,8 @@ def intrinsics(func, target):
         ("signed bytes", RAPIDS, "x86.amx.s8s8"),
         ("bytes", AVX512, "x86.vnni.dot4"),
         ("signed bytes", AVX512, "x86.vnni.signed4"),
+        ("bytes", AVX2, "x86.avx2.dot4"),
+        ("signed bytes", AVX2, "x86.avx2.signed4"),
         ("odd", RAPIDS, "x86.vnni.dot4"),
         ("bf16 both given", RAPIDS, "x86.amx.bf16"),
     ],

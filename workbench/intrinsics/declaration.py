@@ -58,6 +58,9 @@ class Emitter(Protocol):
     def read(self, place: Place, lanes: int, splat: bool) -> str:
         """Return a vector of `lanes` int32 read at a place, or one int32 read there in every lane."""
 
+    def again(self, value: str, type_: str) -> str:
+        """Return a value that products are computed with, once more where nothing but products is timed."""
+
     def around(self, before: str, after: str) -> None:
         """Emit `before` ahead of the whole nest, and `after` at the end of the function; once each."""
 

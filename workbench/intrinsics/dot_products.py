@@ -20,14 +20,19 @@ class Dots:
         LLVM's intrinsic: sums, and two vectors of bytes.
     operand : str
         LLVM type of these vectors; by default that of the sums.
+    adds : bool
+        Whether the intrinsic takes sums and adds to them.
     """
 
-    def __init__(self, emitter: Emitter, accumulators: int, lanes: int, function: str, operand: str = "") -> None:
+    def __init__(
+        self, emitter: Emitter, accumulators: int, lanes: int, function: str, operand: str = "", adds: bool = True
+    ) -> None:
         self._e, self._lanes, self._fn = emitter, lanes, function
         self._type = f"<{lanes} x i32>"
         self._operand = operand or self._type
         self._slots = [emitter.slot(self._type) for _ in range(accumulators)]
-        emitter.declare(function, f"declare {self._type} @{function}({self._type}, {self._operand}, {self._operand})")
+        taken = ", ".join([self._type] * adds + [self._operand] * 2)
+        emitter.declare(function, f"declare {self._type} @{function}({taken})")
 
     def zero(self, acc: int) -> None:
         """Set an accumulator to 0."""
@@ -74,11 +79,12 @@ def declare_dots(
     a_dtype: str,
     machine: Callable[[Emitter, int], Machine],
     cycles: float = 0.5,
+    latency: float = 5.0,
 ) -> None:
     """Declare ``C[j] += A[q] * B[j, q]`` of bytes, B of signed ones; arguments as for `Intrinsic`."""
     summary = f"C[j] += sum of A[q] * B[j, q] over four q, in {lanes} lanes j, {a_dtype} times int8, sums in int32."
     func = dot_description(lanes, 4, a_dtype)
-    registry.add(Intrinsic(name, summary, func, frozenset(), requires, accumulators, machine, cycles=cycles))
+    registry.add(Intrinsic(name, summary, func, frozenset(), requires, accumulators, machine, cycles, latency))
 
 
 def dot_description(lanes: int, group: int, a_dtype: str) -> Func:

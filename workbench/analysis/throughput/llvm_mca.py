@@ -40,6 +40,11 @@ def _simulated(text: str, target: Target, iterations: int) -> Any:
     return json.loads(ran.stdout)
 
 
+def _slow(instructions: Sequence[str], rows: Sequence[Any]) -> bool:
+    """Whether the model begins one multiply-add a cycle, as LLVM 14 says of Zen 3."""
+    return any("vfm" in text and row["RThroughput"] > 0.5 for text, row in zip(instructions, rows, strict=True))
+
+
 def analyse(instructions: Sequence[str], target: Target) -> Found:
     """Analyse a loop, given by its instructions without the label."""
     text = "\n".join(["loop:", *(re.sub(r"\.LBB\w+", "loop", one) for one in instructions)]) + "\n"
@@ -58,4 +63,6 @@ def analyse(instructions: Sequence[str], target: Target) -> Found:
     steady = (cycles[1] - cycles[0]) / (_RUNS[1] - _RUNS[0])
     # LLVM lends a processor without a model of its own that of another one; the names of its ports tell which.
     scheduling = " ".join([long["TargetInfo"]["CPUName"], *(f"(ports of {name})" for name in sorted(ports_of))])
+    if target.cpu == "znver3" and _slow(instructions, rows):
+        scheduling += ", which begins one multiply-add a cycle: the processor begins two"
     return Found(f"llvm-mca {_version()}", scheduling, found, pressure, 0.0, steady)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -18,6 +19,9 @@ from workbench.ir import Func
 from workbench.safe_text import shown_legibly
 from workbench.schedule import Schedule
 from workbench.target import Target
+
+#: A vector register that is stored on the stack.
+_SPILLED = re.compile(r"\s*v?mov\w+\s+%[xyz]mm\d+, -?\d*\(%rsp\)")
 
 Analyser: TypeAlias = tuple[Callable[[Target], str], Callable[[Sequence[str], Target], Found]]
 #: Those that can be asked, the preferred one first.
@@ -92,6 +96,8 @@ class Throughput:
             chain = "as long, so neither hides the other" if self.bound == "both" else f"{self.chain_cycles:.3g}"
             why += f", its longest chain takes {chain}" if self.chain_cycles else ""
         more = f"; at least: the model does not know {', '.join(self.unknown)}" if self.unknown else ""
+        if spilled := sum(bool(_SPILLED.match(one.text)) for one in self.instructions):
+            more += f"; registers are short, {spilled} vectors are kept in memory: waiting for these is not counted"
         return f"{of}: {why}{more} ({self.analyser}, model {self.model})"
 
     def to_json(self) -> dict[str, Any]:

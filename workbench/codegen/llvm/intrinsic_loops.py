@@ -123,6 +123,10 @@ class TensorEmitter:
         got = self.ex.raw(place.buffer, pointer, "int32", 1 if splat else lanes)
         return self.ex.fb.broadcast(got, lanes).text
 
+    def again(self, value: str, type_: str) -> str:
+        """Return the value: a product that was computed before is not computed again."""
+        return value
+
     def around(self, before: str, after: str) -> None:
         """Emit `before` ahead of the nest and `after` at the end of the function."""
         if before not in self._around:

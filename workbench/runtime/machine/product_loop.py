@@ -25,6 +25,7 @@ class _OnRegisters:
     def __init__(self, f: Emitter) -> None:
         self._f = f
         self.after: list[str] = []
+        self.round, self._again = "0", 0
 
     def declare(self, name: str, text: str) -> None:
         self._f.module.declare(text)
@@ -41,6 +42,11 @@ class _OnRegisters:
     def read(self, place: Place, lanes: int, splat: bool) -> str:
         """A vector of operands; the same numbers in every lane would be no faster."""
         return self.value(f"load <{lanes} x i32>, ptr {place.pointer}, align 4")
+
+    def again(self, value: str, type_: str) -> str:
+        """Hide that the value is the same in every round: LLVM would compute its products ahead of the loop."""
+        self._again += 1
+        return self.value(f'call {type_} asm "# {self._again}", "=x,0,r"({type_} {value}, i64 {self.round})')
 
     def around(self, before: str, after: str) -> None:
         self._f.effect(before)
@@ -63,7 +69,8 @@ def product_loop(intrinsic: Intrinsic) -> PeakLoop:
         for k in range(count):
             machine.zero(k)
         machine.step(0, operands)  # operands are read ahead of the loop
-        with f.range(rounds, once=True):
+        with f.range(rounds, once=True) as now:
+            asked.round = now.text
             for k in range(count):
                 machine.step(k, operands)
         for k in range(count):
