@@ -67,6 +67,7 @@ def test_doctor_says_which_peak_is_which():
     assert "100 GFLOP/s a core (float32); bfloat16 1000, int8 2000 on all 2 threads" in doctor_text(report)
 
 
+@pytest.mark.bench
 @pytest.mark.parametrize("dtype", ["bfloat16", "uint8", "int8"])
 def test_an_instruction_of_this_machine_is_faster_than_float32(cache, dtype):
     here = Target.host(threads=1)

@@ -36,6 +36,8 @@ _RAPIDS = ("amx-tile", "amx-bf16", "amx-int8", "avx512fp16")
 
 #: Vector extensions with names of their own.
 _VECTOR_EXTENSIONS = frozenset(["fma", "fma4", "f16c", "gfni", "sse4a", "xop", "dotprod", "fullfp16", "bf16", "i8mm"])
+#: Those of one maker's processors, which no code of ours gains by: haswell names all that a Zen has, too.
+_ONE_MAKER = frozenset(["fma4", "sse4a", "xop"])
 
 T = TypeVar("T")
 
@@ -101,8 +103,8 @@ def feature_string(features: Any, triple: str) -> str:
     """Return LLVM's feature string for a target's vector extensions.
 
     On this machine's architecture, everything that is no vector extension follows this machine, and so do the
-    extensions when the target names all that `Target` knows of; a target that leaves some out gets what it names, and
-    so does every target of another architecture.
+    extensions when the target names all that `Target` knows of, but for those of one maker; a target that leaves some
+    out gets what it names, and so does every target of another architecture.
     """
     on, off = _feature_names(features)
     # The CPU name alone would switch on what the user left out.
@@ -112,7 +114,7 @@ def feature_string(features: Any, triple: str) -> str:
     if architecture_name(triple) == architecture_name(process_triple()):
         whole = host.detect().isa <= set(on)
         for name, here in host_features():
-            if whole or not _is_vector_extension(name):
+            if (whole and name not in _ONE_MAKER) or not _is_vector_extension(name):
                 (on if here else off).append(name)
             elif name not in on:
                 off.append(name)
