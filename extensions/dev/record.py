@@ -20,6 +20,7 @@ from typing import Any
 from unittest.mock import patch
 
 from workbench import Schedule, Session, Target, workloads
+from workbench.session.measurement import measurements
 from workbench.session.state import results as measuring
 from workbench.session.state.results import Result
 
@@ -159,12 +160,13 @@ def record(scene: Scene) -> dict[str, Any]:
         ms, spread = scene.times[len(view.trace)] or (0.0, 0.0)
         return Result("ok", ms, spread, session.state.infos[session.state.index or 0].flops / (ms * 1e6))
 
-    peak = patch.object(Target, "stored_peak", lambda self: PEAK)
+    peaks = patch.multiple(Target, stored_peak=lambda self: PEAK, peak_gflops=lambda self: PEAK)
+    whole = patch.multiple(measurements, measure_all_threads=lambda _: 2 * PEAK, product_peaks=lambda *_: {})
     runs = patch.object(Target, "missing_here", lambda self: ())
     clock = patch(
         "workbench.graph.passes.explain.time", SimpleNamespace(perf_counter=itertools.count(0, 0.002).__next__)
     )
-    with patch.object(measuring, "measure", measure), peak, runs, clock:
+    with patch.object(measuring, "measure", measure), peaks, whole, runs, clock:
         session = Session(scene.subject(), target=TARGET, auto_measure=scene.auto)
         try:
             if scene.task is not None:

@@ -10,14 +10,16 @@ import pytest
 from .conftest import Bench
 
 ARM = "llvm -mtriple=aarch64-linux-gnu -mcpu=…"
+FLOATS = {"code": "target.tasks", "message": "'vta' multiplies bytes", "where": [], "hint": "wb.quantize first"}
 ROWS = [
     ("llvm", "A processor (2 threads, vectors of 64 bytes)", "runs", "", "", True),
     ("cpu-simt", "CUDA C run by this CPU, thread by thread.", "runs", "", "", False),
+    ("vta", "An accelerator like VTA, simulated", "runs", "", "", False, FLOATS),
     (ARM, "64-bit ARM through LLVM", "compiles", "on a board: wb.BoardRunner, or emulated by qemu", "", False),
     ("cuda", "An NVIDIA GPU, through CUDA C", "prints", "NVRTC is not installed. " * 3, "pip install nvrtc", False),
     ("opencl", "A GPU or processor", "missing", "pyopencl is not installed.", "pip install pyopencl", False),
 ]
-NAMES = ("target", "title", "state", "note", "install", "now")
+NAMES = ("target", "title", "state", "note", "install", "now", "refused")
 NOW = {"text": "llvm -mcpu=skylake-avx512 -threads=2", "step": "", "at": 0, "of": 0, "error": None}
 DIALOG = "dialog.swb-targets"
 
@@ -35,7 +37,7 @@ def show(bench: Bench, **slices: Any) -> None:
 
 def opened(bench: Bench, state: str = "normal", answer: Any = None, **options: str) -> Bench:
     bench.open(state, **options)
-    rows = [dict(zip(NAMES, row, strict=True)) for row in ROWS]
+    rows = [{"refused": None, **dict(zip(NAMES, row, strict=False))} for row in ROWS]
     said = answer or {"ok": True, "value": {"rows": rows}}
     bench.page.evaluate("answer => kernel.answers.push({ q: 'devices', args: {}, answer })", said)
     show(bench, target=NOW)
@@ -58,10 +60,13 @@ def test_the_header_says_what_it_is_for(bench: Bench) -> None:
     bench.click("[data-swb-do=targets]")
     told = rows(bench)
     assert told[0].startswith("Now llvm runs here")
-    assert told[3].endswith("pip install nvrtc")
+    assert told[2].endswith("'vta' multiplies bytes. wb.quantize first.")
+    assert bench.page.get_attribute("[data-swb-device=vta] button", "title").startswith("Not now: what is open cannot")
+    assert told[4].endswith("pip install nvrtc")
     why = bench.page.get_attribute("[data-swb-device=opencl] button", "title")
     assert why == "Not now: it is missing here"
-    bench.press("[data-swb-device=opencl] button")
+    for refused in ("opencl", "vta"):
+        bench.press(f"[data-swb-device={refused}] button")
     bench.press("[data-swb-device=llvm] button")
     assert not asked(bench)
     bench.click("[data-swb-device=cuda] button")

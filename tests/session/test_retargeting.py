@@ -129,6 +129,24 @@ def test_what_cannot_run_here_is_said_and_not_measured(monkeypatch):
     s.close()
 
 
+def devices_of(session):
+    got = []
+    session.ask("devices", {}, got.append)
+    until(lambda: got)
+    return got[0]["value"]["rows"]
+
+
+def test_a_target_that_is_refused_is_told_beforehand(session):
+    """In the words of the refusal itself."""
+    first = session(zoo.get_network("mlp", batch_size=1), target=Target.host())
+    refused = {row["target"]: row["refused"] for row in devices_of(first) if row["refused"]}
+    assert list(refused) == ["vta"]
+    with pytest.raises(TargetError) as error:
+        retargeted(first, Target("vta"))
+    assert refused["vta"] == error.value.to_json()
+    assert not any(row["refused"] for row in devices_of(session(matmul())))
+
+
 def test_devices_are_told_with_what_is_missing(session, monkeypatch):
     from workbench.runtime import devices
 
@@ -142,10 +160,7 @@ def test_devices_are_told_with_what_is_missing(session, monkeypatch):
         )
     ]
     monkeypatch.setattr(devices, "found", lambda: rows)
-    s, got = session(Task.of_func(workloads.matmul(8, 8, 8), Target.host())), []
-    s.ask("devices", {}, got.append)
-    until(lambda: got)
-    told = got[0]["value"]["rows"]
+    told = devices_of(session(Task.of_func(workloads.matmul(8, 8, 8), Target.host())))
     assert [(r["target"][:8], r["state"], r["now"]) for r in told] == [
         ("llvm", "runs", True),
         ("cpu-simt", "runs", False),

@@ -75,7 +75,8 @@ class Architecture:
     caches : mapping of str to Caches
         CPU name -> its caches. Of a CPU that is not in it, those that every current one reaches.
     emulator : str
-        CPU that qemu is to be for code with vectors of ``{bits}`` bits.
+        CPU that qemu is to be for code with vectors of ``{bits}`` bits; ``{z}`` begins the names of RISC-V's extensions
+        (qemu before 8.2: with a capital letter).
     vectors : tuple of Vectors
         Widest first; the last one needs no extension.
     masked : tuple of (set of str, set of int)

@@ -31,7 +31,7 @@ architectures.add(
             "sifive-p470": caches(32, 512, 2048), "sifive-p670": caches(64, 1024, 4096),
             "spacemit-x60": caches(32, 512), "xiangshan-kunminghu": caches(64, 1024, 16384),
         },
-        emulator="rv64,v=true,vlen={bits},elen=64,vext_spec=v1.0",
+        emulator="rv64,v=true,vlen={bits},elen=64,vext_spec=v1.0,{z}fh=true",
         vectors=(Vectors("zvl512b", 64, 32), Vectors("zvl256b", 32, 32), Vectors("v", 16, 32), Vectors("", 8, 32)),
         masked=((frozenset({"v"}), frozenset({1, 2, 4, 8})),),
         float16=("zfh",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from workbench.codegen.gpu import nvrtc
@@ -95,33 +95,38 @@ class KernelStatistics:
         return "\n".join(text for text, _ in self.lines())
 
     def lines(self) -> Iterator[tuple[str, str]]:
-        """Yield what is known, line by line, each with its row of the nest; "" for what is about the whole kernel."""
+        """Yield what is known, line by line, each with its row of the nest; "" for what is about the whole kernel.
+
+        What matters stands in the first 60 letters, as far as names allow: a panel of a narrow screen has no more.
+        """
         grid, block = (" x ".join(map(str, sizes)) for sizes in (self.grid, self.block))
-        own = f"{self.shared_bytes} bytes shared, {self.barriers} barriers"
-        yield f"{self.kernel}: {grid} blocks of {block} threads, {own}", ""
+        yield f"{self.kernel}: {grid} blocks of {block} threads", ""
+        yield f"  {self.shared_bytes} bytes shared, {self.barriers} barriers", ""
         if (code := self.code) is not None:
             full, spilled = code.occupancy, f"{code.spilled_bytes} bytes spilled, {code.stack_bytes} of stack"
             yield f"  {code.arch}: {code.registers} registers, {spilled}", ""
             yield f"  occupancy {full.share:.0%}: {full.blocks} blocks at once, bounded by {full.limiter}", ""
             if code.instructions:
-                yield "  " + ", ".join(_said(code)), ""
+                yield from (("  " + ", ".join(said), "") for said in _said(code) if said)
         for a in self.accesses:
             what = f"{a.block} {'writes' if a.is_write else 'reads'} {a.buffer}"
             unit = "sectors" if a.memory == "global" else "turns of the banks"
             how = f"{a.memory}, {a.width} bytes x {a.threads} threads"
-            yield f"  {what} ({how}): {a.transactions} {unit}, at least {a.least}", a.row
+            yield f"  {what}: {a.transactions} {unit}, at least {a.least} ({how})", a.row
 
 
-def _said(code: MachineCode) -> Iterable[str]:
-    yield f"{code.count('FFMA')} FFMA"
-    if tiles := code.count("HMMA"):
-        yield f"{tiles} HMMA"
-    for name in ("LDG", "STG", "LDS", "STS"):
-        if widths := code.widths(name):
-            yield f"{name} " + " + ".join(f"{n} of {size} bytes" for size, n in widths.items())
-    yield f"{code.count('BAR')} BAR"
+def _said(code: MachineCode) -> Iterator[list[str]]:
+    """What stands in the code: what computes and waits, what loads, what stores."""
+    first = [f"{n} {name}" for name in ("FFMA", "HMMA", "BAR") if (n := code.count(name)) or name != "HMMA"]
     if code.ffma_per_lds is not None:
-        yield f"{code.ffma_per_lds:.1f} FFMA for each LDS"
+        first.append(f"{code.ffma_per_lds:.1f} FFMA for each LDS")
+    yield first
+    for names in (("LDG", "LDS"), ("STG", "STS")):
+        found = {name: widths for name in names if (widths := code.widths(name))}
+        yield [
+            f"{name} " + " + ".join(f"{n} of {size} bytes" for size, n in widths.items())
+            for name, widths in found.items()
+        ]
 
 
 def statistics(module: GpuModule, code: Callable[[Launch], MachineCode] | None = None) -> tuple[KernelStatistics, ...]:

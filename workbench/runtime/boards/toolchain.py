@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import re
 import shutil
 import struct
+import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +39,15 @@ def emulator(target: Target) -> tuple[str, ...] | None:
     found = shutil.which(f"qemu-{made.name}-static") or shutil.which(f"qemu-{made.name}")
     if found is None or not made.emulator:
         return None
-    return (found, "-cpu", made.emulator.format(bits=max(128, 8 * target.vector_bytes)), PROGRAM)
+    cpu = made.emulator.format(bits=max(128, 8 * target.vector_bytes), z="z" if _version(found) >= (8, 2) else "Z")
+    return (found, "-cpu", cpu, PROGRAM)
+
+
+@functools.cache
+def _version(qemu: str) -> tuple[int, ...]:
+    said = subprocess.run([qemu, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
+    found = re.search(r"version (\d+)\.(\d+)", said)
+    return tuple(map(int, found.groups())) if found else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,9 @@ from typing import Any
 
 from workbench.errors import TargetError
 from workbench.session import registry as declare
+from workbench.session.core.protocol import error_json
 from workbench.session.registry import Host, SliceContext
+from workbench.session.state.session_input import why_not_for
 from workbench.target import Target
 
 STATES = ("runs", "compiles", "prints", "missing")
@@ -21,21 +23,28 @@ def target(context: SliceContext) -> dict[str, Any]:
 
 @declare.question("devices", lane="devices")
 def devices(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
-    """List the rows of `workbench.devices`, what runs here first; ``now``: whether it is the target of the session."""
-    own = host.state.target
+    """List the rows of `workbench.devices`, what runs here first, with what a choice of each comes to.
+
+    ``now``: it is the target of the session; ``refused``: why what is open cannot be made for it.
+    """
+    own, opened = host.state.target, host.state.opened
 
     def work() -> dict[str, Any]:
         from workbench.runtime.devices import found
 
-        rows = [{**row, "now": _is(own, row["target"])} for row in found()]
+        rows = []
+        for row in found():
+            meant = _meant(row["target"])
+            error = why_not_for(opened, meant) if meant and meant != own else None
+            rows.append({**row, "now": meant == own, "refused": error and error_json(error)})
         return {"rows": sorted(rows, key=lambda row: (not row["now"], STATES.index(row["state"])))}
 
     return work
 
 
-def _is(own: Target, text: str) -> bool:
-    """Whether a row's text means a target; one with something left open means none."""
+def _meant(text: str) -> Target | None:
+    """The target that a row's text means; None where something is left open."""
     try:
-        return Target(text) == own
+        return Target(text)
     except TargetError:
-        return False
+        return None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.arguments import elements, known_options
 from workbench.arguments import path as as_path
+from workbench.codegen.backend import backend_for
 from workbench.errors import InputError, UsageError, WorkbenchError
 from workbench.graph.graph import Graph
 from workbench.graph.passes import optimized
@@ -132,6 +133,18 @@ def for_target(opened: SessionInput, target: Target) -> SessionInput:
     if not tasks:
         raise UsageError("session.no_program", "The log does not hold the program", (), NO_PROGRAM_HINT)
     return replace(_tasks(tasks, target), title=opened.title)
+
+
+def why_not_for(opened: SessionInput, target: Target) -> WorkbenchError | None:
+    """Return what `for_target` would refuse a target with; None where it would not. Few targets need tasks for that."""
+    try:
+        if opened.graph is None:
+            for_target(opened, target)
+        elif not backend_for(target).any_nest:
+            extract_tasks(opened.graph, target)
+    except WorkbenchError as error:
+        return error
+    return None
 
 
 def timed(log: Log) -> tuple[Record | Comparison | NetworkTime, ...]:

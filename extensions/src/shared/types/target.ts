@@ -1,5 +1,6 @@
 // What kernels are made for, and what they could be made for.
 
+import type { ErrorInfo } from './status';
 import type { WorkSlice } from './work';
 
 export interface TargetSlice extends WorkSlice {
@@ -17,6 +18,8 @@ export interface Device {
   readonly install: string;
   /** Whether kernels are made for it now. */
   readonly now: boolean;
+  /** Why what is open cannot be made for it. */
+  readonly refused: ErrorInfo | null;
 }
 
 export interface DevicesAnswer {

@@ -5,7 +5,7 @@ import type { CodeKind } from '../../shared/types';
 const WORDS =
   'for|in|parallel|vectorize|unroll|block|reduce|init|when|temp|const|select|static|void|if|return|restrict|b?float\\d*|double|char|u?int\\d*(?:_t)?';
 /** What an instruction or a declaration begins with: the first word of the line, or the one behind a result. */
-const FIRST = '(?<=^\\s*|= )(?:tail )?[a-z][\\w.]*(?=\\s|$)';
+const FIRST = '(?<=^\\s*|= )(?:tail )?[a-zA-Z][\\w.]*(?=\\s|$)';
 const NUMBER = '(?<![\\w.%@$])-?(?:0x[\\da-fA-F]+|\\d+(?:\\.\\d+)?(?:e[+-]?\\d+)?f?)\\b';
 
 const of = (comment: string, word: string): RegExp => new RegExp(`(${comment})|(${word})|(${NUMBER})`, 'g');

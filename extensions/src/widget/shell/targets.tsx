@@ -50,9 +50,15 @@ function stopped(store: Store, busy: boolean): string {
 }
 
 function Row({ device, reason, onPick }: { device: Device; reason: string; onPick: (target: string) => void }) {
-  const { target, title, state, note, install, now } = device;
+  const { target, title, state, note, install, now, refused } = device;
   const [word, about] = WORDS[state];
-  const why = now ? 'kernels are made for it already' : state === 'missing' ? 'it is missing here' : reason;
+  const why = now
+    ? 'kernels are made for it already'
+    : state === 'missing'
+      ? 'it is missing here'
+      : refused
+        ? 'what is open cannot be made for it'
+        : reason;
   return (
     <li class={`swb-device is-${state}`} data-swb-device={target}>
       <Button
@@ -72,6 +78,7 @@ function Row({ device, reason, onPick }: { device: Device; reason: string; onPic
         </p>
         <p class="swb-mut">{title}</p>
         {note && <p class="swb-faint">{note}</p>}
+        {refused && <p>{errorText(refused)}</p>}
         {install && <code>{install}</code>}
       </div>
     </li>
