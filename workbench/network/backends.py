@@ -24,7 +24,7 @@ def partition_backend(name: str) -> Callable[[Load], Load]:
     """Declare what loads a graph into another runtime: ``load(graph, threads, alone)`` returns a function of arrays.
 
     It raises `UsageError` where the runtime is missing, and anything where it does not take the graph. `alone` says
-    that the runtime has the processor's cores to itself: beside our kernels, threads that wait must not spin.
+    that the runtime has the processor's cores to itself: beside our kernels, its threads must not spin between runs.
     """
 
     def wrap(load: Load) -> Load:
@@ -45,7 +45,7 @@ def onnxruntime(graph: Graph, threads: int, alone: bool) -> Function:
     options = ort.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = threads, 3
     if not alone:
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.add_session_config_entry("session.force_spinning_stop", "1")
     session = ort.InferenceSession(to_onnx(graph).SerializeToString(), options, providers=["CPUExecutionProvider"])
     names = graph.inputs
 

@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from workbench.runtime.machine.blas_threads import settle
+
 #: Rounds, at least: the first of a way may still load its code.
 _ROUNDS = 3
-#: Seconds of a turn, about: threads of the way before it may still spin while its first runs go on.
-_TURN = 0.005
+#: Seconds of a turn, and runs, at least: the first finds threads asleep, and in caches the weights of the way before.
+_TURN, _RUNS = 0.005, 3
 
 
 def in_turns(runs: Mapping[str, Callable[[], Any]], seconds: float) -> dict[str, float]:
@@ -33,11 +35,12 @@ def in_turns(runs: Mapping[str, Callable[[], Any]], seconds: float) -> dict[str,
 
 
 def _turn(run: Callable[[], Any]) -> float:
-    """Least milliseconds of the runs of a turn."""
-    best, begin = math.inf, time.perf_counter()
+    """Least milliseconds of the runs of a turn, which begins when threads of the way before have stopped to spin."""
+    settle()
+    best, runs, begin = math.inf, 0, time.perf_counter()
     start = begin
-    while start - begin < _TURN:
+    while runs < _RUNS or start - begin < _TURN:
         run()
         end = time.perf_counter()
-        best, start = min(best, 1e3 * (end - start)), end
+        best, runs, start = min(best, 1e3 * (end - start)), runs + 1, end
     return best
