@@ -14,7 +14,7 @@ from workbench.cli import main
 from workbench.errors import ModelError, ShapeError, UsageError
 from workbench.graph import Graph, Node, TensorType, run_reference
 from workbench.graph.onnx.writer import to_onnx
-from workbench.network import backends
+from workbench.network import backends, turns
 from workbench.network.partition import candidates
 from workbench.network.partition import partition as module
 from workbench.network.partition.cuts import pieces, subgraph
@@ -218,6 +218,15 @@ def test_a_runtime_that_is_missing_is_told(monkeypatch):
     with pytest.raises(UsageError) as e:
         wb.partition(net(), threads=1, seconds=0.1)
     assert (e.value.code, e.value.hint) == ("usage.backend_missing", "pip install onnxruntime")
+
+
+def test_a_turn_begins_when_others_sleep_and_has_several_runs(monkeypatch):
+    found = []
+    monkeypatch.setattr(turns, "settle", lambda: found.append("settle"))
+    monkeypatch.setattr(turns, "_TURN", 0.0)
+    times = turns.in_turns({"a": lambda: found.append("a"), "b": lambda: found.append("b")}, 0.0)
+    assert set(times) == {"a", "b"}
+    assert found[:8] == ["settle", "a", "a", "a", "settle", "b", "b", "b"]
 
 
 def test_what_is_refused():
