@@ -9,7 +9,6 @@ static _Thread_local int current;
 int freed, unloaded, outside; /* what was given back, and how often by a thread without the context */
 static int64_t now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000000ll + t.tv_nsec; }
 int cuInit(unsigned flags) { return 0; }
-int cuDeviceGetCount(int *n) { *n = 1; return 0; }
 int cuDeviceGet(int *d, int k) { *d = k; return 0; }
 int cuDeviceGetName(char *name, int n, int d) { strncpy(name, "Fake GPU", n); return 0; }
 int cuDeviceGetAttribute(int *v, int k, int d) { *v = k == 75 ? 8 : k == 76 ? 6 : k == 16 ? 3 : k == 1 ? 1024 : 49152; return 0; }
@@ -37,5 +36,4 @@ int cuEventCreate(int64_t **e, unsigned flags) { *e = malloc(8); return 0; }
 int cuEventRecord(int64_t *e, void *stream) { *e = now(); return 0; }
 int cuEventSynchronize(int64_t *e) { return failing ? 700 : 0; }
 int cuEventElapsedTime(float *ms, const int64_t *a, const int64_t *b) { *ms = (*b - *a) * 1e-6f; return 0; }
-int cuEventDestroy_v2(int64_t *e) { free(e); return 0; }
 int cuGetErrorString(int code, const char **text) { *text = code == 700 ? "illegal memory access" : "some error"; return 0; }

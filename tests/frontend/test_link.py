@@ -86,7 +86,8 @@ def test_a_busy_workbench_queues_and_says_what(bench: Bench) -> None:
     page = bench.open("busy", wait=False).page
     page.wait_for_selector(".swb-foot-link:has-text('queued')")
     assert bench.text(".swb-foot-link") == "queued: the kernel is busy (undo, measure)"
-    assert bench.text(".swb-figure.is-main") == "v7 1.34 ms ± 0.78 cannot tell from v6, 13.3× as fast as v0 not in a log"
+    figure = bench.text(".swb-figure.is-main")
+    assert figure == "v7 1.34 ms ± 0.78 cannot tell from v6, 13.3× as fast as v0 not in a log"
     page.wait_for_selector(".swb-note.is-busy")
     assert bench.text(".swb-note") == "The kernel is busy. 2 actions are queued and run in order: undo, measure."
     page.evaluate("model.status('idle')")

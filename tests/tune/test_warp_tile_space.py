@@ -106,19 +106,52 @@ def test_nvrtc_takes_them(arch):
                 assert kernel.code.spilled_bytes <= 64
 
 
+def task_of(op: str, x: tuple[int, ...], w: tuple[int, ...], target: Target, **attributes) -> wb.Task:
+    """The task that a network of float16 has for a node, with what is fused behind it."""
+    values = [helper.make_tensor_value_info(n, TensorProto.FLOAT16, d) for n, d in (("x", x), ("w", w), ("z", None))]
+    nodes = [helper.make_node(op, ["x", "w"], ["y"], **attributes), helper.make_node("Relu", ["y"], ["z"])]
+    graph = helper.make_graph(nodes, "net", values[:2], values[2:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    tasks = wb.extract_tasks(wb.load_onnx(model), target)
+    return next(task for task in tasks if "transpose" not in task.name)
+
+
 @runs
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [(64, 128), (3, 40, 64)])
 def test_products_of_networks_are_tiles(shape):
-    """A product of float16 as a network has it, with what is fused behind it; in batches, too."""
-    inside = (*shape[:-2], shape[-1], 96)
-    values = [
-        helper.make_tensor_value_info(n, TensorProto.FLOAT16, d) for n, d in (("x", shape), ("w", inside), ("z", None))
-    ]
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("Relu", ["y"], ["z"])]
-    graph = helper.make_graph(nodes, "net", values[:2], values[2:])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    (task,) = wb.extract_tasks(wb.load_onnx(model), SIMT)
+    """In batches, too."""
+    task = task_of("MatMul", shape, (*shape[:-2], shape[-1], 96), SIMT)
     for s in drawn(task.func, 1, 2):
         assert called(s) == {"cuda.wmma.f16"}
         check(task.func, s)
+
+
+def convolution(
+    target: Target, inputs: int, outputs: int, size: int, kernel: int = 3, stride: int = 1, dilation: int = 1
+) -> wb.Task:
+    x, w, around = (1, inputs, size, size), (outputs, inputs, kernel, kernel), kernel // 2 * dilation
+    return task_of("Conv", x, w, target, pads=[around] * 4, strides=[stride] * 2, dilations=[dilation] * 2)
+
+
+@runs
+@pytest.mark.slow
+@pytest.mark.parametrize("layer", [(32, 32, 14), (32, 64, 14, 3, 2), (48, 32, 7), (16, 32, 20, 3, 1, 2)])
+def test_convolutions_of_networks_are_tiles(layer):
+    """Rows of a tile are places of one line of the image, whatever lies between them; short lines are padded."""
+    task = convolution(SIMT, *layer)
+    for s in drawn(task.func, 1, 2):
+        assert called(s) == {"cuda.wmma.f16"}
+        check(task.func, s)
+
+
+@compiles
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", ["sm_70", "sm_80", "sm_90"])
+@pytest.mark.parametrize("layer", [(64, 128, 56, 3, 2), (512, 512, 7)])
+def test_nvrtc_takes_convolutions(arch, layer):
+    target = Target(f"cuda -arch={arch}")
+    s = drawn(convolution(target, *layer).func, 1, 3, target)[0]
+    assert called(s) == {"cuda.wmma.f16"}
+    for kernel in s.build(target).statistics:
+        assert kernel.code.spilled_bytes <= 64

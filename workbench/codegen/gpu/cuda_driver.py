@@ -19,7 +19,6 @@ _PTR, _SIZE, _INT, _UINT, _MEM = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int,
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuInit": (_UINT,),
     "cuDeviceGet": (_PTR, _INT),
-    "cuDeviceGetCount": (_PTR,),
     "cuDeviceGetName": (ctypes.c_char_p, _INT, _INT),
     "cuDeviceGetAttribute": (_PTR, _INT, _INT),
     "cuDevicePrimaryCtxRetain": (_PTR, _INT),
@@ -38,7 +37,6 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuEventRecord": (_PTR, _PTR),
     "cuEventSynchronize": (_PTR,),
     "cuEventElapsedTime": (_PTR, _PTR, _PTR),
-    "cuEventDestroy_v2": (_PTR,),
     "cuGetErrorString": (_INT, _PTR),
 }
 

@@ -9,14 +9,37 @@ from workbench.codegen.gpu import cuda_driver, nvrtc, opencl, simt
 from workbench.codegen.gpu.launch import launches_of, packed
 from workbench.codegen.gpu.module import GpuModule
 from workbench.codegen.gpu.statistics import KernelStatistics, machine_code, statistics
-from workbench.codegen.gpu.words import CUDA, OPENCL, OPENCL_VECTORS, Words
+from workbench.codegen.gpu.words import CUDA, OPENCL, OPENCL_VECTORS
 from workbench.errors import WorkbenchError
 from workbench.ir import Func
 from workbench.target import Target
 
 
+class _Gpu(Backend):
+    """What the backends of all GPUs have in common: the text is that of a module."""
+
+    overlaps = False
+
+    def _module(self, func: Func, target: Target, symbol: str = "kernel") -> GpuModule:
+        return GpuModule(func, symbol, CUDA, target)
+
+    def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
+        module = self._module(func, target, symbol)
+        return _text(module), module.workspace_bytes, 0
+
+    def listing(self, func: Func, target: Target) -> list[Named]:
+        return [named(line) for line in self._module(func, target).lines()]
+
+    def statistics(self, func: Func, target: Target) -> tuple[KernelStatistics, ...]:
+        return statistics(self._module(func, target))
+
+
+def _text(module: GpuModule) -> str:
+    return "\n".join([*module.lines(), ""])
+
+
 @backend
-class CpuSimt(Backend):
+class CpuSimt(_Gpu):
     """CUDA C run by the CPU, thread by thread, in three orders: missing barriers and wrong indices are found.
 
     Slow, and no measure of a GPU. Needs a C++ compiler.
@@ -24,7 +47,6 @@ class CpuSimt(Backend):
 
     name = kind = "cpu-simt"
     language = "CUDA C"
-    overlaps = False
 
     def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
         module = GpuModule(func, symbol, CUDA, target, poison=True)
@@ -36,18 +58,12 @@ class CpuSimt(Backend):
     def assembly(self, text: str, target: Target) -> str:
         return simt.assembly_of(text)
 
-    def listing(self, func: Func, target: Target) -> list[Named]:
-        return [named(line) for line in GpuModule(func, "kernel", CUDA, target).lines()]
-
     def compiler_problem(self, target: Target) -> WorkbenchError | None:
         return simt.problem()
 
-    def statistics(self, func: Func, target: Target) -> tuple[KernelStatistics, ...]:
-        return statistics(GpuModule(func, "kernel", CUDA, target))
-
 
 @backend
-class Cuda(Backend):
+class Cuda(_Gpu):
     """CUDA C for NVIDIA's GPUs, compiled by NVRTC without a GPU or a toolkit; a driver runs it.
 
     Temporaries of threads and blocks cannot be filled with NaN first.
@@ -55,11 +71,6 @@ class Cuda(Backend):
 
     name = kind = "cuda"
     language = "CUDA C"
-    overlaps = False
-
-    def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
-        module = GpuModule(func, symbol, CUDA, target)
-        return "\n".join([*module.lines(), ""]), module.workspace_bytes, 0
 
     def compile(self, text: str, target: Target) -> bytes:
         arch = str(target.option("arch"))
@@ -69,9 +80,6 @@ class Cuda(Backend):
         listed = nvrtc.disassembly(nvrtc.compile_text(text, str(target.option("arch"))).cubin)
         return "\n".join(line for _, line, _ in nvrtc.sass(listed))
 
-    def listing(self, func: Func, target: Target) -> list[Named]:
-        return [named(line) for line in GpuModule(func, "kernel", CUDA, target).lines()]
-
     def asm_listing(self, func: Func, target: Target) -> list[Named]:
         rows = self.listing(func, target)
         text = "".join(f"{line}\n" for line, _ in rows)
@@ -79,11 +87,10 @@ class Cuda(Backend):
         return [(line, rows[number - 1][1] if number else "") for _, line, number in nvrtc.sass(listed)]
 
     def statistics(self, func: Func, target: Target) -> tuple[KernelStatistics, ...]:
-        module, arch = GpuModule(func, "kernel", CUDA, target), str(target.option("arch"))
         if nvrtc.problem() is not None:
-            return statistics(module)
-        text = "\n".join([*module.lines(), ""])
-        return statistics(module, machine_code(nvrtc.compile_text(text, arch), arch))
+            return super().statistics(func, target)
+        module, arch = self._module(func, target), str(target.option("arch"))
+        return statistics(module, machine_code(nvrtc.compile_text(_text(module), arch), arch))
 
     def compiler_problem(self, target: Target) -> WorkbenchError | None:
         return nvrtc.problem()
@@ -96,7 +103,7 @@ class Cuda(Backend):
 
 
 @backend
-class OpenCL(Backend):
+class OpenCL(_Gpu):
     """OpenCL C for any GPU or processor with a driver, compiled by the driver.
 
     Temporaries of threads and blocks cannot be filled with NaN first.
@@ -104,11 +111,10 @@ class OpenCL(Backend):
 
     name = kind = "opencl"
     language = "OpenCL C"
-    overlaps = False
 
-    def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
-        module = GpuModule(func, symbol, _opencl(target), target)
-        return "\n".join([*module.lines(), ""]), module.workspace_bytes, 0
+    def _module(self, func: Func, target: Target, symbol: str = "kernel") -> GpuModule:
+        alone = int(target.option("thread_warp_size")) == 1  # a processor
+        return GpuModule(func, symbol, OPENCL_VECTORS if alone else OPENCL, target)
 
     def compile(self, text: str, target: Target) -> bytes:
         return wrapped(self.name, opencl.compile_text(text, target))
@@ -116,19 +122,8 @@ class OpenCL(Backend):
     def assembly(self, text: str, target: Target) -> str:
         return opencl.assembly_of(text, target)
 
-    def listing(self, func: Func, target: Target) -> list[Named]:
-        return [named(line) for line in GpuModule(func, "kernel", _opencl(target), target).lines()]
-
     def compiler_problem(self, target: Target) -> WorkbenchError | None:
         return opencl.problem(target)
 
-    def statistics(self, func: Func, target: Target) -> tuple[KernelStatistics, ...]:
-        return statistics(GpuModule(func, "kernel", _opencl(target), target))
-
     def takes_cores(self, target: Target) -> bool:
         return opencl.is_processor(target)
-
-
-def _opencl(target: Target) -> Words:
-    """The words for a GPU, or for a processor."""
-    return OPENCL_VECTORS if int(target.option("thread_warp_size")) == 1 else OPENCL
