@@ -25,6 +25,7 @@ from workbench.analysis import (
 from workbench.analysis.figures import label_placement as room
 from workbench.analysis.figures import roofline
 from workbench.analysis.figures.best_so_far import thinned
+from workbench.analysis.figures.level_roofs import level_roofs
 from workbench.analysis.figures.style import colours, log_ticks
 from workbench.analysis.trials.trial_reader import RunHistory, Trial
 from workbench.errors import UsageError
@@ -383,3 +384,24 @@ def test_trials_that_were_disturbed_are_hollow_and_say_so():
     assert best.y[-1] == 0.45, "0.4 ms is no new best"
     calm = best_so_far_figure(records[:1], "a").data[0]
     assert (calm.marker.symbol, calm.text) == (None, "")
+
+
+def test_each_level_allows_what_its_own_bytes_and_roof_say(monkeypatch):
+    target = Target.host(threads=2)
+    roofs = {"L2": Roofs(2, 200.0, 50.0, 1 << 20), "memory": Roofs(2, 200.0, 10.0, 1 << 26)}
+    monkeypatch.setattr(roofline, "stored_roofs", lambda target: roofs)
+    monkeypatch.setattr(roofline, "all_threads", lambda target, product: (200.0, True))
+    monkeypatch.setattr(Target, "stored_peak", lambda self: 100.0)
+    schedule = Schedule(workloads.matmul(256, 256, 256), target)
+    guess = estimate(schedule, target)
+    found = level_roofs(guess, roofs, 200.0)
+    fetched = [guess.bytes[name] for name in ("L1", "L2", "L3") if guess.bytes.get(name)]
+    assert [one.nbytes for one in found] == fetched
+    assert [one.intensity for one in found] == [guess.flops / n for n in fetched]
+    assert found[0].level == "L2"
+    assert found[0].most == pytest.approx(min(200.0, 50.0 * found[0].intensity))
+    assert all(one.most is None for one in found if one.level == "L3")
+    levels = next(t for t in roofline_figure([schedule], target).data if t.name == "levels")
+    assert list(levels.text) == [one.level for one in found]
+    assert list(levels.x) == [one.intensity for one in found]
+    assert set(levels.y) == {guess.gflops}

@@ -167,3 +167,18 @@ def test_a_reason_that_nothing_cures_has_no_steps_and_none_are_looked_for_unless
     quick = why(matmul(), cures=False)
     assert quick is not None
     assert [one.cure for one in quick.reasons] == [None] * 4
+
+
+@pytest.mark.parametrize(
+    ("pieces", "threads", "waiting"), [(7, 2, 1 / 8), (8, 2, 0.0), (3, 8, 5 / 8), (9, 8, 7 / 16), (7, 1, 0.0)]
+)
+def test_threads_that_wait_for_the_one_with_most_pieces_are_told(pieces: int, threads: int, waiting: float) -> None:
+    target = Target("llvm", cpu="x86-64-v3", threads=threads)
+    schedule = Schedule(workloads.matmul(pieces * 8, 64, 64), target)
+    outer, _ = schedule.split("i", [pieces, None])
+    schedule.parallel(outer)
+    told = [one for one in why(schedule, target, cures=False).reasons if one.code == "balance"]
+    assert [round(one.part, 6) for one in told] == ([round(waiting, 6)] if waiting else [])
+    if told:
+        assert told[0].says.startswith(f"{pieces} pieces for {threads} threads: ")
+        assert told[0].row == outer

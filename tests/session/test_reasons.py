@@ -154,6 +154,21 @@ def test_what_was_measured_as_no_faster_is_not_offered(session, fake):
     assert not [row for row in cures_of(s, node)["rows"] if row["id"] == "back"]
 
 
+def test_where_all_that_is_offered_was_measured_as_no_faster_the_note_says_so(session, fake):
+    s = session(Schedule(workloads.matmul(64, 64, 64), Target.host(threads=1)))
+    fake.result = Result("ok", 1.0, 0.01, 10.0)
+    s.run("measure")
+    until(lambda: s.snapshot().slices["head"]["ms"] == 1.0)
+    fake.result, node = Result("ok", 2.0, 0.01, 5.0), s.snapshot().slices["history"]["at"]
+    assert "note" not in cures_of(s, node)
+    while "note" not in (answer := cures_of(s, node)):
+        s.run("goto", step=node)
+        s.run("apply", step=answer["rows"][0]["step"], then=answer["rows"][0]["then"])
+        s.run("measure")
+        until(lambda: s.snapshot().slices["head"]["ms"] == 2.0)
+    assert answer["note"].startswith("What the estimate offers was measured here and is no faster")
+
+
 def test_gains_elsewhere_count_from_the_measured_time(session, fake):
     s = session(dead_end())
     assert {"back", "default"} == {row["id"] for row in cures_of(s)["rows"]}

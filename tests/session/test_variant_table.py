@@ -273,3 +273,18 @@ def test_variants_on_simulated_caches(session):
     s.schedule.split("k", [None, wb.Hole("x", (2, 4))])
     s.run(lambda: None)
     assert ask(s)["error"]["code"] == "build.holes"
+
+
+def test_a_contest_ends_at_once_when_it_is_not_to_go_on(session):
+    s = tiled(session)
+    asked = []
+
+    def going_on():
+        asked.append(None)
+        return len(asked) < 3
+
+    pair = [s.schedule.func, s.schedule.func]
+    rules = {"budget_ms": 1e6, "resolution": 1e-6, "going_on": going_on}
+    found = schedule_methods.contest(pair, s.schedule.base, s.state.target, **rules)
+    assert (found.status, len(asked)) == ("cancelled", 3)
+    assert schedule_methods.measure(pair[0], s.schedule.base, s.state.target).ok, "nobody else is cancelled"

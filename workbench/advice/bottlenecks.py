@@ -19,6 +19,7 @@ from workbench.advice.estimated_speedup import SpeedupTrial
 from workbench.advice.offer import Offer
 from workbench.analysis.loop_nest.memory_accesses import AccessRow, accesses
 from workbench.analysis.loop_nest.schedule_estimate import evaluated, whole_cycles
+from workbench.codegen.lowering import task_limit
 from workbench.exercise_mode import need
 from workbench.ir import blocks
 from workbench.machine_model.block_counts import STRAIGHT, BlockFacts
@@ -63,8 +64,8 @@ class Reason:
     ----------
     code : str
         ``scalar``, ``serial``, ``latency``, ``reload``, ``gather``, ``loads``, ``spill``, ``overhead``, ``guards``,
-        ``stride``, ``cache``, ``tasks`` or ``stage`` (another statement); of a device ``threads``, ``grid``,
-        ``occupancy``, ``coalescing``, ``banks``, ``waits`` (see `advice.device_bottlenecks`).
+        ``stride``, ``cache``, ``tasks``, ``balance`` or ``stage`` (another statement); of a device ``threads``,
+        ``grid``, ``occupancy``, ``coalescing``, ``banks``, ``waits`` (see `advice.device_bottlenecks`).
     says : str
         The same in words.
     row : str
@@ -228,8 +229,20 @@ class _Main:
         if outer is not None:
             tasks = f"{int(self._f.tasks[0]):,} tasks"
             yield Reason("tasks", f"starting {tasks} takes {_percent(launch)}", outer.name, launch)
+            yield from self._balance(outer.name)
         elif free is not None and threads > 1 and self.compute + self.memory > 4.0 * self._c.launch:
             yield Reason("serial", f"one of {threads} threads works", free.name, 1.0 - 1.0 / threads)
+
+    def _balance(self, row: str) -> Iterator[Reason]:
+        """Whether threads wait for the one that has the most pieces."""
+        threads = self._machine.threads
+        pieces, share = min(int(self._f.tasks[0]), task_limit(threads)), float(self._f.share[0])
+        if threads > 1:
+            waits = 1.0 - 1.0 / (threads * share)
+            says = (
+                f"{pieces:,} {'piece' if pieces == 1 else 'pieces'} for {threads} threads: {_percent(waits)} of their"
+            )
+            yield Reason("balance", f"{says} time is waiting for the last one", row, waits)
 
     def _reason(self, code: str, says: str, row: str, cycles: float) -> Reason:
         return Reason(code, says, row, cycles / (self.compute + self.memory))

@@ -31,6 +31,7 @@ from workbench.target import Target
 BETTER = 1.15
 
 #: Share of the speed of the way anew that the way onward needs to be told instead: it keeps what the user did. Chosen.
+#: Where nothing was done, it needs what the sketches need to be told in the place of the default schedule.
 KEPT = 0.95
 
 #: Offers of the way onward.
@@ -116,7 +117,8 @@ def plan(schedule: Schedule, target: Target | None = None) -> Plan:
     end = schedule
     for offer in onward:
         end = offer.taken(end)
-    if KEPT * cycles_of(end, machine) > min(cycles_of(anew, machine), now):
+    needed = KEPT if schedule.trace or anew is not usual else BETTER
+    if needed * cycles_of(end, machine) > min(cycles_of(anew, machine), now):
         onward, end = tuple(parts(schedule, anew, machine)), anew
     last = cycles_of(end, machine)
     if now < LEAST * last:

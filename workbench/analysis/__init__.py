@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from workbench.analysis.trials.task_rounds import Turn, turns
 
 _LATE = {
-    "figures": "Spot best_so_far_figure cache_view_figure pipeline pipeline_figure prediction_figure roofline_figure "
-    "timeline_figure tuning_figure",
+    "figures": "Spot best_so_far_figure cache_view_figure prediction_figure roofline_figure timeline_figure "
+    "tuning_figure",
+    "figures.pipeline": "pipeline pipeline_figure",
     "loop_nest.code_diff": "DiffRow Difference difference",
     "loop_nest.code_listing": "Line Listing listing",
     "loop_nest.memory_accesses": "AccessRow accesses",

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import Any
 
@@ -20,6 +22,7 @@ from workbench.runtime.results.measure_options import ContestRules, MeasureOptio
 from workbench.runtime.results.measurement import Measurement
 from workbench.runtime.results.reproduction import Reproduction
 from workbench.runtime.workers.batch import MeasureInput
+from workbench.runtime.workers.local_runner import LocalRunner
 from workbench.runtime.workers.shared_runner import shared_runner
 from workbench.target import Target
 
@@ -121,7 +124,14 @@ def reproduce(
     return reproduction.reproduce(lambda: measure(func, original, target, **options), ms, spread, disturbed)
 
 
-def contest(funcs: Sequence[Func], original: Func, target: Target | str | None = None, **options: Any) -> Contest:
+def contest(
+    funcs: Sequence[Func],
+    original: Func,
+    target: Target | str | None = None,
+    *,
+    going_on: Callable[[], bool] | None = None,
+    **options: Any,
+) -> Contest:
     """Compile scheduled functions of one computation, check each one's result, and time them against each other.
 
     Parameters
@@ -130,6 +140,8 @@ def contest(funcs: Sequence[Func], original: Func, target: Target | str | None =
         Two or more, without open holes; the first one is what the others are compared with.
     original, target
         As for `measure`.
+    going_on : callable, optional
+        Asked ten times a second; when it says no, the contest ends with the status ``cancelled``.
     **options
         Those of `ContestRules`, which say how long it lasts (``budget_ms``, ``resolution``, ...), and of
         `MeasureOptions`.
@@ -153,5 +165,28 @@ def contest(funcs: Sequence[Func], original: Func, target: Target | str | None =
     require_runnable(machine)
     settings = MeasureOptions(**{k: v for k, v in options.items() if k in how})
     lasting = ContestRules(**{k: v for k, v in options.items() if k in rules})
-    with shared_runner(machine) as runner:
+    with shared_runner(machine) as runner, _ended_by(runner, going_on):
         return runner.contest(_inputs(funcs, original), settings, lasting)
+
+
+@contextmanager
+def _ended_by(runner: LocalRunner, going_on: Callable[[], bool] | None) -> Iterator[None]:
+    """Cancel what the runner does when `going_on` says no."""
+    if going_on is None:
+        yield
+        return
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.1):
+            if not going_on():
+                runner.cancel()
+                return
+
+    watching = threading.Thread(target=watch, name="workbench-contest", daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watching.join()  # or it would cancel what somebody else measures next

@@ -9,9 +9,24 @@ Imports go in this order, see `pyproject.toml`. Start at `session`.
 
 from __future__ import annotations
 
-import workbench.analysis  # noqa: F401 (the room before its modules, see `workbench.__getattr__`)
-from workbench.session.core.encoding import readable
-from workbench.session.core.protocol import Snapshot, apply_delta, delta
-from workbench.session.session import Session
+from typing import TYPE_CHECKING
+
+from workbench.first_use import loaded_on_first_use
+
+if TYPE_CHECKING:
+    from workbench.session.core.encoding import readable
+    from workbench.session.core.protocol import Snapshot, apply_delta, delta
+    from workbench.session.session import Session
 
 __all__ = ["Session", "Snapshot", "apply_delta", "delta", "readable"]
+
+# `core` and `explorer_exchange` serve who looks at a log, and load nothing of schedules.
+__getattr__ = loaded_on_first_use(
+    __name__,
+    {name: f"core.protocol:{name}" for name in ("Snapshot", "apply_delta", "delta")}
+    | {"readable": "core.encoding:readable", "Session": "session:Session"},
+)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

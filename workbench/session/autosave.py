@@ -51,10 +51,10 @@ class Autosave:
 
     def _now(self) -> object:
         """What of the variants may change."""
-        results = self._state.history.results
+        history = self._state.history
         trees = self._state.history.trees.values()
         return self._state.index, [
-            (tree.task, tree.changes, tree.at, [(n.name, n.star, results.get(n.key)) for n in tree.nodes.values()])
+            (tree.task, tree.changes, tree.at, [(n.name, n.star, history.result(n.key)) for n in tree.nodes.values()])
             for tree in trees
         ]
 

@@ -53,6 +53,7 @@ class Slices:
             func, target = view.schedule.func, state.target
             nest = self._cache["nest"].of((func,), lambda: nest_slice(func, target))
         choose(state, view, nest)
+        state.tell()
         return SliceContext(state, view, tuning, nest, self._cache)
 
     def _one(self, name: str, context: SliceContext, old: Mapping[str, Any]) -> Any:

@@ -52,13 +52,13 @@ class SteppedWork(Generic[Answer]):
 
     @classmethod
     def cancel(cls, host: Host) -> None:
-        """End what is under way after the step that it is at, or at once where it is at none yet; what the one before
-        has found stays.
+        """End what is under way after the step that it is at, or at once where it is at none yet or the step asks
+        `going_on`; what the one before has found stays.
         """
         now = cls.progress(host)
         if now.step:
             now.cancelled.set()
-            ending = replace(now, step="Cancelling, after this step")
+            ending = replace(now, step="Cancelling")
             setattr(host.state, cls.kept, ending if now.at else WorkProgress(answer=now.answer))
 
     def begin(self) -> None:
@@ -81,8 +81,12 @@ class SteppedWork(Generic[Answer]):
         self._go_on()
         self.host.submit(lambda: self._show(what, at, of))
 
+    def going_on(self) -> bool:
+        """Whether nobody has cancelled it: for steps that take long."""
+        return not self.cancelled.is_set()
+
     def _go_on(self) -> None:
-        if self.cancelled.is_set():
+        if not self.going_on():
             raise Cancelled
 
     def _show(self, what: str, at: int, of: int) -> None:

@@ -8,8 +8,28 @@ also reachable without a browser.
 
 from __future__ import annotations
 
-from workbench.widgets.cache import CacheView
-from workbench.widgets.explorer import LogExplorer
-from workbench.widgets.root import Panel, Workbench
+from typing import TYPE_CHECKING
+
+from workbench.first_use import loaded_on_first_use
+
+if TYPE_CHECKING:
+    from workbench.widgets.cache import CacheView
+    from workbench.widgets.explorer import LogExplorer
+    from workbench.widgets.root import Panel, Workbench
 
 __all__ = ["CacheView", "LogExplorer", "Panel", "Workbench"]
+
+# Who looks at a log waits for nothing of schedules.
+__getattr__ = loaded_on_first_use(
+    __name__,
+    {
+        "CacheView": "cache:CacheView",
+        "LogExplorer": "explorer:LogExplorer",
+        "Panel": "root:Panel",
+        "Workbench": "root:Workbench",
+    },
+)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

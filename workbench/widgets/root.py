@@ -28,7 +28,7 @@ from workbench.widgets.constructor_options import loading
 from workbench.widgets.explorer import LogExplorer
 from workbench.widgets.figure import LiveFigure
 from workbench.widgets.sharing_methods import SharingMethods, opening
-from workbench.widgets.static_view import static_text, with_copy
+from workbench.widgets.static_view import copies, static_text, with_copy
 from workbench.widgets.target_methods import Sessions, TargetMethods
 from workbench.widgets.variant_methods import VariantMethods, wait_for
 
@@ -259,6 +259,8 @@ class Workbench(TargetMethods, VariantMethods, SharingMethods, anywidget.AnyWidg
             self._session.attend()
         elif kind == "screen":
             self._see(content.get("screen"))
+        elif kind == "ask" and content.get("q") == "copies":
+            self._session.submit(partial(self._copies, name))
         elif kind == "ask":
             self._session.ask(str(content.get("q")), args, self._reply(name))
         elif kind == "do":
@@ -273,6 +275,11 @@ class Workbench(TargetMethods, VariantMethods, SharingMethods, anywidget.AnyWidg
         if command == "retarget":
             return self._retarget_soon, args
         return command, args
+
+    def _copies(self, name: str) -> None:
+        """Send what a notebook keeps of the views; runs in the session's thread."""
+        views = [self, *(panel for panel in list(self._panels) if panel.comm is not None)]
+        self._reply(name)({"ok": True, "value": copies(views, self._session)})
 
     def _make_figure(self) -> None:
         self.figure = "IPY_MODEL_" + self._figure.widget().model_id

@@ -1,11 +1,12 @@
 """A workbench without its browser: what a saved notebook, a printed page or a terminal shows of it.
 
-It is made from the same slices that the live view gets, so it shows the state at the time the cell was run.
+It is made from the same slices that the live view gets, and shows the state at the time the cell was run; where the
+notebook is saved in JupyterLab, its extension asks for newer copies (`copies`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench import markup as m
@@ -73,10 +74,19 @@ def with_copy(widget: Workbench | Panel, bundle: Any, session: Session) -> Any:
     data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
     if not data:
         return bundle
+    return {**data, **_copy(widget, saved_slices(session))}, metadata
+
+
+def copies(widgets: Iterable[Workbench | Panel], session: Session) -> dict[str, dict[str, Any]]:
+    """Return what a notebook saves of views now, beside what makes them live, by the numbers of their models."""
     slices = saved_slices(session)
+    return {widget.model_id: _copy(widget, slices) for widget in widgets}
+
+
+def _copy(widget: Workbench | Panel, slices: Mapping[str, Any]) -> dict[str, Any]:
     html = static_html(slices, widget.panel)
     saved = {"model_id": widget.model_id, "html": html, "version": 1}
-    return {**data, "text/plain": static_text(slices), "text/html": html, VIEW_TYPE: saved}, metadata
+    return {"text/plain": static_text(slices), "text/html": html, VIEW_TYPE: saved}
 
 
 def _title(slices: Mapping[str, Any]) -> m.Html:

@@ -12,6 +12,7 @@ import { addExplorer } from './explore';
 import { openByContents } from './explore/by-contents';
 import { addLogViewer } from './log';
 import { addOpen } from './open';
+import { refreshOnSave } from './fresh-copies';
 import { addSavedViews } from './saved';
 import { addSessions } from './sessions';
 import { addTour } from './tour';
@@ -94,7 +95,10 @@ const saved: JupyterFrontEndPlugin<void> = {
   description: 'Shows the saved view of a widget whose kernel is gone',
   autoStart: true,
   optional: [INotebookTracker],
-  activate: (_: JupyterFrontEnd, notebooks: INotebookTracker | null) => addSavedViews(notebooks)
+  activate: (_: JupyterFrontEnd, notebooks: INotebookTracker | null) => {
+    addSavedViews(notebooks);
+    if (notebooks) refreshOnSave(notebooks);
+  }
 };
 
 const beside: JupyterFrontEndPlugin<void> = {

@@ -39,6 +39,7 @@ export function addSavedViews(notebooks: INotebookTracker | null): void {
 
 class SavedView extends Panel implements IRenderMime.IRenderer {
   private live: Live | null = null;
+  private saved = readSaved(null);
   private rendered = 0;
 
   constructor(
@@ -50,20 +51,25 @@ class SavedView extends Panel implements IRenderMime.IRenderer {
   }
 
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
+    const given = readSaved(model.data[this.options.mimeType]);
+    if (model.trusted && this.live?.shown && this.live.modelId === given.model_id) {
+      this.saved = given; // only the copy is a newer one
+      return;
+    }
     const turn = ++this.rendered;
     this.live?.dispose();
     this.live = null;
     this.clear();
-    const saved = readSaved(model.data[this.options.mimeType]);
-    if (!model.trusted || !saved.model_id) {
-      return this.showSaved(saved, SAVED);
+    this.saved = given;
+    if (!model.trusted || !given.model_id) {
+      return this.showSaved(SAVED);
     }
-    const live = new Live(this.registry, saved.model_id);
+    const live = new Live(this.registry, given.model_id);
     this.live = live;
     this.addWidget(live);
     live.changed = () => {
       if (turn === this.rendered && !this.isDisposed) {
-        void this.settle(saved, live);
+        void this.settle(live);
       }
     };
     live.start();
@@ -76,13 +82,13 @@ class SavedView extends Panel implements IRenderMime.IRenderer {
     super.dispose();
   }
 
-  private async settle(saved: Saved, live: Live): Promise<void> {
+  private async settle(live: Live): Promise<void> {
     if (live.shown) {
       this.clear(live);
       live.show();
     } else {
       live.hide();
-      await this.showSaved(saved, live.trouble || SAVED);
+      await this.showSaved(live.trouble || SAVED);
     }
   }
 
@@ -94,7 +100,7 @@ class SavedView extends Panel implements IRenderMime.IRenderer {
     }
   }
 
-  private async showSaved(saved: Saved, line: string): Promise<void> {
+  private async showSaved(line: string): Promise<void> {
     if (this.widgets.some(widget => widget instanceof Note && widget.line === line)) {
       return;
     }
@@ -103,7 +109,7 @@ class SavedView extends Panel implements IRenderMime.IRenderer {
     this.addWidget(html);
     this.addWidget(new Note(line));
     // Never trusted: what a notebook brings along is sanitised whoever wrote it.
-    await html.renderModel(new MimeModel({ data: { 'text/html': saved.html }, trusted: false }));
+    await html.renderModel(new MimeModel({ data: { 'text/html': this.saved.html }, trusted: false }));
   }
 }
 
@@ -122,7 +128,7 @@ class Live extends Panel {
 
   constructor(
     private registry: IRenderMimeRegistry,
-    private modelId: string
+    readonly modelId: string
   ) {
     super();
     this.settled = new Promise(resolve => {

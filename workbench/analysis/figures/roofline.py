@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from workbench.analysis.figures.label_placement import Room
+from workbench.analysis.figures.level_roofs import LevelRoof, level_roofs
 from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, log_ticks
 from workbench.analysis.figures.subplot import FOOT, IN_PLOT, Part, Trace, alone, escaped, note, trace
 from workbench.analysis.loop_nest.schedule_estimate import estimate
@@ -57,6 +58,8 @@ class Spot:
         What a click opens, a variant or a trial by its number; -1 for nothing.
     above : str
         Why it is above the peak, where it is.
+    levels : tuple of LevelRoof
+        What each level allows it; drawn of the current one.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Spot:
     current: bool = False
     node: int = -1
     above: str = ""
+    levels: tuple[LevelRoof, ...] = ()
 
 
 def roofline_figure(
@@ -93,8 +97,8 @@ def roofline_figure(
     Returns
     -------
     plotly.graph_objects.Figure
-        Always the same nine traces: the roof of arithmetic, three of memory, the tuner's trials, the path, schedules by
-        hand, by the tuner, and the current one.
+        Always the same ten traces: the roof of arithmetic, three of memory, the tuner's trials, the path, schedules by
+        hand, by the tuner, the current one, and its operations per byte at each level.
     """
     given = list(variants)
     schedules = [v for v in given if not isinstance(v, Spot)]
@@ -110,7 +114,9 @@ def _spot(schedule: Schedule, number: int, current: bool, target: Target) -> Spo
     found = estimate(schedule, target)
     if found.gflops is None or found.intensity is None:
         return None
-    return Spot(f"v{number}", found.intensity, found.gflops, current=current)
+    top, _ = all_threads(target, product_type(schedule.base))
+    levels = level_roofs(found, stored_roofs(target), top) if current else ()
+    return Spot(f"v{number}", found.intensity, found.gflops, current=current, levels=levels)
 
 
 def working_sets(target: Target) -> dict[str, int]:
@@ -149,6 +155,7 @@ def roofline_part(spots: Sequence[Spot], c: Colours, target: Target, product: st
         _spots("by hand", [s for s in rest if s.by == "hand"], "circle-open", c.ink, c, why, places),
         _spots("by the tuner", [s for s in rest if s.by == "tuner"], "diamond", c.scale[2], c, why, places),
         _spots("current", [s for s in named if s.current], "circle", c.accent, c, why, places),
+        _at_levels([s for s in named if s.current], c),
     ]
     dots = f"dots: {plural(len(trials), 'trial')} · " if trials else ""
     return Part(
@@ -163,7 +170,7 @@ def roofline_part(spots: Sequence[Spot], c: Colours, target: Target, product: st
 
 def _range(spots: Sequence[Spot], top: float | None, roofs: Mapping[str, Roofs]) -> tuple[float, float]:
     ridges = [top / r.gbytes for r in roofs.values()] if top else []
-    x = [s.intensity for s in spots] + ridges
+    x = [s.intensity for s in spots] + ridges + [one.intensity for s in spots for one in s.levels]
     return (min(x) / 2.0, 3.0 * max(x)) if x else (0.1, 100.0)
 
 
@@ -286,6 +293,23 @@ def _spots(
             f"{_told(why[id(s)])}" for s in spots
         ],
         marker={"size": 9, "symbol": symbol, "color": colour, "line": {"width": 1.5, "color": c.ink}},
+        hovertemplate="%{hovertext}<extra></extra>",
+    )  # fmt: skip
+
+
+def _at_levels(current: Sequence[Spot], c: Colours) -> Trace:
+    """The speed of the current schedule over its operations per byte from each level: how far below that roof it is."""
+    found = [(one, s.gflops) for s in current for one in s.levels]
+    told = ["" if one.most is None else f"<br>its roof allows {one.most:.3g} GFLOP/s" for one, _ in found]
+    return trace(
+        "levels", [one.intensity for one, _ in found], [speed for _, speed in found], mode="lines+markers+text",
+        line={"width": 1, "dash": "dot", "color": c.accent},
+        marker={"size": 9, "symbol": "line-ns", "line": {"width": 2, "color": c.accent}},
+        text=[one.level for one, _ in found], textposition="bottom center", textfont={"size": SIZE, "color": c.faint},
+        hovertext=[
+            f"<b>{one.level}</b><br>{one.intensity:.3g} FLOP per byte from there, estimated{more}"
+            for (one, _), more in zip(found, told, strict=True)
+        ],
         hovertemplate="%{hovertext}<extra></extra>",
     )  # fmt: skip
 

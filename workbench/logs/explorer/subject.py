@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
 from workbench.logs.importer import importer_of
@@ -14,7 +15,9 @@ from workbench.logs.opening import open as open_log
 from workbench.logs.source import Fault, LogSource
 from workbench.logs.tuning_log import TuningLog
 from workbench.markup import plural
-from workbench.tune.run.tuning_session import TuningSession
+
+if TYPE_CHECKING:
+    from workbench.tune.run.tuning_session import TuningSession
 
 OURS = "workbench"
 """Name of the importer of the workbench's own logs."""
@@ -53,12 +56,20 @@ def opened(subject: Any) -> Subject:
     if isinstance(subject, str | os.PathLike):
         log = open_log(subject)
         return Subject(log, _title([log]))
-    if isinstance(subject, TuningSession):
-        if subject.log is None:
+    if (session := _session(subject)) is not None:
+        if session.log is None:
             raise UsageError("explorer.subject", "The session writes no log", (), "give it a file: tune(..., log=...)")
-        log = open_log(subject.log)
-        return Subject(log, _title([log]), subject)
+        log = open_log(session.log)
+        return Subject(log, _title([log]), session)
     raise UsageError("explorer.subject", f"An object of type {type(subject).__name__} is no log", (), ACCEPTS)
+
+
+def _session(subject: Any) -> TuningSession | None:
+    """Return what was passed if it is a tuning session: nobody has one who has not loaded its module, which is most of
+    the workbench.
+    """
+    module = sys.modules.get("workbench.tune.run.tuning_session")
+    return subject if module is not None and isinstance(subject, module.TuningSession) else None
 
 
 def _several(subjects: Sequence[Any]) -> Subject:

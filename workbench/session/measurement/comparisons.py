@@ -21,8 +21,10 @@ def _versus(history: History, node: TreeNode, other: TreeNode) -> str:
     """Say how fast a variant is beside another one: by their contest, else by the time that each took by itself."""
     match: PairResult | None = history.contests.get(frozenset((node.key, other.key)))
     met = match.against(f"v{other.id}", other.key) if match is not None else ""
-    then, now = history.results[other.key], history.results[node.key]
+    then, now = history.result(other.key), history.result(node.key)
+    assert then is not None
     assert then.ms
+    assert now is not None
     assert now.ms
     why_not = now.why_not or then.why_not
     if why_not and (not met or met.startswith(CANNOT)) and (least := _settled(then, now)):
@@ -46,14 +48,14 @@ def change(history: History, tree: Tree) -> dict[str, str] | None:
     None where there is none.
     """
     path = [tree.nodes[id] for id in tree.path(tree.at)]
-    timed = [n for n in path if (found := history.results.get(n.key)) is not None and found.ms]
+    timed = [n for n in path if (found := history.result(n.key)) is not None and found.ms]
     if len(timed) < 2 or timed[-1].id != tree.at:
         return None
     than = list({n.id: n for n in (timed[-2], timed[0])}.values())
     told = [_versus(history, timed[-1], n) for n in than]
     if all(" as fast " in text for text in told):
         told[1:] = [text.replace("as fast ", "") for text in told[1:]]
-    title = ", ".join(f"v{n.id} took {_took(history.results[n.key])}" for n in than)
+    title = ", ".join(f"v{n.id} took {_took(result)}" for n in than if (result := history.result(n.key)))
     return {"text": ", ".join(told), "title": title}
 
 

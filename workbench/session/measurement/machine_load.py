@@ -106,7 +106,7 @@ class LoadMonitor:
             return None
         tree = state.history.trees[shown.key[0]]
         for node in sorted(tree.nodes.values(), key=lambda node: node.id != shown.node):
-            result = state.history.results.get(node.key)
+            result = state.history.result(node.key)
             if result is not None and result.why_not and node.by != "tuner" and self._tried[node.key] < ATTEMPTS:
                 return View.of(tree.task, node.schedule, node.id)
         return None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.analysis.figures.roofline import working_sets
+from workbench.analysis.loop_nest.schedule_estimate import Estimate
 from workbench.arguments import shown
 from workbench.codegen.backend import require_runnable
 from workbench.errors import UsageError, did_you_mean
@@ -13,8 +14,10 @@ from workbench.runtime.machine.measured_roofline import roofs
 from workbench.session import registry as declare
 from workbench.session.registry import Host, SliceContext
 from workbench.session.state.chart_choice import CHARTS, ChartChoice, known_roofs
+from workbench.session.state.session_state import SessionState
+from workbench.session.state.statistics import rounded
 from workbench.session.state.tuning_watch import held
-from workbench.session.tuning_run.charts import height
+from workbench.session.tuning_run.charts import at_levels, height
 
 declare.panel("chart", "Chart", 11, slice="tuning")
 
@@ -24,15 +27,28 @@ ROOFS = "roofs"
 
 @declare.slice_("chart")
 def chart_slice(context: SliceContext) -> dict[str, Any]:
-    """Return the slice `chart`: which one it is, how high, whether the machine's roofs are known, and of how many
-    trials it is known where they stand below them.
+    """Return the slice `chart`: which one it is, how high, whether the machine's roofs are known, of how many
+    trials it is known where they stand below them, and what each level of memory allows the schedule on show.
     """
     state = context.state
-    out = {"name": state.chart.name, "wide": state.chart.wide, "roofs": state.roofs, "height": height(state)}
+    out: dict[str, Any] = {"name": state.chart.name, "wide": state.chart.wide, "roofs": state.roofs}
+    out["height"] = height(state)
     trials = (
         state.intensities.count(state.infos[state.index].key) if state.chart.roofline and state.index is not None else 0
     )
-    return {**out, "trials": trials} if trials else out
+    if trials:
+        out["trials"] = trials
+    guess = state.estimates.of(context.view, state.peak) if state.chart.roofline and context.view is not None else None
+    if guess is not None:
+        out["levels"] = context.cache["levels"].of((guess, state.roofs), lambda: _levels(state, guess))
+    return out
+
+
+def _levels(state: SessionState, guess: Estimate) -> list[dict[str, Any]]:
+    return [
+        {"name": one.level, "bytes": one.nbytes, "intensity": rounded(one.intensity, 3), "most": rounded(one.most, 3)}
+        for one in at_levels(state, guess)
+    ]
 
 
 @declare.command

@@ -75,7 +75,7 @@ def diff(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
         is_a("row", row, str)
     a, b = (state.variant(needed(args, "diff", side)) for side in ("a", "b"))
     known = [state.history.estimates.get(node.key) for node in (a, b)]
-    times = [getattr(state.history.results.get(node.key), "ms", None) for node in (a, b)]
+    times = [getattr(state.history.result(node.key), "ms", None) for node in (a, b)]
     met = contests.info(state.history, state.tree, a.id, b.id)
     schedules, target, peak = [node.schedule.copy() for node in (a, b)], state.target, state.peak
 

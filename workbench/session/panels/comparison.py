@@ -102,7 +102,7 @@ class _Comparison(SteppedWork[Compared]):
         state = self.host.state
         funcs = [one.func for one in self.schedules]
         base, constants = self.schedules[0].base, state.constants
-        found = schedule_methods.contest(funcs, base, state.target, constants=constants)
+        found = schedule_methods.contest(funcs, base, state.target, going_on=self.going_on, constants=constants)
         return Compared(self.keys, levels, rows, replace(found, names=self.names))
 
     def _looked_at(self, schedule: Schedule, levels: list[str]) -> tuple[list[str], dict[str, Any]]:
@@ -159,7 +159,7 @@ def _timed(contest: Contest, left: tuple[int, ...]) -> dict[int, dict[str, Any]]
 
 @declare.command
 def cancel_comparison(host: Host) -> None:
-    """End the comparison of variants after the step that it is at; what the one before has found stays."""
+    """End the comparison of variants, at once while they are measured; what the one before has found stays."""
     _Comparison.cancel(host)
 
 
@@ -170,7 +170,14 @@ def cancel_comparison(host: Host) -> None:
 def _html(found: Mapping[str, Any], limit: int) -> m.Html:
     if not found["rows"]:
         return m.Html("")
-    heads = ("Time", "of the fastest", "Code", "Registers", "Spills", *(f"{name} misses" for name in found["levels"]))
+    heads = (
+        "Time in turns",
+        "of the fastest",
+        "Code",
+        "Registers",
+        "Spills",
+        *(f"{name} misses" for name in found["levels"]),
+    )
     columns = [m.Column("Variant"), *(m.Column(h, number=True) for h in heads), m.Column("")]
     rows: list[list[object]] = [
         [f"v{r['id']}", m.milliseconds(r["ms"]), m.digits(r["ratio"]) + "×" if r["ratio"] else "", m.size(r["nbytes"]),

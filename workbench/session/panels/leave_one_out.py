@@ -60,7 +60,8 @@ class _LeaveOneOut(SteppedWork[dict[str, Any]]):
         from workbench.advice import leave_one_out
 
         state = self.host.state
-        found = leave_one_out(self.schedule, state.target, progress=self.step, constants=state.constants)
+        options = {"going_on": self.going_on, "constants": state.constants}
+        found = leave_one_out(self.schedule, state.target, progress=self.step, **options)
         numbers = ("ratio", "confidence", "ms", "whole_ms")
         rows = [{**asdict(one), **{name: rounded(getattr(one, name)) for name in numbers}} for one in found]
         return {"key": self.key, "rows": rows}
@@ -68,7 +69,7 @@ class _LeaveOneOut(SteppedWork[dict[str, Any]]):
 
 @declare.command
 def cancel_steps(host: Host) -> None:
-    """End the leaving out of steps after the one that it is at; what the one before has found stays."""
+    """End the leaving out of steps at once; what the one before has found stays."""
     _LeaveOneOut.cancel(host)
 
 

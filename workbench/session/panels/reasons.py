@@ -54,7 +54,7 @@ def _near(context: SliceContext) -> bool:
     top = state.peak_for(state.index)
     if view is None or not top:
         return False
-    result, guess = state.history.results.get(view.key), state.estimates.of(view, state.peak)
+    result, guess = state.history.result(view.key), state.estimates.of(view, state.peak)
     speed = result.gflops if result is not None else None
     if not speed and guess is not None and guess.ms:
         speed = guess.flops / (guess.ms * 1e6)
@@ -65,7 +65,7 @@ def _near(context: SliceContext) -> bool:
 def _measured(context: SliceContext) -> str:
     """Say what was measured where the estimate is not to be believed; "" elsewhere."""
     state, view = context.state, context.view
-    result = state.history.results.get(view.key) if view is not None else None
+    result = state.history.result(view.key) if view is not None else None
     if view is None or result is None or not (ms := result.clean_ms):
         return ""
     top, guess = state.peak_for(state.index), state.estimates.of(view, state.peak)
@@ -86,8 +86,9 @@ def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     that has some: the one that gains most first, and none that it would make useless; but for more threads, which come
     with ``or`` then: that a thread rests is not said without the step.
 
-    Where none gains, ``note`` says so, and rows of no reason say what else does: ``steps`` (two that pay together) or
-    ``back`` (an earlier state, and the offers from there), and ``default`` (the command ``open_default``; no steps).
+    Where none gains, or none that was not measured, ``note`` says so, and rows of no reason say what else does:
+    ``steps`` (two that pay together) or ``back`` (an earlier state, and the offers from there), and ``default`` (the
+    command ``open_default``; no steps).
     """
     if why_off("advice"):
         return lambda: {"rows": []}
@@ -98,18 +99,19 @@ def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     def work() -> dict[str, Any]:
         found = why(view, target) if view.is_concrete else None
         reasons = found.reasons if found is not None else ()
-        cured = sorted((r for r in reasons if r.cure is not None), key=lambda r: -r.cure.gain if r.cure else 0.0)
+        cured = sorted(((r, r.cure) for r in reasons if r.cure is not None), key=lambda one: -one[1].gain)
+        allowed = [(one, cure) for one, cure in cured if timed.allows(cure.taken(view))]
         rows = []
-        for one in cured:
-            other = one is not cured[0] and not beside(view, cured[0].cure, one.cure, target)
-            if one.cure is not None and not timed.allows(one.cure.taken(view)):
-                continue
-            if one.cure is not None and (not other or one.code == "serial"):
-                rows.append({"id": one.id, **one.cure.to_json(), **({"or": True} if other else {})})
-        if found is None or (rows and any(one.cure and one.cure.gain >= LEAST for one in cured)):
+        for one, cure in allowed:
+            other = one is not allowed[0][0] and not beside(view, allowed[0][1], cure, target)
+            if not other or one.code == "serial":
+                rows.append({"id": one.id, **cure.to_json(), **({"or": True} if other else {})})
+        if found is None or any(cure.gain >= LEAST for _, cure in allowed):
             return {"rows": rows}
         more = list(_else(view, target, known, timed))
-        return {"rows": [*rows, *more], "note": _NOTE.format("" if more else ", nor is the default schedule")}
+        dropped = any(cure.gain >= LEAST for _, cure in cured)
+        said = _DROPPED if dropped else _NOTE
+        return {"rows": [*rows, *more], "note": said.format("" if more else ", nor is the default schedule")}
 
     return work
 
@@ -141,6 +143,7 @@ ENOUGH = 0.9
 """Share of the default schedule's speed with which an earlier state is good enough."""
 
 _NOTE = "By the estimate no step makes it 5 % faster{}."
+_DROPPED = "What the estimate offers was measured here and is no faster{}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +167,12 @@ class _Timed:
     @staticmethod
     def of(state: Any, node: Any) -> _Timed:
         """Take what a session knows; `node` is the variant that offers are for."""
-        results = state.history.results
-        pairs = ((one.schedule, results.get(one.key)) for one in state.tree.nodes.values())
+        history = state.history
+        pairs = ((one.schedule, history.result(one.key)) for one in state.tree.nodes.values())
         known = tuple(
             (one, found.bounds[0] if found.why_not else found.ms) for one, found in pairs if found and found.ms
         )
-        result = results.get(node.key)
+        result = history.result(node.key)
         ms = result.clean_ms if result is not None else None
         guess = state.history.estimates.get(node.key)
         off = guess.ms / ms if ms and guess is not None and guess.ms else 1.0
@@ -207,5 +210,5 @@ def _else(view: Schedule, target: Target, known: Mapping[str, float], timed: _Ti
 
 def _times(state: Any) -> dict[str, float]:
     """Return the measured milliseconds of the states of the task on show, by their traces."""
-    known = state.history.results.items()
-    return {trace: r.clean_ms for (task, trace), r in known if task == state.tree.task and r.clean_ms}
+    found = ((n.key[1], state.history.result(n.key)) for n in state.tree.nodes.values())
+    return {trace: r.clean_ms for trace, r in found if r is not None and r.clean_ms}

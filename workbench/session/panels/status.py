@@ -26,9 +26,8 @@ def head(context: SliceContext) -> dict[str, Any] | None:
     if state.index is None:
         return None
     info = state.infos[state.index]
-    result = state.history.results.get(view.key) if view is not None else None
-    task = state.ledger_of(state.index)
-    best = task.best
+    result = state.history.result(view.key) if view is not None else None
+    best, course = state.best(state.index), state.ledger_of(state.index).course
     guess = state.estimates.of(view, state.peak) if view is not None else None
     top, gflops = state.peak_for(state.index), result.gflops if result is not None else None
     product = state.products[state.index]
@@ -42,7 +41,7 @@ def head(context: SliceContext) -> dict[str, Any] | None:
         "product": product,
         "above": "" if view is None else above.of_schedule(state, view.schedule.func, speed),
         "best_ms": rounded(best.ms) if best else None, "best_by": BY.get(best.record.origin, "tuner") if best else None,
-        "best_sure": best.sure if best else "", "best_why": task.course[-1].reason if best else "",
+        "best_sure": best.sure if best else "", "best_why": course[-1].reason if best else "",
         "est": guess.to_json() if guess is not None else None,
         "holes": to_choose(view.schedule) if view is not None else 0, "logged": _logged(state, view, result),
     }  # fmt: skip

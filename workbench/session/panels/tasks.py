@@ -42,10 +42,8 @@ def tasks(context: SliceContext) -> dict[str, Any]:
     rows = [
         {**_task_row(state, i, by_key.get(info.key)), **outlook.get(info.key, {})} for i, info in enumerate(state.infos)
     ]
-    for row in rows if len(rows) > 1 else ():
-        _leave_out(state, row)
     bests = [state.best(i) for i in range(len(rows))]
-    now = [(r["weight"], b.ms if b and r["ms"] is not None else None) for r, b in zip(rows, bests, strict=True)]
+    now = [(r["weight"], b.ms if b else None) for r, b in zip(rows, bests, strict=True)]
     network = state.stats.ledger.network
     longer = network.stretched() if network is not None else {}
     inside = [(w, None if ms is None else ms * longer.get(r["key"], 1.0)) for (w, ms), r in zip(now, rows, strict=True)]
@@ -60,20 +58,6 @@ def tasks(context: SliceContext) -> dict[str, Any]:
 def _network(found: NetworkTime) -> dict[str, Any]:
     """Write what the whole network takes, measured."""
     return {"ms": rounded(found.measured_ms), "untuned_ms": rounded(found.untuned_ms), "why_not": found.why_not}
-
-
-def _leave_out(state: SessionState, row: dict[str, Any]) -> None:
-    """Take away a time by hand that is in no log and more than the task should take without tuning: the network does
-    not become slower by what somebody has tried.
-    """
-    usual = state.estimates.untuned(row["key"])
-    if (
-        row["ms"]
-        and state.stats.of(row["key"]).best is None
-        and usual is not None
-        and (usual.ms or row["ms"]) < row["ms"]
-    ):
-        row.update(ms=None, gflops=None)
 
 
 def _guess(state: SessionState, rows: list[dict[str, Any]]) -> Any:

@@ -58,7 +58,7 @@ def _ready(state: SessionState, view: View, key: str) -> dict[str, Any]:
     best = state.stats.of(key).best
     if best is None:
         return {}
-    shown = state.history.results.get(view.key)
+    shown = state.history.result(view.key)
     if shown is None or shown.ms is None or best.ms < shown.ms:
         return {"best_ready": True, "best_why": ""}
     there = state.tree.node(view.node).trial == best.record.trial

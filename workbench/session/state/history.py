@@ -76,7 +76,9 @@ class History:
     Attributes
     ----------
     results, estimates : dict
-        By state, so that one that is reached again has its numbers at once.
+        By state, so that one that is reached again has its numbers at once. A result is that of its last measurement.
+    told : dict
+        What is told of states in the place of that, see `told_times`; `result` knows both.
     contests : dict
         What two states measured against each other, by both.
     hidden : dict
@@ -84,6 +86,7 @@ class History:
     """
 
     results: dict[Key, Result] = field(default_factory=dict)
+    told: dict[Key, Result] = field(default_factory=dict)
     estimates: dict[Key, Estimate | None] = field(default_factory=dict)
     contests: dict[frozenset[Key], PairResult] = field(default_factory=dict)
     trees: dict[int, Tree] = field(default_factory=dict)
@@ -105,6 +108,10 @@ class History:
         self.trees.pop(task, None)
         self._places.pop(task, None)
 
+    def result(self, key: Key) -> Result | None:
+        """Return what is shown of the time of a state; None where it was not measured."""
+        return self.told.get(key) or self.results.get(key)
+
     def by_hand(self, task: int) -> list[tuple[Key, Result]]:
         """Return the states of a task that were measured and are no trial of a tuner, with their results."""
         return [(k, r) for k, r in self.results.items() if k[0] == task and r.ms is not None and self._by(k) != "tuner"]
@@ -116,7 +123,7 @@ class History:
 
     def fastest(self, tree: Tree) -> int | None:
         """Return the variant with the lowest latency that nothing disturbed, where there are two to compare."""
-        known = [(self.results.get(n.key, Result("")).clean_ms, n.id) for n in tree.nodes.values()]
+        known = [((self.result(n.key) or Result("")).clean_ms, n.id) for n in tree.nodes.values()]
         timed = [(ms, id) for ms, id in known if ms is not None]
         return min(timed)[1] if len(timed) > 1 else None
 
@@ -159,7 +166,7 @@ class History:
     def _row(
         self, tree: Tree, node: TreeNode, place: tuple[int, int], undone: bool, doing: str | None, old: dict[Key, _Made]
     ) -> dict[str, Any]:
-        result, guess = self.results.get(node.key), self.estimates.get(node.key)
+        result, guess = self.result(node.key), self.estimates.get(node.key)
         said = (node.parent, node.edge, node.label, node.name, node.star, node.trial)
         parent = None if node.parent is None else tree.nodes[node.parent]
         met = None if parent is None else self.contests.get(frozenset((node.key, parent.key)))

@@ -51,6 +51,7 @@ class ManualTrials:
         self._waiting: list[Waiting] = []
         self._made: list[Waiting] = []
         self._numbers: dict[Key, int] = {}
+        self._trials: dict[Key, Record] = {}
         self._defaults: dict[str, Schedule | None] = {}
         self._list = threading.Lock()
         #: Held while the log is open: who starts a run waits for the moment that takes.
@@ -93,9 +94,14 @@ class ManualTrials:
         index, _, steps = record.key.removeprefix(_STATE).partition(" ")
         return int(index), steps
 
-    def know(self, key: Key, trial: int) -> None:
+    def know(self, key: Key, record: Record) -> None:
         """Note that a state is a trial of the log already."""
-        self._numbers[key] = trial
+        self._numbers[key] = record.trial
+        self._trials[key] = record
+
+    def trial(self, key: Key) -> Record | None:
+        """Return a trial of a state, in the log or not; None for one that is no trial."""
+        return self._trials.get(key)
 
     def keep(self, key: Key | None, task: Task, schedule: Schedule, measurement: Measurement) -> None:
         """Note a measurement that is to be written; one that was cancelled says nothing."""
@@ -110,6 +116,8 @@ class ManualTrials:
         with self._list:
             self._waiting.append((key, record))
             self._made.append((key, record))
+        if key is not None:
+            self._trials[key] = record
 
     def yardsticks(self, known: Collection[str]) -> list[tuple[Task, Schedule]]:
         """Return what has to be measured, too: of each task of a network the schedule that it has without the log,

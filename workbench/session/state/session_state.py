@@ -26,6 +26,7 @@ from workbench.session.state.results import Key, Result
 from workbench.session.state.roofline_points import Intensities
 from workbench.session.state.session_input import SessionInput, TaskInfo
 from workbench.session.state.statistics import Statistics
+from workbench.session.state.told_times import ToldTimes
 from workbench.session.state.trial_origin import BY, origin, to_recall
 from workbench.session.state.tuning_watch import TuningWatch
 from workbench.session.state.variant_tree import Tree, TreeNode, keys_of
@@ -64,6 +65,7 @@ class SessionState:
         if opened.graph is not None:
             self.drawings = Drawings(opened.graph, [t.task for t in opened.tasks if t.task is not None])
         self.history, self.stats = History(), Statistics()
+        self._told = ToldTimes(self.history)
         model = opened.graph.name if opened.graph is not None else ""
         self.manual_trials = ManualTrials(opened.tasks, model, self.target, self.constants)
         self.estimates = Estimates(self.history, self.target)
@@ -280,8 +282,19 @@ class SessionState:
         return self.stats.also(info.key, tuple(found))
 
     def best(self, index: int) -> Best | None:
-        """Return the best of a task, whoever found it."""
-        return self.ledger_of(index).best
+        """Return the best of a task, whoever found it. Of several tasks, a time by hand that is in no log and more than
+        the task should take without tuning is none: the network does not become slower by what somebody has tried.
+        """
+        best, key = self.ledger_of(index).best, self.infos[index].key
+        if best is None or len(self.infos) == 1 or self.stats.of(key).best is not None:
+            return best
+        usual = self.estimates.untuned(key)
+        return None if usual is not None and usual.ms and usual.ms < best.ms else best
+
+    def tell(self) -> None:
+        """See to it that every variant of the task on show has the time that is told of its program."""
+        if self.index in self.history.trees:
+            self._told.update(self.history.trees[self.index], self.ledger_of(self.index), self.manual_trials)
 
     def traced(self, index: int, record: Record) -> Record | None:
         """Return a trial with its steps; None for one that another session has measured, if its variant was let go."""
@@ -319,7 +332,7 @@ class SessionState:
         by = BY.get(record.origin, "tuner")
         node = tree.node(tree.add(parent, found, edge=edge, by=by, label=label, trial=record.trial))
         self.history.results[node.key] = Result.of_record(record)
-        self.manual_trials.know(node.key, record.trial)
+        self.manual_trials.know(node.key, record)
         return node.id
 
     def tuned(self, index: int, trial: int | None = None) -> tuple[Schedule, Record]:

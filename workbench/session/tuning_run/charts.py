@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from workbench.analysis.figures import Spot, roofline_figure, tuning_figure
+from workbench.analysis.figures.level_roofs import LevelRoof, level_roofs
+from workbench.analysis.figures.roofline import stored_roofs
 from workbench.analysis.figures.style import Theme
 from workbench.analysis.figures.tuning_overview import tuning_height
+from workbench.analysis.loop_nest.schedule_estimate import Estimate
 from workbench.analysis.trials.trial_reader import of_ledger
 from workbench.ir.product_type import PLAIN
 from workbench.session.measurement import faster_than_peak as above
@@ -56,7 +59,7 @@ def _by_hand(state: SessionState) -> tuple[str, float] | None:
 
 
 def _ms(state: SessionState, node: TreeNode) -> float | None:
-    result = state.history.results.get(node.key)
+    result = state.history.result(node.key)
     return None if result is None else result.clean_ms
 
 
@@ -100,7 +103,13 @@ def _spots(state: SessionState, nodes: list[TreeNode], path: set[int], at: int, 
         if speed is not None:
             by: Any = "tuner" if node.by == "tuner" else "hand"
             why = above.of_schedule(state, node.schedule.func, speed)
+            levels = at_levels(state, guess) if node.id == at else ()
             yield Spot(
                 name_of(node), guess.intensity, speed, measured is not None, by, node.id in path, node.id == at,
-                node.id, why,
+                node.id, why, levels,
             )  # fmt: skip
+
+
+def at_levels(state: SessionState, guess: Estimate) -> tuple[LevelRoof, ...]:
+    """Return what each level of memory allows a schedule of the task on show."""
+    return level_roofs(guess, stored_roofs(state.target), state.peak_for(state.index))

@@ -82,7 +82,7 @@ def _node(state: SessionState, node: TreeNode, traces: dict[Key, list[Any]]) -> 
         "id": node.id, "parent": node.parent, "edge": node.edge, "by": node.by, "label": node.label, "name": node.name,
         "star": node.star, "trial": node.trial, "trace": traces[node.key],
     }  # fmt: skip
-    result = state.history.results.get(node.key)
+    result = state.history.result(node.key)
     if result is not None and result.status == "ok":
         out.update(ms=result.ms, spread=result.spread, gflops=result.gflops)
         if result.why_not:

@@ -5,9 +5,13 @@ import { readSaved, VIEW_TYPE, type Saved } from '../saved';
 /** The part of a cell that is read. */
 export type Cell = NotebookPanel['content']['widgets'][number];
 
+/** An output as it stands in the file. */
+export type Stored = Readonly<Record<string, unknown>>;
+
 interface Outputs {
   readonly length: number;
-  get(i: number): { readonly data: Readonly<Record<string, unknown>>; readonly trusted: boolean };
+  get(i: number): { readonly data: Stored; readonly trusted: boolean; toJSON(): Stored };
+  set(i: number, output: Stored): void;
   readonly changed: { connect(slot: () => void): unknown; disconnect(slot: () => void): unknown };
 }
 

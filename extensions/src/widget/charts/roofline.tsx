@@ -2,6 +2,7 @@
 
 import { useSignal } from '@preact/signals';
 import { Button } from '../elements/controls';
+import { bytes, count } from '../../shared/format';
 import type { PanelProps } from '../panel';
 import { Figure, isLive } from './figure';
 
@@ -28,6 +29,45 @@ function Roofs({ store }: PanelProps) {
   );
 }
 
+/** The schedule on show at each level of memory; the level that allows least is what bounds it. */
+function Levels({ store }: PanelProps) {
+  const levels = store.see('chart')?.levels ?? [];
+  if (!levels.length) return null;
+  const least = Math.min(...levels.map(one => one.most ?? Infinity));
+  return (
+    <table class="swb-levels" aria-label="The schedule on show at each level of memory">
+      <thead>
+        <tr>
+          <th scope="col" class="swb-l">
+            from
+          </th>
+          <th scope="col" title="By the estimate">
+            fetched
+          </th>
+          <th scope="col" title="Operations for each byte that is fetched from there, by the estimate">
+            FLOP per byte
+          </th>
+          <th scope="col" title="What the roof of this level that was measured, or the peak, allows">
+            at most GFLOP/s
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {levels.map(one => (
+          <tr key={one.name}>
+            <th scope="row" class="swb-l">
+              {one.name}
+            </th>
+            <td>≈ {bytes(one.bytes)}</td>
+            <td>≈ {count(one.intensity)}</td>
+            <td>{one.most === least ? <b>{count(one.most)}</b> : count(one.most)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
 export function Roofline(props: PanelProps) {
   const { store } = props;
   const head = store.see('head');
@@ -38,6 +78,7 @@ export function Roofline(props: PanelProps) {
         <Roofs {...props} />
       </div>
       <Figure {...props} chart="roofline" says={says} nothing={null} more={null} />
+      <Levels {...props} />
     </>
   );
 }

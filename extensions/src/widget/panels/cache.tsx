@@ -1,6 +1,7 @@
 // Variants on simulated caches: that on show below the nest, both of a comparison below what differs.
 
-import { useEffect, useMemo } from 'preact/hooks';
+import { effect } from '@preact/signals';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Frame } from '../../cache/frame';
 import { CacheStore } from '../../cache/store';
 import type { CacheAnswer } from '../../shared/types';
@@ -20,20 +21,35 @@ function Films({ store, nodes, of }: { store: PanelProps['store']; nodes: readon
     };
     return new CacheStore({ films: of.films, pictures: bytesOf(of.pictures), steps }, store.theme);
   }, [of]); // not its pictures: two variants may have the same ones
-  useEffect(() => () => made.stop(), [made]);
-  return <Frame store={made} inside />;
+  // What was shown stays until its pictures are unpacked, and with it the place of the keyboard.
+  const [shown, show] = useState(made);
+  useEffect(() => effect(() => void ((made.whole.value.length || made.problem.value) && show(made))), [made]);
+  useEffect(() => () => shown.stop(), [shown]);
+  return <Frame store={shown} inside />;
 }
 
 function Answer({ store, nodes }: { store: PanelProps['store']; nodes: readonly number[] }) {
-  const { value, error } = useAnswer(store, `cache ${store.see('head')?.task}`, 'cache', { nodes });
+  const task = store.see('head')?.task;
+  const { value, error } = useAnswer(store, `cache ${task}`, 'cache', { nodes });
+  const last = useRef<{ task: typeof task; value: CacheAnswer } | null>(null);
+  if (value) last.current = { task, value };
+  const of = last.current?.task === task ? last.current?.value : undefined;
   if (error)
     return (
       <p class="swb-tasks-tip" role="alert">
         {error.message} {error.hint}
       </p>
     );
-  if (!value) return <p class="swb-tasks-tip">The accesses are run on simulated caches…</p>;
-  return <Films store={store} nodes={nodes} of={value} />;
+  return (
+    <>
+      {!value && (
+        <p class="swb-tasks-tip" role="status">
+          The accesses are run on simulated caches…
+        </p>
+      )}
+      {of && <Films store={store} nodes={nodes} of={of} />}
+    </>
+  );
 }
 
 function View({ store, model }: PanelProps) {

@@ -20,7 +20,7 @@ type Show = (value: number | null) => string;
 
 const factor: Show = ratio => (ratio === null ? '' : `${ratio.toFixed(2)}×`);
 const columnsOf = (levels: readonly string[]): readonly Column[] => [
-  ['ms', 'Median of a call, measured in turns with the others', row => row.ms, milliseconds],
+  ['ms in turns', 'Median of a call, measured in turns with the others', row => row.ms, milliseconds],
   [
     'of the fastest',
     'Time over that of the fastest, median over the rounds in which both ran',
@@ -45,7 +45,7 @@ interface TableProps extends PanelProps {
 }
 
 function Table({ store, slice: { levels, rows }, at }: TableProps) {
-  const sort = useSignal('ms');
+  const sort = useSignal('ms in turns');
   const columns = columnsOf(levels);
   const [sorted, , by] = columns.find(([name]) => name === sort.value) ?? columns[0]!; // levels may go
   const lines = [...rows].sort((a, b) => (by(a) ?? Infinity) - (by(b) ?? Infinity));

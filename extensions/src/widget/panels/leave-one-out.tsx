@@ -46,7 +46,7 @@ function Steps({ node, rows }: LeaveOneOutSlice) {
             <th scope="col" class="swb-l swb-name">
               step of v{node}
             </th>
-            <th scope="col" title="Of one run without this step">
+            <th scope="col" title="Of one run without this step, timed in turns with the whole">
               ms without it
             </th>
             <th scope="col" title="Median over the rounds in which both ran">

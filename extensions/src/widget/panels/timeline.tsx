@@ -47,8 +47,11 @@ function Shares({ slice, name, onOpen }: { slice: TimelineSlice; name: (id: numb
             </th>
             <th scope="col">calls</th>
             {runs.map(run => (
-              <th scope="col" title="Milliseconds of all its calls in one run, medians">
-                {run.name} ms
+              <th
+                scope="col"
+                title="Milliseconds of all its calls in one run of the network, medians; alone, a call may take less"
+              >
+                {run.name}, in the network ms
               </th>
             ))}
             {last > 0 && <th scope="col">change</th>}

@@ -282,7 +282,7 @@ function Figures({
         title={`Best measured time of this task${tuner}, in milliseconds. ${head.best_why ?? ''}`}
       >
         {head.best_ms == null ? (
-          <span>not measured yet</span>
+          head.ms == null && <span>not measured yet</span>
         ) : (
           <>
             <span>

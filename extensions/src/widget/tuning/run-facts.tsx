@@ -110,7 +110,7 @@ export function Facts({ store, needs, live }: { store: Store; needs: string; liv
     <dl class="swb-facts">
       {(live || left === 0) && <FirstRound rows={rows} left={live ? null : left} />}
       {task && task.trial != null && (
-        <Row name="Best">
+        <Row name={row?.ms === task.ms ? 'Best' : 'Best of the log'}>
           {link(task.trial, `trial ${task.trial}`)} {milliseconds(task.ms)} ms {spread(task.spread, task.ms)}
           {task.run?.trial != null && (
             <span>

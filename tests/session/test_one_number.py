@@ -1,0 +1,118 @@
+"""A program has one time: whatever shows it says what the ledger tells of the log, and names every other number."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from session.conftest import matmul, split
+from session.test_by_hand import head, records, timed
+from waiting import until
+
+from workbench import tune
+from workbench.cli import main
+from workbench.log import Comparison, Ledger, load_log
+from workbench.session.state.results import Result
+from workbench.space.default_schedule import default_schedule
+from workbench.tune.display.terminal_table import latency_text, render_table
+
+
+def everywhere(s):
+    """What the places of a session say that the task on show takes, whose best schedule is the variant on show."""
+    slices = s.snapshot().slices
+    (row,) = [r for r in slices["tasks"]["rows"] if r["id"] == slices["head"]["task"]]
+    (variant,) = [r for r in slices["history"]["rows"] if r["id"] == slices["history"]["at"]]
+    told = [slices["head"]["ms"], slices["head"]["best_ms"], row["ms"], variant["ms"], slices["tasks"]["total_ms"]]
+    return {*told, slices["steering"]["task"]["ms"]} if slices["steering"] else set(told)
+
+
+def measured(s, fake, path, ms):
+    before = len(records(path))
+    fake.result = timed(ms)
+    s.run("measure")
+    until(lambda: len(records(path)) == before + 1)
+    until(lambda: s.flush(100) and not s.state.doing)
+    s.flush(100)
+
+
+@pytest.mark.parametrize(
+    ("times", "told", "remark"),
+    [
+        ((1.0,), 1.0, ""),
+        ((1.0, 1.02), 1.0, "1.02 ms when it was timed last"),
+        ((1.0, 1.3), 1.3, ""),
+        ((1.3, 1.0), 1.3, "1 ms when it was timed last"),
+        ((1.0, 1.3, 1.02), 1.0, "1.02 ms when it was timed last"),
+    ],
+)
+def test_who_measures_again_sees_one_number_everywhere(session, fake, tmp_path, capfd, times, told, remark):
+    path = tmp_path / "mine.tunelog.jsonl"
+    s = session(log=path)
+    s.run("apply", step=split("j", None, 16))
+    for ms in times:
+        measured(s, fake, path, ms)
+    assert everywhere(s) == {told}
+    assert head(s)["remark"] == remark
+    assert Ledger.of(load_log(path).lines).task(s.task.key).best.ms == told
+    assert main(["log", "summary", str(path), "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["tasks"][0]["latency_ms"] == told
+    again = session(matmul(), log=path)
+    again.run("adopt")
+    again.flush(100)
+    assert everywhere(again) == {told}
+
+
+def test_a_comparison_in_the_log_changes_the_variant_that_is_open(session, fake, tmp_path):
+    path = tmp_path / "mine.tunelog.jsonl"
+    s = session(log=path)
+    s.run("apply", step=split("j", None, 16))
+    measured(s, fake, path, 1.0)
+    s.run("apply", step=split("i", None, 16))
+    measured(s, fake, path, 0.9)
+    assert everywhere(s) == {0.9}
+    both = {"trials": (0, 1), "latency_ms": (1.02, 1.1), "winner": 0, "timestamp": 9e9}
+    s.state.stats.add([Comparison(task_key=s.task.key, task=s.task.name, **both)])
+    s.submit(lambda: None)
+    s.flush(100)
+    rows = {r["id"]: r["ms"] for r in s.snapshot().slices["history"]["rows"]}
+    assert (rows[1], rows[2]) == (1.0, 1.1)
+    assert (head(s)["ms"], head(s)["remark"]) == (1.1, "0.9 ms when it was timed last")
+    assert head(s)["best_ms"] == s.snapshot().slices["tasks"]["rows"][0]["ms"] == 1.0
+
+
+def test_an_undisturbed_time_stays_when_a_disturbed_one_follows(session, fake, tmp_path):
+    path = tmp_path / "mine.tunelog.jsonl"
+    s = session(log=path, auto_measure=False)
+    s.run("apply", step=split("j", None, 16))
+    measured(s, fake, path, 1.0)
+    found = timed(2.0).measurement
+    fake.result = Result.of(replace(found, why_not="other programs"))
+    s.run("measure")
+    until(lambda: len(records(path)) == 2)
+    until(lambda: head(s)["remark"] == "2 ms when it was timed last, disturbed")
+    assert everywhere(s) == {1.0}
+    assert head(s)["doubt"] is None
+
+
+def test_the_table_of_a_terminal_says_what_the_workbench_says(session, tmp_path):
+    path, task = tmp_path / "mine.tunelog.jsonl", matmul()
+    run = tune(task, log=str(path), trials=3, start=False)
+    run.start()
+    assert run.join(100)
+    s = session(task, log=path)
+    s.run("adopt")
+    s.flush(100)
+    (told,) = everywhere(s)
+    assert f"{latency_text(told)} |" in "\n".join(render_table(run.snapshot(), 120))
+
+
+def test_the_default_schedule_by_hand_is_the_program_that_a_run_has_timed(session, fake, tmp_path):
+    path, task = tmp_path / "mine.tunelog.jsonl", matmul()
+    s = session(task, log=path)
+    for step in default_schedule(task, task.target).to_json():
+        s.run("apply", step=step)
+    measured(s, fake, path, 1.0)
+    measured(s, fake, path, 1.2)
+    assert everywhere(s) == {1.2}
+    assert s.snapshot().slices["tasks"]["untuned_ms"] == 1.2
