@@ -33,6 +33,9 @@ NAMES = 60
 #: there. Chosen by eye.
 NOTE = 33
 
+#: Marks of levels that are at most so many times apart have one name. Chosen by eye.
+TOGETHER = 1.5
+
 LEVELS = ("L2", "L3", "memory")
 DASHES, SIGNS = ("solid", "dash", "dot"), ("—", "– –", "···")
 
@@ -305,13 +308,26 @@ def _at_levels(current: Sequence[Spot], c: Colours) -> Trace:
         "levels", [one.intensity for one, _ in found], [speed for _, speed in found], mode="lines+markers+text",
         line={"width": 1, "dash": "dot", "color": c.accent},
         marker={"size": 9, "symbol": "line-ns", "line": {"width": 2, "color": c.accent}},
-        text=[one.level for one, _ in found], textposition="bottom center", textfont={"size": SIZE, "color": c.faint},
+        text=_level_names([one for one, _ in found]), textposition="bottom center",
+        textfont={"size": SIZE, "color": c.faint},
         hovertext=[
             f"<b>{one.level}</b><br>{one.intensity:.3g} FLOP per byte from there, estimated{more}"
             for (one, _), more in zip(found, told, strict=True)
         ],
         hovertemplate="%{hovertext}<extra></extra>",
     )  # fmt: skip
+
+
+def _level_names(levels: Sequence[LevelRoof]) -> list[str]:
+    """What stands at the marks of levels: nothing at the first one, where the schedule is, and one name for several that
+    lie together.
+    """
+    names, waiting = [""] * len(levels), list[str]()
+    for k, one in enumerate(levels[1:], 1):
+        waiting.append(one.level)
+        if k + 1 == len(levels) or levels[k + 1].intensity > TOGETHER * one.intensity:
+            names[k], waiting = ", ".join(waiting), []
+    return names
 
 
 def _missing(
