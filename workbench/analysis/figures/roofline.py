@@ -319,8 +319,8 @@ def _at_levels(current: Sequence[Spot], c: Colours) -> Trace:
 
 
 def _level_names(levels: Sequence[LevelRoof]) -> list[str]:
-    """What stands at the marks of levels: nothing at the first one, where the schedule is, and one name for several that
-    lie together.
+    """What stands at the marks of levels: nothing at the first one, where the schedule is, and one name for several
+    that lie together.
     """
     names, waiting = [""] * len(levels), list[str]()
     for k, one in enumerate(levels[1:], 1):
