@@ -105,6 +105,7 @@ def test_the_tuner_finds_the_best(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("layer", [(14, 256, 256, 1), (7, 512, 512, 1), (28, 128, 128, 1)])
 def test_the_tuner_finds_the_best_of_layers(tmp_path: Path, layer: tuple[int, int, int, int]) -> None:
     size, ci, co, stride = layer
