@@ -173,12 +173,13 @@ def test_devices_that_cannot_be_listed(bench: Bench) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_nothing_is_cut(bench: Bench, width: int, theme: str) -> None:
     opened(bench, width=str(width), theme=theme)
+    before = bench.page.viewport_size
     bench.page.set_viewport_size({"width": max(width, 400), "height": 900})
     bench.click("[data-swb-do=targets]")
     rows(bench)
     wide = f"(() => {{ const d = document.querySelector('{DIALOG}'); return d.scrollWidth - d.clientWidth }})()"
     assert bench.page.evaluate(wide) <= 0
-    bench.page.set_viewport_size({"width": 1280, "height": 900})
+    bench.page.set_viewport_size(before)
 
 
 def test_answers_of_another_target_are_asked_for_again(bench: Bench) -> None:
