@@ -94,6 +94,12 @@ def test_pieces_are_the_network_cut_where_few_tensors_cross():
         np.testing.assert_allclose(values[graph.outputs[0]], want[graph.outputs[0]], rtol=1e-5, atol=1e-5)
 
 
+def test_what_stands_before_a_costly_node_is_a_piece_of_its_own():
+    graph = net()
+    costs = {n.name: 1.0 for n in graph.nodes} | {"mul2": 100.0}
+    assert [part[0].name for part in pieces(graph, costs, 2)] == ["mul0", "mul2", "relu2"]
+
+
 def test_constants_that_are_nodes_cross_no_cut(clock):
     graph = net()
     made = [Node(f"constant{n}", "Constant", (), (n,), {"value": a}) for n, a in graph.constants.items()]

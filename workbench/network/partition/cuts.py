@@ -12,7 +12,9 @@ _CROSSING = 2
 
 
 def pieces(graph: Graph, costs: Mapping[str, float], most: int) -> list[tuple[Node, ...]]:
-    """The nodes in order, in at most so many pieces of about equal cost.
+    """The nodes in order, in about so many pieces of equal cost.
+
+    What stands before a node that costs a whole piece is one of its own: another runtime may take long for it.
 
     Parameters
     ----------
@@ -20,14 +22,18 @@ def pieces(graph: Graph, costs: Mapping[str, float], most: int) -> list[tuple[No
     costs : mapping of str to float
         Cost of nodes by name; 0 of others.
     most : int
-        Pieces, about: a place that few tensors cross may be far.
+        Pieces, about: a place that few tensors cross may be far, and those before costly nodes are not counted.
     """
     allowed = _places(graph)
     goal = sum(costs.values()) / most
     found: list[tuple[Node, ...]] = []
     start, cost = 0, 0.0
     for k, node in enumerate(graph.nodes, 1):
-        cost += costs.get(node.name, 0.0)
+        own = costs.get(node.name, 0.0)
+        if own >= goal and start < k - 1 and k - 1 in allowed:
+            found.append(graph.nodes[start : k - 1])
+            start, cost = k - 1, 0.0
+        cost += own
         if k in allowed and (cost >= goal or k == len(graph.nodes)):
             found.append(graph.nodes[start:k])
             start, cost = k, 0.0
