@@ -235,3 +235,33 @@ def test_rows_are_fetched_where_they_are_read_last_and_written(threads):
         scaled = [k for k, line in enumerate(lines) if "avx512.mask.scalef" in line and " = call" in line]
         assert all(min(scaled) - 40 < k for k in found) if at == "exps" else all(k > max(scaled) for k in found)
         check(s.func, HOST)
+
+
+def mirrored(n: int, before: int, after: int, shift: int) -> Func:
+    """Rows with mirrored ends, moved by the number of the row where that is asked for."""
+    x = te.placeholder((3, n), name="X")
+
+    def at(i, j):
+        inner = te.select((j >= before) & (j < n + before), x[i, j - before], 0.0)
+        end = te.select(j >= n + before, x[i, 2 * n + before - 2 - j], inner)
+        whole = te.select(j < before, x[i, before - j], end)
+        return whole + te.select((i + j >= shift) & (i + j < n), x[i, i + j], 0.5) if shift else whole
+
+    return te.func(te.compute((3, n + before + after), at, name="Y"))
+
+
+@TARGETS
+def test_long_vector_loops_in_whose_middle_conditions_are_known(target):
+    rng = random.Random(3)
+    for _ in range(8):
+        s = Schedule(mirrored(rng.randint(60, 300), rng.randint(0, 20), rng.randint(0, 20), rng.randint(0, 40)), target)
+        s.vectorize("j")
+        check(s.func, target, 0)
+
+
+def test_no_condition_is_asked_in_the_middle_of_a_long_vector_loop():
+    s = Schedule(mirrored(250, 5, 9, 0), AVX2)
+    s.vectorize("j")
+    masks = re.findall(r"call <8 x float> @llvm\.masked\.load\S*\(.*?, <8 x i1> (\S+)", s.build().llvm)
+    assert masks
+    assert all(mask.startswith("<") for mask in masks), "known masks, of the ends"

@@ -175,13 +175,15 @@ def test_unrolled_transforms_are_nothing_but_shared_loads_and_sums():
     given = interp.random_inputs(s.base, seed=2)
     assert error(filled.build(poison=True)(**given), np.maximum(conv(given), 0)) < STATED[4]
     text = build_func(filled.func, s.target).source
-    factors = set(re.findall(r"fmul contract <16 x float> %\S+, splat \(float (0x\w+)\)", text))
+    lanes = min(16, s.target.lanes("float32"))
+    factors = set(re.findall(rf"fmul contract <{lanes} x float> %\S+, splat \(float (0x\w+)\)", text))
     # Nothing is multiplied by 0 or 1.
     assert {float(np.array(int(x, 16), "u8").view("f8")) for x in factors} == {-5.0, -4.0, -2.0, 2.0, 4.0, 8.0}
     # For each of the 6 + 6 columns of data 3 differences and 8 products with a factor, for each of the 6 + 4 columns of
     # products 2 and 3: what a load that is not shared, or a condition that is left, would repeat.
-    assert len(re.findall(r"fsub contract <16 x float>", text)) == 12 * 3 + 10 * 2
-    assert len(re.findall(r"fmul contract <16 x float> %\S+, splat", text)) == 12 * 8 + 10 * 3
+    vectors = 16 // lanes
+    assert len(re.findall(rf"fsub contract <{lanes} x float>", text)) == vectors * (12 * 3 + 10 * 2)
+    assert len(re.findall(rf"fmul contract <{lanes} x float> %\S+, splat", text)) == vectors * (12 * 8 + 10 * 3)
 
 
 def test_everything_the_data_is_computed_from_may_be_inlined():

@@ -14,11 +14,15 @@ from workbench.ir.dtypes import itemsize
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """A vectorised loop variable: lane l stands for ``base + l``; only the first `active` lanes run."""
+    """A vectorised loop variable: lane l stands for ``base + l``; only the first `active` lanes run.
+
+    `within` are the first and the last iteration of the vectors that it stands for, where not all of the loop's.
+    """
 
     base: Value
     count: int
     active: int
+    within: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +323,8 @@ class Places:
                 first = last = k
             elif isinstance(var, Lanes) and d.plain and (k := const_of(var.base)) is not None:
                 first, last = k, k + var.active - 1
+            elif isinstance(var, Lanes) and d.plain and var.within:
+                first, last = var.within
             lo, hi = lo + min(c * first, c * last), hi + max(c * first, c * last)
         return lo, hi
 

@@ -8,6 +8,7 @@ guard runs without it, and the last iteration follows. A vector that its loop's 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from workbench.codegen.constants import Unrolling
 from workbench.codegen.llvm.accumulators import Accumulators, Promotion
@@ -167,10 +168,14 @@ class NestEmitter:
         return found
 
     def _holds(self, c: Bound) -> bool:
+        return self._decided(c) is True
+
+    def _decided(self, c: Bound) -> bool | None:
+        """Whether a condition holds in all iterations, in none (False), or in some (None)."""
         assert isinstance(c.lo, int)
         assert isinstance(c.hi, int)
         lo, hi = self.ex.range(c.form)
-        return c.lo <= lo and hi < c.hi
+        return True if c.lo <= lo and hi < c.hi else False if hi < c.lo or lo >= c.hi else None
 
     # ---- vectors ---------------------------------------------------------------------------------------------------
 
@@ -183,28 +188,44 @@ class NestEmitter:
                 (lp.name,),
                 "vectorize loops that hold one block and nothing else",
             )
-        pieces = self._pieces.of(lp)
-        lanes = self._pieces.lanes(lp)
-        full = sum(width == active == lanes for _, width, active in pieces)
-        if full > Unrolling.VECTORS and not self._acc.open:
-            many = full - full % Unrolling.VECTORS_AT_ONCE
-            step = Unrolling.VECTORS_AT_ONCE * lanes
+        pieces, lanes = self._pieces.of(lp), self._pieces.lanes(lp)
+        first, count = self._alike(lp, sum(width == active == lanes for _, width, active in pieces), lanes)
+        if count > Unrolling.VECTORS and not self._acc.open:
+            count -= count % Unrolling.VECTORS_AT_ONCE
+            start, stop = first * lanes, (first + count) * lanes
+            before, pieces = pieces[:first], pieces[first + count :]
+            for at, width, active in before:
+                self._vector(lp, index(at), width, active)
             self.fb.loop(
-                index(0),
-                index(many * lanes),
-                step,
-                lambda iv: self._vector(lp, iv, lanes, lanes),
+                index(start),
+                index(stop),
+                Unrolling.VECTORS_AT_ONCE * lanes,
+                lambda iv: self._vector(lp, iv, lanes, lanes, (start, stop - 1)),
                 lp.name,
                 Unrolling.VECTORS_AT_ONCE,
             )
-            pieces = pieces[many:]
         for at, width, active in pieces:
             self._vector(lp, index(at), width, active)
 
-    def _vector(self, lp: For, base: Value, lanes: int, active: int) -> None:
+    def _alike(self, lp: For, full: int, lanes: int) -> tuple[int, int]:
+        """First and number of the most neighbouring whole vectors for which the same conditions hold."""
+        block = lp.body[0]
+        assert isinstance(block, Block)
+        conds = [c for c in conditions(block) if lp.name in c.form.vars]
+        if not conds or full <= Unrolling.VECTORS:
+            return 0, full
+        hold: list[tuple[bool | None, ...]] = []
+        for k in range(full):
+            self.ex.env[lp.name] = Lanes(index(k * lanes), lanes, lanes)
+            hold.append(tuple(self._decided(c) for c in conds))
+        del self.ex.env[lp.name]
+        starts = [k for k in range(full) if k == 0 or hold[k] != hold[k - 1]]
+        return max(((a, b - a) for a, b in pairwise([*starts, full])), key=lambda run: run[1])
+
+    def _vector(self, lp: For, base: Value, lanes: int, active: int, within: tuple[int, int] | None = None) -> None:
         ex, block = self.ex, lp.body[0]
         assert isinstance(block, Block)
-        ex.env[lp.name] = Lanes(base, lanes, active) if lanes > 1 else base
+        ex.env[lp.name] = Lanes(base, lanes, active, within) if lanes > 1 else base
         ex.lanes, ex.maskable = lanes, lanes > 1 and self._pieces.maskable(lp)
         if active < lanes:
             ex.mask = ex.fixed_mask([lane < active for lane in range(lanes)])
