@@ -13,6 +13,9 @@ from waiting import until
 from workbench import tune
 from workbench.cli import main
 from workbench.log import Comparison, Ledger, load_log
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
+from workbench.session.measurement import comparisons
 from workbench.session.state.results import Result
 from workbench.space.default_schedule import default_schedule
 from workbench.tune.display.terminal_table import latency_text, render_table
@@ -116,3 +119,43 @@ def test_the_default_schedule_by_hand_is_the_program_that_a_run_has_timed(sessio
     measured(s, fake, path, 1.2)
     assert everywhere(s) == {1.2}
     assert s.snapshot().slices["tasks"]["untuned_ms"] == 1.2
+
+
+def played(*blocks):
+    """A contest of participants that took so long in each round."""
+    return Contest(measurements=tuple(Measurement(status="ok", costs_ms=costs) for costs in blocks))
+
+
+def variant(s, node):
+    return next(row for row in s.snapshot().slices["history"]["rows"] if row["id"] == node)
+
+
+def test_a_contest_corrects_what_was_timed_alone(session, fake, monkeypatch):
+    s = session()
+    for ms in (1.0, 0.25):
+        if ms < 1.0:
+            s.run("apply", step=split("j", None, 16))
+        fake.result = Result("ok", ms, 0.01, 10.0)
+        s.run("measure")
+        until(lambda ms=ms: s.flush(100) and head(s)["ms"] == ms)
+    s.run("goto", step=0)
+    assert head(s)["gflops"]
+    even = (0.2,) * 8
+    monkeypatch.setattr(comparisons.schedule_methods, "contest", lambda *args, **options: played(even, even))
+    s.run("contest", a=0, b=1)
+    until(lambda: s.flush(100) and head(s).get("same") == "= v1 in turns")
+    assert head(s)["gflops"] is None, "four times as long as it can: that is no speed of the schedule"
+    assert variant(s, 0)["same"] == "= v1 in turns"
+    assert "same" not in variant(s, 1)
+    (met,) = s.snapshot().slices["history"]["contests"]
+    assert met["ms"] == [0.2, 0.2]
+
+
+def test_a_program_that_takes_longer_than_it_can_has_no_share_of_the_peak(session, fake, tmp_path):
+    path = tmp_path / "mine.tunelog.jsonl"
+    s = session(log=path)
+    for ms in (1.0, 1.01, 4.0):
+        measured(s, fake, path, ms)
+    now = head(s)
+    assert (now["ms"], now["gflops"], now["peak_share"]) == (1.0, None, None)
+    assert now["remark"] == "4 ms now, 4.0× as long: the machine is slower than it was"

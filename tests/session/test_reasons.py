@@ -88,6 +88,12 @@ def cures_of(s: Any, node: int | None = None) -> dict[str, Any]:
     return answer
 
 
+@pytest.fixture
+def anywhere(monkeypatch):
+    """What is faked runs on every machine."""
+    monkeypatch.setattr(Target, "missing_here", lambda self: ())
+
+
 def dead_end() -> Schedule:
     target = Target("llvm", cpu="skylake-avx512", threads=1, l1_bytes=48 << 10, l2_bytes=2 << 20)
     return Schedule(workloads.matmul(509, 1021, 37), target).reorder("k", "j").vectorize("j")
@@ -126,7 +132,7 @@ def test_the_default_schedule_is_taken_as_a_variant(session):
     assert cures_of(s, was)["note"], "the variant it came from is still there"
 
 
-def test_what_was_measured_overrules_the_estimate_of_the_default_schedule(session, fake):
+def test_what_was_measured_overrules_the_estimate_of_the_default_schedule(session, fake, anywhere):
     s = session(dead_end())
     fake.result = Result("ok", 0.5, 0.01, 10.0)
     s.run("measure")
@@ -140,7 +146,25 @@ def test_what_was_measured_overrules_the_estimate_of_the_default_schedule(sessio
     assert default["label"] == "default schedule 2.5×"
 
 
-def test_what_was_measured_as_no_faster_is_not_offered(session, fake):
+def test_the_fastest_that_was_measured_is_offered_before_less(session, fake):
+    s = session(Schedule(workloads.matmul(64, 64, 64), Target.host(threads=1)))
+    fake.result = Result("ok", 1.0, 0.01, 10.0)
+    s.run("measure")
+    until(lambda: s.snapshot().slices["head"]["ms"] == 1.0)
+    s.schedule.split("j", [None, 16])
+    fake.result = Result("ok", 1e-5, 0.01, 10.0)
+    s.run("measure")
+    until(lambda: s.snapshot().slices["head"]["ms"] == 1e-5)
+    s.run("goto", step=0)
+    answer = cures_of(s)
+    best = answer["rows"][-1]
+    assert (best["act"], best["args"], answer["note"][:9]) == ("goto", {"step": 1}, "Something")
+    assert best["label"] == "v1: measured, 100000× as fast"
+    s.run(best["act"], **best["args"])
+    assert "best" not in {row["id"] for row in cures_of(s)["rows"]}
+
+
+def test_what_was_measured_as_no_faster_is_not_offered(session, fake, anywhere):
     s = session(dead_end())
     fake.result = Result("ok", 50.0, 0.01, 10.0)
     s.run("measure")
@@ -169,7 +193,7 @@ def test_where_all_that_is_offered_was_measured_as_no_faster_the_note_says_so(se
     assert answer["note"].startswith("What the estimate offers was measured here and is no faster")
 
 
-def test_gains_elsewhere_count_from_the_measured_time(session, fake):
+def test_gains_elsewhere_count_from_the_measured_time(session, fake, anywhere):
     s = session(dead_end())
     assert {"back", "default"} == {row["id"] for row in cures_of(s)["rows"]}
     fake.result = Result("ok", 1e-4, 0.01, 10.0)
@@ -183,7 +207,7 @@ def test_nobody_is_left_without_a_word(session):
     s.run("open_default")
     answer = cures_of(s)
     assert answer["rows"] or answer["note"] == (
-        "By the estimate no step makes it 5 % faster, nor is the default schedule."
+        "By the estimate no step makes it 5 % faster; this is the default schedule."
     )
 
 

@@ -18,7 +18,9 @@ from workbench.analysis import cache_view
 from workbench.analysis.code_figures import code_figures
 from workbench.errors import InputError, ScheduleError, UsageError
 from workbench.runtime import schedule_methods
-from workbench.session.panels.comparison import _table
+from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.measurement import Measurement
+from workbench.session.panels.comparison import _table, _timed
 from workbench.space.default_schedule import default_schedule
 from workbench.widgets.static_view import static_html
 
@@ -288,3 +290,16 @@ def test_a_contest_ends_at_once_when_it_is_not_to_go_on(session):
     found = schedule_methods.contest(pair, s.schedule.base, s.state.target, **rules)
     assert (found.status, len(asked)) == ("cancelled", 3)
     assert schedule_methods.measure(pair[0], s.schedule.base, s.state.target).ok, "nobody else is cancelled"
+
+
+def test_times_of_the_table_fit_its_ratios_and_nobody_is_the_fastest_of_equals():
+    slow = (2.0, 2.0, 2.0, 9.0, 9.0, 9.0, 9.0, 9.0)  # the machine was slower in the later rounds
+    uneven = (1.0, 1.0, 1.0, 3.0, 3.0, 1.5, 1.5, 1.5)
+    again = (1.1, 0.9, 1.1, 2.8, 3.1, 1.6, 1.4, 1.5)
+    measured = tuple(Measurement(status="ok", costs_ms=costs) for costs in (slow, uneven, again))
+    rows = _timed(Contest(measurements=measured, names=("v0", "v1", "v2")), (0, 1, 2))
+    (best,) = [i for i, row in rows.items() if row["ms"] == min(one["ms"] for one in rows.values())]
+    for row in rows.values():
+        assert row["ms"] / rows[best]["ms"] == pytest.approx(row["ratio"], rel=0.01)
+    assert rows[best]["text"].startswith("cannot tell from v")
+    assert "the fastest" not in {row["text"] for row in rows.values()}

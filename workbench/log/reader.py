@@ -320,7 +320,9 @@ def read_log(path: str | os.PathLike[str], kind: str = "trial") -> pandas.DataFr
         dict and `trace` a tuple of primitives. Trials that failed have no latency; their `status` and `error` say why.
         Who is best is told as in ``docs/ledger.md``: `confirmed` trials won a comparison; `rank` is the place among the
         programs of the task and target, from 1; `ledger_ms` is what is known of a trial's time, measured again or not;
-        `best_ms` is the best of its task after it, and `best_why` says why that is more than before, where it is.
+        `best_ms` is the best of its task after it, as the panels show it, and `best_why` says why that is more than
+        before, where it is. So a task's best is its last `best_ms`, not the least `latency_ms`: that is the luckiest
+        time of a trial that was timed once, perhaps of one that a comparison has refuted.
         Of other kinds: one column per field, see ``docs/log-format.md``.
 
     Raises

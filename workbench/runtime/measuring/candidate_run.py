@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from workbench import host
 from workbench.runtime.loaded_code import has_memory
 from workbench.runtime.machine import turns
 from workbench.runtime.machine.interference import Interference, StolenTime, timing
 from workbench.runtime.machine.processor_speed import Pace
 from workbench.runtime.measuring.adaptive_repeats import Timer
 from workbench.runtime.measuring.candidate import Candidate
-from workbench.runtime.measuring.cold_constants import CONTEST_BYTES, STREAM_BYTES, Stream
+from workbench.runtime.measuring.cold_constants import Stream, ring_bytes
 from workbench.runtime.measuring.device_run import DeviceCandidate
 from workbench.runtime.measuring.jobs import Reply, SetupJob, TrialJob
 from workbench.runtime.measuring.operands import Operands, Packed, prepare
@@ -64,7 +65,7 @@ class TrialRunner:
         """
         self._tasks.move_to_end(job.key)
         while len(self._streams) <= place:
-            self._streams.append(Stream(CONTEST_BYTES if self._streams else STREAM_BYTES))
+            self._streams.append(Stream(ring_bytes(host.detect())))
         around = self.launch_context(job.threads)
         kind = DeviceCandidate if has_memory(job.code) else Candidate
         return kind(job, self._tasks[job.key], self._packed, around, self._streams[place])

@@ -12,20 +12,31 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from workbench.host import Host
 from workbench.ir import Buffer
 from workbench.runtime.buffers import ALIGNMENT, Array, RuntimeStruct, aligned_empty, pointer_table
 from workbench.runtime.native import timing_loop
 
-#: Bytes of constants between two uses of the same ones; several times what the cores of one machine keep to themselves.
+#: So many times what the machine's cores keep to themselves lies between two uses of the same constants.
 #: Chosen, not measured.
-STREAM_BYTES = 16 << 20
+OWN_CACHES = 4
 
-#: The same for each participant of a contest, so that several of them stay in a shared cache as one alone does.
-CONTEST_BYTES = STREAM_BYTES // 4
+#: Fewest and most bytes of that. On a virtual machine with 32 MB of shared cache (Zen 3), a product with a vector and
+#: 4 MB of weights took 0.054 ms with 8 MB, and with 20 MB 0.11 to 0.26 ms, by what others kept in the cache meanwhile.
+LEAST_BYTES, MOST_BYTES = 4 << 20, 16 << 20
 
 #: Copies at most: what is that small costs little to fetch.
 #: Chosen, not measured.
 MOST_COPIES = 64
+
+
+def ring_bytes(host: Host) -> int:
+    """Bytes between two uses of the same constants: more than the cores' own caches, far less than the shared one, of
+    which others have a part. A trial and each participant of a contest have as many, or their times could not be
+    compared.
+    """
+    most = min(MOST_BYTES, host.l3_bytes // 4 or MOST_BYTES)
+    return max(LEAST_BYTES, min(OWN_CACHES * host.threads * host.l2_bytes, most))
 
 
 class Stream:
@@ -37,7 +48,7 @@ class Stream:
         Bytes between two uses of the same constants.
     """
 
-    def __init__(self, nbytes: int = STREAM_BYTES) -> None:
+    def __init__(self, nbytes: int) -> None:
         self._nbytes = nbytes
         self._ring: Array | None = None
         self._constants: list[Array] = []  # those that the ring has copies of

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from workbench import markup as m
-from workbench.runtime.results.comparison_words import DISTURBED, SURE, contest_text, outcomes
+from workbench.runtime.results.comparison_words import BUSY, DISTURBED, SURE, contest_text, outcomes
 from workbench.runtime.results.contest_statistics import confidence, distance, joint_level, plain, ratio, resolution
 from workbench.runtime.results.measurement import Measurement, Status
 
@@ -95,6 +95,16 @@ class Contest:
     def ratio(self, i: int, j: int = 0) -> float:
         """Median over the rounds of the time of `i` over the time of `j`: below 1 when `i` is faster."""
         return ratio(self.costs_ms[i], self.costs_ms[j])
+
+    def beside_ms(self, i: int, j: int = 0) -> float:
+        """Time of `i` beside that of `j`, in milliseconds per call: the latter by the ratio of both, so that the three
+        fit together also where the machine was faster in some rounds than in others.
+        """
+        return self.latency_ms(j) * (1.0 if i == j else self.ratio(i, j))
+
+    def tied(self, i: int, j: int = 0) -> bool:
+        """Whether the two take the same time: quiet rounds would have shown a difference of a tenth."""
+        return self.clean and not self.differ(i, j) and self.resolution(i, j) <= BUSY
 
     def confidence(self, i: int, j: int = 0) -> float:
         """How sure it is that `i` is faster than `j`: one minus the chance of this outcome between equal kernels."""

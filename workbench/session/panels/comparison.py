@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from itertools import combinations
 from typing import Any
 
 from workbench import markup as m
@@ -24,7 +25,7 @@ from workbench.session.core.protocol import error_json
 from workbench.session.measurement.comparisons import closed
 from workbench.session.registry import Host, Row, SliceContext
 from workbench.session.state.history import open_parts
-from workbench.session.state.results import Key
+from workbench.session.state.results import Key, PairResult
 from workbench.session.state.statistics import rounded
 from workbench.session.stepped_work import SteppedWork
 
@@ -105,6 +106,12 @@ class _Comparison(SteppedWork[Compared]):
         found = schedule_methods.contest(funcs, base, state.target, going_on=self.going_on, constants=constants)
         return Compared(self.keys, levels, rows, replace(found, names=self.names))
 
+    def _end(self, answer: Compared | None, error: dict[str, Any] | None) -> None:
+        fresh = answer is not None and answer is not self.host.state.compared.answer
+        SteppedWork._end(self, answer, error)
+        if fresh and answer is not None:
+            self.host.state.history.contests.update(_pairs(answer))
+
     def _looked_at(self, schedule: Schedule, levels: list[str]) -> tuple[list[str], dict[str, Any]]:
         """Return the names of the cache levels, and what is known of a variant without running it, or why it is not."""
         target, row, notes = self.host.state.target, dict[str, Any](), list[str]()
@@ -140,19 +147,31 @@ def _tried(look: Callable[[], None], notes: list[str]) -> None:
         notes.append(error["message"])
 
 
+def _pairs(found: Compared) -> Iterator[tuple[frozenset[Key], PairResult]]:
+    """Yield what a comparison says of each two, as if they had been timed against each other alone."""
+    each = found.contest.measurements
+    for (i, a), (k, b) in combinations(enumerate(found.keys), 2):
+        if each[i].ok and each[k].ok:
+            two = replace(found.contest, measurements=(each[i], each[k]), names=())
+            yield frozenset((a, b)), PairResult((a, b), "", two)
+
+
 @lru_cache(maxsize=2)
 def _timed(contest: Contest, left: tuple[int, ...]) -> dict[int, dict[str, Any]]:
     """Return what came of a contest for each variant that is left, against the fastest of them."""
     timed = [i for i in left if contest.measurements[i].ok]
     first = min(timed, key=contest.latency_ms, default=0)  # against it ratios are the most exact
     best = min(timed, key=lambda i: contest.ratio(i, first), default=0)
+    alike = [contest.name(i) for i in timed if i != best and not contest.differ(i, best)]
+    among = f"cannot tell from {', '.join(alike)}" if alike else "the fastest"
     rows = {}
     for i in left:
         found = contest.measurements[i]
         row: dict[str, Any] = {"ms": None, "ratio": None, "text": "", "status": found.status, "error": found.error}
         if found.ok:
-            told = "the fastest" if i == best else outcome(contest, i, best)
-            row |= {"ms": rounded(contest.latency_ms(i)), "ratio": rounded(contest.ratio(i, best)), "text": told}
+            told = among if i == best else outcome(contest, i, best)
+            ms, ratio = contest.beside_ms(i, best), contest.ratio(i, best)
+            row |= {"ms": rounded(ms), "ratio": rounded(ratio), "text": told}
         rows[i] = row
     return rows
 

@@ -9,10 +9,15 @@ from typing import Any
 from workbench.advice import plan, why
 from workbench.advice.estimated_speedup import LEAST, beside
 from workbench.advice.lookahead import Default, default_of, step_back, two_steps
+from workbench.advice.step_text import gain_text
 from workbench.exercise_mode import why_off
 from workbench.schedule import Schedule
 from workbench.session import registry as declare
 from workbench.session.registry import Host, SliceContext
+from workbench.session.state.results import Result
+from workbench.session.state.session_state import SessionState
+from workbench.session.state.trial_origin import DEFAULT
+from workbench.session.state.variant_tree import TreeNode
 from workbench.space.program_keys import program_key
 from workbench.target import Target
 
@@ -88,7 +93,8 @@ def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
 
     Where none gains, or none that was not measured, ``note`` says so, and rows of no reason say what else does:
     ``steps`` (two that pay together) or ``back`` (an earlier state, and the offers from there), and ``default`` (the
-    command ``open_default``; no steps).
+    command ``open_default``; no steps). What was measured and is faster than all of that comes as ``best``, with a
+    command in ``act`` and ``args``.
     """
     if why_off("advice"):
         return lambda: {"rows": []}
@@ -106,12 +112,13 @@ def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
             other = one is not allowed[0][0] and not beside(view, allowed[0][1], cure, target)
             if not other or one.code == "serial":
                 rows.append({"id": one.id, **cure.to_json(), **({"or": True} if other else {})})
+        better = timed.first(max((cure.gain for _, cure in allowed), default=1.0))
         if found is None or any(cure.gain >= LEAST for _, cure in allowed):
-            return {"rows": rows}
-        more = list(_else(view, target, known, timed))
+            return {"rows": [*rows, *better], **({"note": _BETTER} if better else {})}
+        more = better or list(_else(view, target, known, timed))
         dropped = any(cure.gain >= LEAST for _, cure in cured)
         said = _DROPPED if dropped else _NOTE
-        return {"rows": [*rows, *more], "note": said.format("" if more else ", nor is the default schedule")}
+        return {"rows": [*rows, *more], "note": said.format("" if more else _usual(view, target))}
 
     return work
 
@@ -133,8 +140,14 @@ def whole_plan(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
         found = plan(view, target)
         back = bool(found.offers and found.offers[0].without)
         if found.offers and not (timed.allows(found.end) and timed.gain(found.gain, back) >= LEAST):
-            return {"text": "By what was measured the plan of the estimate makes it no faster.", "rows": []}
-        return found.to_json()
+            told: dict[str, Any] = {
+                "text": "By what was measured the plan of the estimate makes it no faster.",
+                "rows": [],
+            }
+        else:
+            told = found.to_json()
+        better = timed.first(found.gain if found.offers else 1.0)
+        return {**told, "text": " ".join([told["text"], *(f"Faster: {one['label']}." for one in better)])}
 
     return work
 
@@ -144,6 +157,17 @@ ENOUGH = 0.9
 
 _NOTE = "By the estimate no step makes it 5 % faster{}."
 _DROPPED = "What the estimate offers was measured here and is no faster{}."
+_BETTER = "Something that was measured is faster than the estimate promises:"
+
+CLEARLY = 1.1
+"""How many times as fast the best that was measured has to be to be offered."""
+
+
+def _usual(view: Schedule, target: Target) -> str:
+    """Say how the default schedule is, where it is no faster."""
+    found = default_of(view, target)[0]
+    same = program_key(found.func) == program_key(view.func)
+    return "; this is the default schedule" if same else ", nor is the default schedule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,14 +182,18 @@ class _Timed:
         How many times too slow the estimate of that schedule is; 1 where it is near the truth, or too fast.
     known : tuple
         Schedules of the task, and how long each takes at least, in milliseconds.
+    best : tuple or None
+        The fastest that was measured, as a row of `cures`, and how many times as fast it is; None where it is not
+        clearly faster.
     """
 
     ms: float | None
     slow: float
     known: tuple[tuple[Schedule, float], ...]
+    best: tuple[dict[str, Any], float] | None = None
 
     @staticmethod
-    def of(state: Any, node: Any) -> _Timed:
+    def of(state: SessionState, node: TreeNode) -> _Timed:
         """Take what a session knows; `node` is the variant that offers are for."""
         history = state.history
         pairs = ((one.schedule, history.result(one.key)) for one in state.tree.nodes.values())
@@ -176,7 +204,7 @@ class _Timed:
         ms = result.clean_ms if result is not None else None
         guess = state.history.estimates.get(node.key)
         off = guess.ms / ms if ms and guess is not None and guess.ms else 1.0
-        return _Timed(ms, off if off > APART else 1.0, known)
+        return _Timed(ms, off if off > APART else 1.0, known, _faster(state, node, result))
 
     def allows(self, end: Schedule) -> bool:
         """Whether a schedule may be offered: not if its program was measured and is no faster."""
@@ -186,9 +214,33 @@ class _Timed:
         times = [ms for one, ms in self.known if one.is_concrete and program_key(one.func) == key]
         return not times or min(times) < self.ms
 
+    def first(self, gain: float) -> list[dict[str, Any]]:
+        """Return the row of the best where it is faster than an offer of this gain would be."""
+        return [self.best[0]] if self.best is not None and self.best[1] > max(gain, CLEARLY) else []
+
     def gain(self, estimated: float, back: bool) -> float:
         """Return the gain of what begins elsewhere, `back`, over the time that was measured; else the estimated one."""
         return estimated / self.slow if back else estimated
+
+
+def _faster(state: SessionState, node: TreeNode, result: Result | None) -> tuple[dict[str, Any], float] | None:
+    """Return the best of the task on show as a row, and how many times as fast as a variant it is."""
+    best = None if state.index is None else state.best(state.index)
+    if best is None or best.sure == "disturbed" or result is None or not result.clean_ms or result.same:
+        return None
+    gain, trial = result.clean_ms / best.ms, best.record.trial
+    fastest = state.history.fastest(state.tree)
+    usual = trial < 0 and fastest is not None and state.tree.nodes[fastest].label == DEFAULT
+    if best.record.origin == "default" or usual:
+        return {"id": "default", "label": str(Default(gain, True)), "row": ""}, gain
+    row: dict[str, Any]
+    if trial >= 0:
+        row = {"label": f"trial {trial}", "act": "open_trial", "args": {"trial": trial}}
+    elif fastest is not None:
+        row = {"label": f"v{fastest}", "act": "goto", "args": {"step": fastest}}
+    else:
+        return None
+    return {**row, "id": "best", "label": f"{row['label']}: measured, {gain_text(gain)}× as fast", "row": ""}, gain
 
 
 def _else(view: Schedule, target: Target, known: Mapping[str, float], timed: _Timed) -> Iterator[dict[str, Any]]:

@@ -4,6 +4,7 @@ of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -112,6 +113,20 @@ class History:
         """Return what is shown of the time of a state; None where it was not measured."""
         return self.told.get(key) or self.results.get(key)
 
+    def ties(self, tree: Tree) -> dict[Key, TreeNode]:
+        """Return for each state of a tree the fastest variant that takes the same time as it in turns."""
+        found: dict[Key, TreeNode] = {}
+        for match in self.contests.values():
+            nodes = [node for key in match.keys if (node := tree.find(key)) is not None]
+            if len(nodes) == 2 and match.contest is not None and not match.state and match.contest.tied(1):
+                for one, other in (nodes, nodes[::-1]):
+                    if one.key not in found or self._ms(other.key) < self._ms(found[one.key].key):
+                        found[one.key] = other
+        return found
+
+    def _ms(self, key: Key) -> float:
+        return (self.result(key) or Result("")).clean_ms or math.inf
+
     def by_hand(self, task: int) -> list[tuple[Key, Result]]:
         """Return the states of a task that were measured and are no trial of a tuner, with their results."""
         return [(k, r) for k, r in self.results.items() if k[0] == task and r.ms is not None and self._by(k) != "tuner"]
@@ -194,6 +209,7 @@ class History:
             "gflops": rounded(result.gflops), "est": rounded(low, 3),
             "est_high": None if low == high else rounded(high, 3), "status": result.status, "error": result.error,
             "undone": False, "doubt": result.doubt(), "remark": result.remark,
+            **({"same": result.same} if result.same else {}),
         }  # fmt: skip
 
     def _layout(self, tree: Tree) -> dict[int, tuple[int, int]]:

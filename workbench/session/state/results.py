@@ -41,6 +41,8 @@ class Result:
     at_least_ms: float | None = None
     #: Why there is this number and no longer another one.
     remark: str = ""
+    #: Which variant takes the same time in turns, where this one's own time is longer.
+    same: str = ""
     #: All of it, until it is in a log.
     measurement: Measurement | None = field(default=None, compare=False, repr=False)
 
@@ -141,16 +143,16 @@ class PairResult:
         first : tuple
             State of the variant `a`.
         """
-        ratio = confidence = resolution = None
+        ratio = confidence = resolution = ms = None
         if self.contest is not None and not self.state:
             seen = replace(self.seen_from(first), names=(f"v{a}", f"v{b}"))
             ratio, resolution = seen.ratio(1), seen.resolution(1)
             confidence = seen.confidence(1) if ratio <= 1.0 else seen.confidence(0, 1)
-            text = outcome(seen, 1, 0)
+            text, ms = outcome(seen, 1, 0), [rounded(seen.latency_ms(0)), rounded(seen.beside_ms(1))]
         else:
             text = "they are being timed" if self.state == "running" else f"not timed: {self.error.splitlines()[0]}"
         return {
             "id": f"{a} {b}", "a": a, "b": b, "ratio": rounded(ratio, 4), "confidence": rounded(confidence, 6),
             "resolution": rounded(resolution, 2), "state": self.state, "error": self.error,
-            "text": text,
+            "text": text, "ms": ms,
         }  # fmt: skip

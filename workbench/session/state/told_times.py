@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from workbench.log import Record, TaskLedger
+from workbench.runtime.results.comparison_words import told_apart
 from workbench.session.state.history import History
 from workbench.session.state.manual_trials import ManualTrials
 from workbench.session.state.results import Result
 from workbench.session.state.variant_tree import Tree
+
+SLOWER = 1.5
+"""Of a program that took so many times as long as it can, no share of the peak is told: the machine was busy."""
 
 
 class ToldTimes:
@@ -21,13 +25,17 @@ class ToldTimes:
     def update(self, tree: Tree, ledger: TaskLedger, trials: ManualTrials) -> None:
         """Work out what is told of all variants of a tree that are `trials`, if something is new."""
         timed = [(n.key, r) for n in tree.nodes.values() if (r := self._history.results.get(n.key)) is not None]
-        known = (ledger, ledger.trials, ledger.comparisons, timed)
+        known = (ledger, ledger.trials, ledger.comparisons, timed, list(self._history.contests.values()))
         if known == self._known:
             return
         self._known = known
+        now = self._history.told
         for key, result in timed:
-            if (record := trials.trial(key)) is not None:
-                self._history.told[key] = told(result, record, ledger)
+            record = trials.trial(key)
+            now[key] = result if record is None else told(result, record, ledger)
+        for key, other in self._history.ties(tree).items():
+            if key in now and other.key in now:
+                now[key] = beside(now[key], f"v{other.id}", now[other.key])
 
 
 def told(result: Result, record: Record, ledger: TaskLedger) -> Result:
@@ -43,5 +51,17 @@ def told(result: Result, record: Record, ledger: TaskLedger) -> Result:
     if best.sure == "once" and not result.why_not:
         last = f"{result.ms:.3g} ms, timed once: measure it again to be sure"
     gflops = record.flops / (best.ms * 1e6) if record.flops else None
+    if not result.why_not and (longer := (result.ms or 0.0) / best.ms) > SLOWER:
+        last, gflops = f"{result.ms:.3g} ms now, {longer:.1f}× as long: the machine is slower than it was", None
     remark = "; ".join(filter(None, (last, result.remark)))
     return Result("ok", best.ms, best.record.spread, gflops, remark=remark)
+
+
+def beside(result: Result, whose: str, other: Result) -> Result:
+    """Return what is told of a program that takes the same time in turns as `whose`, of which `other` is told."""
+    if not (result.ms and other.clean_ms and result.ms > other.clean_ms):
+        return result
+    if not told_apart(other.clean_ms, result.ms, (other.spread, result.spread)):
+        return result
+    slower = result.ms > SLOWER * other.clean_ms
+    return replace(result, same=f"= {whose} in turns", gflops=None if slower else result.gflops)

@@ -71,6 +71,8 @@ def _notes(row: Mapping[str, Any], at: int) -> Iterator[m.Html]:
     if row["status"] not in CALM:
         last = m.last_line(row["error"])
         yield m.bad(row["status"].replace("_", " ") + (f": {last}" if last else ""), 90)
+    if row.get("same"):
+        yield m.chip(row["same"])
     if row.get("doubt"):
         yield m.bad(row["doubt"]["text"], 90)
 

@@ -31,6 +31,8 @@ export interface ContestInfo {
   readonly ratio: number | null;
   readonly confidence: number | null;
   readonly resolution: number | null;
+  /** Milliseconds of both in turns. */
+  readonly ms?: readonly number[] | null;
   readonly state: '' | 'running' | 'failed';
   readonly error: string;
   /** What came of it, in a few words. */

@@ -68,6 +68,9 @@ export interface Cure {
   readonly without?: readonly number[];
   readonly label: string;
   readonly row: string;
+  /** A command in the place of steps. */
+  readonly act?: 'open_trial' | 'goto';
+  readonly args?: Readonly<Record<string, unknown>>;
   /** Taken instead of the first: it does not go on from it. */
   readonly or?: boolean;
 }

@@ -111,6 +111,9 @@ export interface Offer {
   readonly without?: readonly number[];
   /** All of them in words: "reorder(k, j), then vectorize(j)". */
   readonly label: string;
+  /** A command in the place of steps; without either it is the default schedule. */
+  readonly act?: 'open_trial' | 'goto';
+  readonly args?: Readonly<Record<string, unknown>>;
   /** Estimated milliseconds after all of them; null where no estimate is at hand. The fastest offer comes first. */
   readonly est: number | null;
 }

@@ -59,6 +59,8 @@ export interface HeadSlice {
   readonly doubt?: Doubt | null;
   /** Why there is this time and no longer another one. */
   readonly remark?: string;
+  /** Which faster variant takes the same time in turns. */
+  readonly same?: string;
   readonly peak_share: number | null;
   /** Element type of the numbers that the task multiplies. */
   readonly product?: string;

@@ -27,6 +27,8 @@ export interface VariantRow {
   readonly gflops: number | null;
   readonly doubt?: Doubt | null;
   readonly remark?: string;
+  /** Which faster variant takes the same time in turns. */
+  readonly same?: string;
   /** Estimated latency; where numbers are open, from it to `est_high`. */
   readonly est: number | null;
   readonly est_high: number | null;

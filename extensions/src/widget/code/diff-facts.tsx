@@ -37,7 +37,9 @@ export function Facts({
   // As `comparison_words.told_apart`.
   const half = rows.reduce((sum, row) => sum + ((row?.ms ?? 0) * (row?.spread ?? 0.1)) / 2, 0);
   const doubt = rows.find(row => row?.doubt)?.doubt;
-  const met = contestOf(history, pair)?.state === ''; // it says more
+  const contest = contestOf(history, pair);
+  const met = contest?.state === ''; // it says more
+  const turns = met && contest.ms ? (contest.a === pair[0] ? contest.ms : [...contest.ms].reverse()) : null;
   return (
     <div class="swb-diff-facts">
       <span title="Worked out from the nest, not measured">
@@ -51,9 +53,19 @@ export function Facts({
           <i>into {level}</i> {change(two, bytes)}
         </span>
       ))}
-      <span title="Each by itself; to be sure, time them against each other">
-        <i>measured</i>{' '}
-        {doubt ? (
+      <span
+        title={
+          turns
+            ? `Both in turns; each by itself took ${rows.map(row => measured(row!)).join(' and ')} ms`
+            : 'Each by itself; to be sure, time them against each other'
+        }
+      >
+        <i>{turns ? 'in turns' : 'measured'}</i>{' '}
+        {turns ? (
+          <>
+            <b>{turns.map(milliseconds).join(' → ')}</b> ms
+          </>
+        ) : doubt ? (
           <>
             <b>{rows.map(row => measured(row!)).join(' → ')}</b> ms {met || `cannot tell: ${doubt.text}`}
           </>

@@ -113,7 +113,7 @@ export function OfferButton({ store, offer, onTake }: { store: Store; offer: Off
     <button
       type="button"
       class="swb-mini is-wide"
-      title={`${label}\n${then.length > 0 ? 'Take these steps; only their end is measured' : 'Take this step'}`}
+      title={`${label}\n${then.length > 0 ? 'Take these steps; only their end is measured' : step ? 'Take this step' : 'Show this schedule'}`}
       onPointerMove={show}
       onPointerLeave={end}
       onFocus={show}
@@ -121,7 +121,7 @@ export function OfferButton({ store, offer, onTake }: { store: Store; offer: Off
       onClick={() => {
         end();
         if (step) store.act('apply', then.length > 0 || without ? { step, then, without } : { step });
-        else store.act('open_default');
+        else store.act(offer.act ?? 'open_default', offer.args);
         onTake?.();
       }}
     >

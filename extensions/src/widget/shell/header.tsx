@@ -259,9 +259,9 @@ function Figures({
               {head.doubt.text}
             </span>
           )}
-          {head.remark && (
+          {(head.same || head.remark) && (
             <span class="swb-cut" data-swb-value="remark">
-              {head.remark}
+              {[head.same, head.remark].filter(Boolean).join('; ')}
             </span>
           )}
           {!head.doubt && history?.change && (
@@ -298,7 +298,8 @@ function Figures({
         )}
       </div>
       {now &&
-        !head.doubt && ( // what comes last goes first where there is no room for all
+        !head.doubt &&
+        (head.ms === null || head.gflops != null) && ( // what comes last goes first where there is no room for all
           <>
             <div
               class="swb-figure"

@@ -66,7 +66,8 @@ export const COLUMNS: readonly Column[] = [
   {
     key: 'share',
     text: 'share',
-    title: 'Share of the end-to-end time: calls × time of one call; ≈ while some are estimates',
+    title:
+      'Share of the end-to-end time: calls × time of one call, each as long as it took inside the network where that was measured (there caches hold other things); ≈ while some are estimates',
     from: 's'
   },
   {

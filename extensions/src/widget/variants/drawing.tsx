@@ -3,7 +3,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { HistorySlice, VariantRow } from '../../shared/types';
 import type { Ui } from '../shell/ui';
-import { mark, marked } from './compare';
+import { contestOf, mark, marked } from './compare';
 import { NameField, Node } from './node';
 import { cell, edge, HEIGHT, next, WIDTH, type Tree } from './tree';
 
@@ -79,7 +79,10 @@ export function Drawing({ ui, history, tree, chosen, naming, onGo, onPick, onNam
     event.stopPropagation();
   };
   const first = tree.rows.get(best ?? at)!.ms;
-  const gain = here.ms && !here.doubt && first && best !== at ? first / here.ms - 1 : null;
+  const met = best === null ? undefined : contestOf(history, [at, best]);
+  const alone = here.ms && !here.doubt && !here.same && first ? first / here.ms : null;
+  const ratio = met?.ratio ? (met.a === at ? met.ratio : 1 / met.ratio) : alone;
+  const gain = here.same || !ratio || best === at ? null : ratio - 1;
   const marks = marked(ui);
   const [left, top] = cell(tree, naming ?? chosen);
   return (

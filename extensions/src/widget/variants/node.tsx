@@ -49,6 +49,7 @@ export function words(row: VariantRow): string {
     plain(row.text),
     shownAs(row),
     row.doubt ? `disturbed: ${row.doubt.text}` : spreadOf(row),
+    row.same,
     row.remark,
     row.than,
     row.ms !== null && row.est !== null && !failed(row) && `estimated ${guess(row)} ms`,
@@ -137,7 +138,7 @@ export const Node = memo(function Node({ row, left, top, current, stop, marked, 
           class={`swb-step-ms swb-cut${failed(row) ? ' swb-careful' : row.ms === null ? ' swb-faint' : row.doubt ? ' swb-doubt' : ''}${best ? ' is-best' : ''}`}
         >
           {shownAs(row)}
-          {row.ms !== null && !failed(row) && <small> {spreadOf(row)}</small>}
+          {row.ms !== null && !failed(row) && <small> {row.same ?? spreadOf(row)}</small>}
         </span>
         <span class="swb-step-text swb-cut">{origin(row)}</span>
       </button>
