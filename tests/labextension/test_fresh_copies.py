@@ -17,7 +17,11 @@ w"""
 
 
 def copies(path: Path) -> list[str]:
-    outputs = [o for cell in json.loads(path.read_text())["cells"] for o in cell.get("outputs", ())]
+    try:
+        cells = json.loads(path.read_text())["cells"]
+    except json.JSONDecodeError:  # it is being written
+        return []
+    outputs = [o for cell in cells for o in cell.get("outputs", ())]
     return ["".join(o["data"]["text/html"]) for o in outputs if "text/html" in o.get("data", {})]
 
 
@@ -32,7 +36,7 @@ def test_saving_brings_the_copies_up_to_date_and_leaves_the_views_alive(page: An
     page.wait_for_selector(".swb-nest [data-row='i.1']", timeout=60_000)
     page.evaluate("() => { document.querySelector('.swb').mark = 1; }")
     notebook.save()
-    until(lambda: [("i.1" in text, "v1" in text) for text in copies(folder / "fresh.ipynb")] == [(True, True)] * 2)
+    until(lambda: ["split" in text for text in copies(folder / "fresh.ipynb")] == [True, True])
     assert page.evaluate("() => document.querySelector('.swb').mark") == 1, "it is the same view"
     page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
     before = (folder / "fresh.ipynb").stat().st_mtime_ns
