@@ -264,7 +264,7 @@ function Figures({
               {[head.same, head.remark].filter(Boolean).join('; ')}
             </span>
           )}
-          {!head.doubt && history?.change && (
+          {!head.doubt && !head.same && history?.change && (
             <span class="swb-cut" title={history.change.title}>
               {history.change.text}
             </span>

@@ -138,7 +138,7 @@ export const Node = memo(function Node({ row, left, top, current, stop, marked, 
           class={`swb-step-ms swb-cut${failed(row) ? ' swb-careful' : row.ms === null ? ' swb-faint' : row.doubt ? ' swb-doubt' : ''}${best ? ' is-best' : ''}`}
         >
           {shownAs(row)}
-          {row.ms !== null && !failed(row) && <small> {row.same ?? spreadOf(row)}</small>}
+          {row.ms !== null && !failed(row) && <small> {row.same?.replace(' in turns', '') ?? spreadOf(row)}</small>}
         </span>
         <span class="swb-step-text swb-cut">{origin(row)}</span>
       </button>
