@@ -116,6 +116,9 @@ def test_predictions_are_told_in_the_unit_of_the_measurements(monkeypatch):
     assert "<b>rank correlation 1.00</b>" in notes(prediction_figure(exact))
     opposite = [dataclasses.replace(r, predicted=-r.predicted if r.ok else None) for r in exact]
     assert "<b>rank correlation -1.00</b>" in notes(prediction_figure(opposite))
+    few = notes(prediction_figure([r for r in exact if r.ok][:7]))
+    assert "n = 7: too few for a rank correlation" in few
+    assert "<b>rank correlation" not in few
 
 
 def test_the_rank_correlation_of_a_task_is_that_of_its_rounds(run):
@@ -156,7 +159,8 @@ def test_lines_by_hand_and_of_the_peak_are_named(run):
     figure = best_so_far_figure(run, run.tasks[0], by_hand=("v5", 0.02), peak_ms=0.001)
     by_hand, peak, _ = figure.data[4:]
     assert (list(by_hand.y), by_hand.text[0]) == ([0.02, 0.02], "v5, by hand 0.02")
-    assert (list(peak.y), peak.text[0]) == ([0.001, 0.001], "machine peak 0.001")
+    assert (list(peak.y), peak.text[0].strip()) == ([0.001, 0.001], "machine peak 0.001")
+    assert figure.layout.yaxis.autorangeoptions.include[0] < 0.001, "its name has room above the axis"
 
 
 def test_the_whole_figure_has_the_traces_of_its_parts_in_both_forms(run):

@@ -61,7 +61,7 @@ class Bench:
 
     def sent(self, kind: str = "do") -> list[dict[str, Any]]:
         """Messages of a kind that the widget sent; the question that every nest asks by itself is not among them."""
-        return [m for m in self.page.evaluate("model.sent") if m["t"] == kind and m.get("q") != "cures"]
+        return [m for m in self.page.evaluate("model.sent") if m["t"] == kind and m.get("q") not in ("cures", "spills")]
 
     def commands(self) -> list[tuple[str, dict[str, Any]]]:
         """Commands that the widget sent; making the plot is not among them."""

@@ -8,6 +8,9 @@ from typing import Any
 
 from session.test_opening import model
 
+from workbench import workloads
+from workbench.widgets import Workbench
+
 from .conftest import open_lab
 
 VISIBLE = ".swbl-open:visible"
@@ -99,3 +102,19 @@ def test_the_launcher_has_a_tile_that_asks_for_a_file(page: Any, address: str, f
     assert dialog.locator(".jp-DirListing-item", has_text=".ipynb").count() == 0
     dialog.locator("button.jp-mod-accept").click()
     assert form(page).locator("input[type=number]").first.input_value() == "1"
+
+
+def test_a_double_click_on_a_view_shows_its_workbench(page: Any, address: str, folder: Path) -> None:
+    view = Workbench(workloads.matmul(48, 64, 64), auto_measure=False)
+    view.export("view", folder / "sent.view.json")
+    view.close()
+    (folder / "broken.view.json").write_text("{}")
+    open_lab(page, address)
+    go_to(page, "/")
+    item(page, "sent.view.json").dblclick()
+    page.wait_for_function(f"{WIDGET} === undefined ? false : ({WIDGET})().startsWith('matmul 48x64')", timeout=60_000)
+    assert "Workbench(view='sent.view.json')" in made(folder, "sent view.ipynb")
+    assert page.evaluate(KERNELS) == 1
+    item(page, "broken.view.json").click(button="right")
+    page.locator(".lm-Menu-itemLabel", has_text="Open in Schedule Workbench").click()
+    assert alert(page).startswith("This is no view of a workbench")

@@ -9,8 +9,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from workbench import workloads
 from workbench.graph.onnx.reader import find_model
+from workbench.session import Session
 from workbench.session import model_form as model_form
+from workbench.session.export.saved_view import view_of
 
 
 def model(path, dims, dtype=TensorProto.FLOAT, weight=None):
@@ -87,3 +90,14 @@ def test_what_is_wrong_with_shapes_is_said_in_words(tmp_path, shapes, code):
     error = json.loads(model_form.notebook(path, shapes, 1))["error"]
     assert error["code"] == code
     assert error["message"]
+
+
+def test_a_view_becomes_a_notebook_or_says_why_not(tmp_path):
+    s = Session(workloads.matmul(8, 8, 8), auto_measure=False)
+    view = view_of(s.state, {})
+    s.close()
+    (tmp_path / "a.view.json").write_text(json.dumps(view))
+    found = json.loads(model_form.view_notebook(str(tmp_path / "a.view.json")))
+    assert found["cells"][1]["source"] == "import workbench as wb\n\nw = wb.Workbench(view='a.view.json')\nw"
+    (tmp_path / "b.view.json").write_text("{}")
+    assert json.loads(model_form.view_notebook(str(tmp_path / "b.view.json")))["error"]["code"] == "view.file"

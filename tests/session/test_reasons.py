@@ -13,6 +13,8 @@ from workbench import Schedule, Target, workloads
 from workbench.advice import plan as advice_plan
 from workbench.advice import why
 from workbench.advice.step_legality import verdict
+from workbench.analysis.code_figures import CodeFigures
+from workbench.session.panels import reasons
 from workbench.session.state.results import Result
 
 
@@ -272,3 +274,21 @@ def test_a_whole_plan_comes_in_rows_each_of_which_takes_those_before_it(session)
     s.run("apply", step=last["step"], then=last["then"])
     assert len(s.schedule.trace) == counts[-1]
     assert str(advice_plan(s.schedule, s.state.target)) == "By the estimate nothing makes it 5 % faster."
+
+
+def test_spills_of_the_code_are_told_with_what_they_want(session, monkeypatch):
+    """The estimate does not see what the compiler puts on the stack."""
+    target = Target("llvm", cpu="haswell", threads=1)
+    s = session(Schedule(workloads.matmul(64, 64, 64), target))
+
+    def asked(registers: int, spills: int) -> str:
+        found: list[Any] = []
+        done = threading.Event()
+        monkeypatch.setattr(reasons, "code_figures", lambda *_: CodeFigures(1, 1, registers, spills))
+        s.ask("spills", {}, lambda message: (found.append(message), done.set()))
+        assert done.wait(30)
+        return str(found[0]["value"]["text"])
+
+    assert asked(16, 22) == "22 spills in the machine code: the tile needs more than 16 registers"
+    assert asked(9, 1) == "1 spill in the machine code"
+    assert asked(16, 0) == ""

@@ -109,13 +109,39 @@ def test_holes_and_no_steps_travel_too(opened):
     assert opened(view=posted(w.view())).variants[1].to_json() == w.schedule.to_json()
 
 
-def test_times_of_other_conditions_are_left_out(opened, sent):
-    view = posted(sent.view())
-    assert opened(view=view, target=HERE).variants.frame()["ms"].notna().sum() == 2
-    view["target"] = str(ELSEWHERE)
-    w = opened(view=view, target=HERE)
+def test_times_of_this_machine_are_taken_over_whatever_threads_it_has(opened, sent):
+    """The target of a view is that of its times, where it is this machine: not this machine with all its threads."""
+    view = posted(sent.view()) | {"constants": "shared"}
+    assert str(HERE) == view["target"]
+    w = opened(view=view)
+    assert str(w.session.state.target) == view["target"]
+    assert list(w.variants.frame()["ms"].dropna()) == [2.0, 3.0]
+
+
+@pytest.mark.parametrize("target", [str(ELSEWHERE), "llvm -threads=99999", "llvm -threads=0", "", "-threads=1"])
+def test_times_of_other_conditions_stand_beside_the_variants(opened, sent, target):
+    view = posted(sent.view()) | {"target": target}
+    w = opened(view=view)
+    assert str(w.session.state.target) == str(Target.host())
+    frame = w.variants.frame()
+    assert frame["ms"].notna().sum() == 0
+    assert [text for text in frame["remark"] if text] == [
+        f"{ms}\u202fms measured there, for {target or 'another target'}" for ms in ("2.00", "3.00")
+    ]
+    slices = w.session.snapshot().slices
+    assert slices["head"]["remark"] == frame["remark"][3]
+    assert "its times were measured for" in slices["status"]["note"]["text"]
+    w.measure()
+    frame = w.variants.frame()
+    assert (frame["ms"][3], frame["remark"][3]) == (3.0, "")
+
+
+def test_times_with_constants_found_elsewhere_say_so(opened, sent):
+    view = posted(sent.view()) | {"constants": "near"}
+    w = opened([Task.of_func(matmul(n), HERE) for n in (64, 32)])
+    w.open_view(view)
     assert w.variants.frame()["ms"].notna().sum() == 0
-    assert "measured under other conditions" in w.session.snapshot().slices["status"]["note"]["text"]
+    assert "with constants “near”" in w.variants.frame()["remark"][3]
 
 
 def change(**parts):

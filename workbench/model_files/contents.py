@@ -87,6 +87,7 @@ class ModelFile:
     def __init__(self, path: str) -> None:
         self._model, where, self.name, own = open_model(path, light=True)
         self._tensors = Tensors(where, own, hidden=False)  # a server does not give out hidden files
+        self._constants = dict(_constants(self._model.graph))
 
     def contents(self) -> FileContents:
         """Return what is in it.
@@ -97,17 +98,22 @@ class ModelFile:
             "model.cycle".
         """
         graph = self._model.graph
-        weights = {t.name: math.prod(t.dims) * _itemsize(t.data_type) for t in graph.initializer}
+        dense = self._dense()
+        weights = {name: math.prod(t.dims) * _itemsize(t.data_type) for name, t in dense.items()}
         weights |= {s.values.name: math.prod(s.dims) * _itemsize(s.values.data_type) for s in graph.sparse_initializer}
         return FileContents(
             self.name,
-            self._about(sum(map(_count, graph.initializer))),
-            _sorted(_nodes(graph)),
-            _types(self._model) | {t.name: _tensor_type(t) for t in graph.initializer},
+            self._about(sum(map(_count, dense.values()))),
+            _sorted([n for n in _nodes(graph) if not self._constants.keys() & set(n.outputs)]),
+            _types(self._model) | {name: _tensor_type(t) for name, t in dense.items()},
             tuple(v.name for v in graph.input if v.name not in weights),
             tuple(v.name for v in graph.output),
             weights,
         )
+
+    def _dense(self) -> dict[str, onnx.TensorProto]:
+        """Return weights by name: initializers, and what Constant nodes hold, as some exporters write all weights."""
+        return {t.name: t for t in self._model.graph.initializer} | self._constants
 
     def _about(self, parameters: int) -> dict[str, str]:
         model = self._model
@@ -115,18 +121,19 @@ class ModelFile:
         producer = " ".join(filter(None, (model.producer_name, model.producer_version)))
         functions = str(len(model.functions)) if len(model.functions) else ""
         found = {
-            "Nodes": f"{len(model.graph.node):,}", "Parameters": f"{parameters:,}", "Opset": opsets,
+            "Nodes": f"{len(model.graph.node) - len(self._constants):,}", "Parameters": f"{parameters:,}",
+            "Constants": f"{len(self._constants):,} nodes, shown as weights" * bool(self._constants), "Opset": opsets,
             "Producer": producer, "Functions": functions, "Description": model.doc_string or model.graph.doc_string,
         }  # fmt: skip
         return {key: value for key, value in found.items() if value}
 
     def statistics(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the name of each weight with its `statistics`, or ``{"why": …}`` where it cannot be read."""
-        for t in self._model.graph.initializer:
+        for name, t in self._dense().items():
             try:
-                yield t.name, statistics(self._tensors.array(t, f"weight {t.name!r}"))
+                yield name, statistics(self._tensors.array(t, f"weight {name!r}"))
             except WorkbenchError as error:
-                yield t.name, {"why": error.message}
+                yield name, {"why": error.message}
         for s in self._model.graph.sparse_initializer:
             yield s.values.name, {"why": "It is sparse; statistics are of dense weights."}
 
@@ -173,6 +180,24 @@ def _values(flat: NDArray[Any]) -> str:
     return ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in flat[:WRITTEN_OUT].tolist()) + more
 
 
+def _constants(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:
+    """Yield what Constant nodes hold as dense tensors, by the names of their results."""
+    from onnx import numpy_helper
+
+    kinds = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
+    for node in graph.node:
+        if node.op_type != "Constant" or node.domain not in ("", "ai.onnx"):
+            continue
+        if len(node.attribute) != 1 or len(node.output) != 1:
+            continue
+        [a] = node.attribute
+        if a.name == "value":
+            yield node.output[0], a.t
+        elif a.name in kinds:
+            value = {"value_float": a.f, "value_floats": a.floats, "value_int": a.i, "value_ints": a.ints}[a.name]
+            yield node.output[0], numpy_helper.from_array(np.array(value, kinds[a.name]))
+
+
 def _count(t: onnx.TensorProto) -> int:
     return math.prod(t.dims)
 
@@ -211,6 +236,7 @@ def _type(v: onnx.ValueInfoProto) -> str:
     if not t.HasField("shape"):
         return f"{dtype_of(t.elem_type)} of any shape"
     dims = [d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in t.shape.dim]
+    dims = [None if isinstance(d, int) and d < 0 else d for d in dims]  # Paddle writes -1 for what is open
     return f"{dtype_of(t.elem_type)} {_shape(dims)}".strip()
 
 

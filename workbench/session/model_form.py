@@ -1,4 +1,4 @@
-"""What a form needs that opens somebody's own model: its inputs with proposals, and the notebook that shows it."""
+"""What opens somebody's own model or view: a model's inputs with proposals, and the notebook that shows it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from workbench.graph.model import Declared, Dim, Program
 from workbench.graph.onnx import load_onnx
 from workbench.graph.onnx.reader import read_program
 from workbench.session.core.protocol import error_json
+from workbench.session.export.saved_view import read_view, tasks_of
 
 USUAL = ((r"batch|^n$|^b$", 1), (r"seq|len|tok|time|word", 128), (r"chan|^c$", 3), (r"height|width|size|^h$|^w$", 224))
 """What open dimensions are proposed to be, by what their names contain."""
@@ -41,6 +42,19 @@ def notebook(path: str, shapes: Mapping[str, Sequence[int]], threads: int, fill:
     def make() -> dict[str, Any]:
         graph = load_onnx(_file(path), shapes).typed()
         return {"title": graph.name, "cells": _cells(path, shapes, threads, fill)}
+
+    return _told(make)
+
+
+def view_notebook(path: str) -> str:
+    """Return the cells of a notebook that opens a view, as JSON, or what is wrong with its file."""
+
+    def make() -> dict[str, Any]:
+        view = read_view(path)
+        tasks_of(view)
+        name = os.path.basename(path)
+        code = f"import workbench as wb\n\nw = wb.Workbench(view={name!r})\nw"
+        return {"title": str(view["title"]), "cells": _noted(name, "Made by the Schedule Workbench.", code)}
 
     return _told(make)
 
@@ -103,7 +117,9 @@ def _cells(path: str, shapes: Mapping[str, Sequence[int]], threads: int, fill: b
         f"w = wb.Workbench(model, target=wb.Target.host(threads={int(threads)}), log={log!r})",
         "w",
     ]
-    words = (
-        f"# {name}\n\nMade by the Schedule Workbench. Change the shapes or the threads below and run the cell again."
-    )
-    return [{"cell_type": "markdown", "source": words}, {"cell_type": "code", "source": "\n".join(code)}]
+    words = "Made by the Schedule Workbench. Change the shapes or the threads below and run the cell again."
+    return _noted(name, words, "\n".join(code))
+
+
+def _noted(name: str, words: str, code: str) -> list[dict[str, str]]:
+    return [{"cell_type": "markdown", "source": f"# {name}\n\n{words}"}, {"cell_type": "code", "source": code}]

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workbench.arguments import path as as_path
+from workbench import host
 from workbench.errors import UsageError
-from workbench.session.export.saved_view import HINT, checked_screen, open_view, tasks_of, view_of
+from workbench.session.export.saved_view import View, checked_screen, open_view, read_view, tasks_of, view_of
 from workbench.target import Target
 from workbench.widgets import export as exporting
 from workbench.widgets.target_methods import OfSessions
 
 W = TypeVar("W", bound="SharingMethods")
-
-View = str | os.PathLike[str] | Mapping[str, Any]
 
 
 class SharingMethods(OfSessions):
@@ -123,27 +121,14 @@ def opening(subject: Any, view: View | None, target: Target | None) -> tuple[Any
     if view is None:
         return subject, None
     given = read_view(view)
-    return (tasks_of(given, target) if subject is None else subject), given
+    return (tasks_of(given, target or _same_machine(given)) if subject is None else subject), given
 
 
-def read_view(view: View) -> Mapping[str, Any]:
-    """Return a view that is given by itself, or as a file.
-
-    Raises
-    ------
-    UsageError
-        "view.missing", "view.file".
-    """
-    if isinstance(view, Mapping):
-        return view
-    place = as_path("view", view)
-    try:
-        value = json.loads(Path(place).read_text(encoding="utf-8"))
-    except OSError as error:
-        text = f"The view cannot be read: {error.strerror or error}"
-        raise UsageError("view.missing", text, (place,), HINT) from error
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, Mapping):
-        raise UsageError("view.file", "This file does not hold a view", (place,), HINT)
-    return value
+def _same_machine(view: Mapping[str, Any]) -> Target | None:
+    """Return what a view was made for where that is this machine, with as many threads: times there are times here."""
+    found = re.search(r"-threads=(\d{1,4})$", str(view.get("target", "")))
+    threads = int(found[1]) if found else 0
+    if not 1 <= threads <= host.detect().threads:
+        return None
+    here = Target.host(threads=threads)
+    return here if str(here) == view["target"] else None

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from workbench.analysis.trials.trial_reader import Source
 
+FEWEST = 8
+"""Trials of which a rank correlation is told. Chosen: of four in random order one in six has at least 0.8."""
+
 
 def prediction_figure(
     source: Source, task: Any = None, *, target: Target | None = None, theme: Theme = "auto"
@@ -121,16 +124,15 @@ def _judged(lines: RunHistory, mine: Sequence[Trial]) -> float | None:
 def _notes(
     x: NDArray[np.float64], y: NDArray[np.float64], newest: NDArray[np.bool_], c: Colours, judged: float | None
 ) -> list[dict[str, Any]]:
-    """The rank correlations, or what is missing."""
-    text, new = "No trial with a prediction yet", ""
-    if len(x):
-        text = f"<b>rank correlation {_said(spearman(x, y) if judged is None else judged, len(x))}</b>"
-        new = f"● newest round {_said(spearman(x[newest], y[newest]), int(newest.sum()))}"
+    """The rank correlation where there are enough trials for one, or what is missing."""
+    text = "No trial with a prediction yet"
+    if 0 < len(x) < FEWEST:
+        text = f"n = {len(x)}: too few for a rank correlation"
+    elif len(x):
+        found = spearman(x, y) if judged is None else judged
+        text = "<b>rank correlation " + ("unknown" if found is None else f"{found:.2f}") + "</b>"
+    new = "● newest round" if newest.any() else ""
     return [
         note(0.02, 0.98, text, "top left", c.ink, bgcolor=c.under, **IN_PLOT),
         note(0.02, 0.98, new, "top left", c.accent, bgcolor=c.under, yshift=-16, **IN_PLOT),
     ]
-
-
-def _said(correlation: float | None, n: int) -> str:
-    return f"{correlation:.2f}" if correlation is not None else f"unknown, n = {n}"

@@ -50,7 +50,7 @@ _LOWER = (_FOOT / sum(WIDE_ROWS), _SPLIT - _HEAD / sum(WIDE_ROWS))
 
 def _wide(parts: int) -> tuple[Domain, ...]:
     """Places around the free one, upper left: the plot of the whole network takes its width from that of the rounds."""
-    right = LEFT + 0.035, 1.0
+    right = LEFT + 0.042, 1.0
     middle = (0.385, LEFT - 0.02), _LOWER
     rounds = (0.11, LEFT - 0.02 if parts < len(TALL_ROWS) else 0.335), _LOWER
     return ((right, _UPPER), rounds, (right, _LOWER), middle)[:parts]

@@ -40,6 +40,9 @@ HUES = ("#3f7fe8", "#d0453a", GREEN, "#b8860b", "#8e5bd0", "#0fa3b1", "#d0629a",
 """Colours of several curves; they can be read on light and on dark pages."""
 
 
+DASHES = ("solid", "dash", "dot")
+
+
 def figure(
     part: Part, frame: pandas.DataFrame, theme: str, height: int = 340, left: int = 64, **layout: Any
 ) -> go.Figure:
@@ -83,6 +86,11 @@ def hue(k: int) -> str:
     return HUES[k % len(HUES)]
 
 
+def stroke(k: int) -> dict[str, Any]:
+    """Return the line of a curve: where the colours begin again, it is dashed."""
+    return {"color": hue(k), "width": 2, "dash": DASHES[k // len(HUES) % len(DASHES)]}
+
+
 def name(text: object, letters: int = LETTERS) -> str:
     """Return a name from a file as an axis or a legend shows it: on one line, short, no markup."""
     plain = legible_line(text)
@@ -93,6 +101,12 @@ def legend(c: Colours) -> dict[str, Any]:
     """Return the layout of a legend inside the plot, at the upper right."""
     font = {"size": SIZE, "color": c.faint}
     return {"showlegend": True, "legend": {"x": 1, "y": 1, "xanchor": "right", "bgcolor": c.under, "font": font}}
+
+
+def beside(c: Colours) -> dict[str, Any]:
+    """Return the layout of a legend at the right of the plot, which covers none of it."""
+    font = {"size": SIZE, "color": c.faint}
+    return {"showlegend": True, "legend": {"x": 1.01, "y": 1, "xanchor": "left", "font": font}}
 
 
 def measured_in(group: Group, unit: str | None = None) -> str:

@@ -11,14 +11,14 @@ from workbench.analysis.figures.subplot import Part, trace
 from workbench.logs.analysis.charts import (
     CURVES,
     above,
+    beside,
     drawn,
     figure,
-    hue,
-    legend,
     measured_in,
     names,
     nothing,
     percent,
+    stroke,
     thinned,
 )
 from workbench.logs.analysis.selection import Floats, Group, Source, groups, noted
@@ -106,7 +106,7 @@ def distribution_figure(source: Source, task: str | None = None, theme: str = "a
     if not found:
         return nothing("Distribution", "No value yet", frame, theme)
     part = _histogram(found[0], frame, theme) if len(found) == 1 else _shares(found, theme)
-    return figure(part, frame, theme, **(legend(colours(theme)) if len(found) > 1 else {}))
+    return figure(part, frame, theme, **(beside(colours(theme)) if len(found) > 1 else {}))
 
 
 def _histogram(group: Group, frame: pandas.DataFrame, theme: str) -> Part:
@@ -152,7 +152,7 @@ def _shares(found: list[Group], theme: str) -> Part:
         rows = thinned(len(cost), most=400)
         hover = "%{y:.1%} reach %{x:.1%} of the best<extra>%{fullData.name}</extra>"
         traces.append(trace(labels[k], share[rows], (rows + 1) / len(cost), mode="lines", hovertemplate=hover,
-                            line={"color": hue(number), "width": 2}))  # fmt: skip
+                            line=stroke(number)))  # fmt: skip
     x = axis(c, "share of the best value", range=[0, 1.01], tickformat=".0%")
     y = axis(c, "configurations", range=[0, 1.02], tickformat=".0%")
     return Part(traces, x, y, title="Distribution", aside=above(drawn(len(kept), len(found), "groups")))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from workbench.analysis.loop_nest.code_listing import code_kinds
+from workbench.arguments import path as as_path
 from workbench.arguments import shown
 from workbench.errors import ScheduleError, UsageError, WorkbenchError
 from workbench.graph.tasks import Task
@@ -28,6 +31,9 @@ from workbench.session.variants.saved_file import SCHEMA, content, is_sound, tak
 from workbench.target import Target
 
 KIND = "view"
+
+View = str | os.PathLike[str] | Mapping[str, Any]
+"""A view by itself, or the file that holds it."""
 
 HINT = "give what Workbench.view() returns, or the file that the export “View” has written"
 
@@ -58,6 +64,29 @@ def view_of(state: SessionState, screen: Mapping[str, Any]) -> dict[str, Any]:
         "kind": KIND, **value, "title": state.opened.title, "trace": list(found.to_json()),
         "selected": state.selected, "screen": checked_screen(screen),
     }  # fmt: skip
+
+
+def read_view(view: View) -> Mapping[str, Any]:
+    """Return a view that is given by itself, or as a file.
+
+    Raises
+    ------
+    UsageError
+        "view.missing", "view.file".
+    """
+    if isinstance(view, Mapping):
+        return view
+    place = as_path("view", view)
+    try:
+        value = json.loads(Path(place).read_text(encoding="utf-8"))
+    except OSError as error:
+        text = f"The view cannot be read: {error.strerror or error}"
+        raise UsageError("view.missing", text, (place,), HINT) from error
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, Mapping):
+        raise UsageError("view.file", "This file does not hold a view", (place,), HINT)
+    return value
 
 
 def tasks_of(view: Mapping[str, Any], target: Target | None = None) -> list[Task]:

@@ -10,7 +10,10 @@ from workbench.advice import plan, why
 from workbench.advice.estimated_speedup import LEAST, beside
 from workbench.advice.lookahead import Default, default_of, step_back, two_steps
 from workbench.advice.step_text import gain_text
+from workbench.analysis.code_figures import code_figures
+from workbench.errors import WorkbenchError
 from workbench.exercise_mode import why_off
+from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.session import registry as declare
 from workbench.session.registry import Host, SliceContext
@@ -119,6 +122,33 @@ def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
         dropped = any(cure.gain >= LEAST for _, cure in cured)
         said = _DROPPED if dropped else _NOTE
         return {"rows": [*rows, *more], "note": said.format("" if more else _usual(view, target))}
+
+    return work
+
+
+@declare.question("spills", lane="spills")
+def spills(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
+    """Say how often the code of the variant ``node`` keeps a vector register on the stack; "" where it does not.
+
+    The estimate counts the values of a statement; what the compiler makes of it only the code says.
+    """
+    if why_off("advice"):
+        return lambda: {"text": ""}
+    view, target = host.state.variant(args.get("node")).schedule, host.state.target
+
+    def work() -> dict[str, Any]:
+        if not view.is_concrete:
+            return {"text": ""}
+        try:
+            found = code_figures(view.func, target)
+        except WorkbenchError:  # code that cannot be made, or is no processor's, has no such reason
+            return {"text": ""}
+        if not found.spills:
+            return {"text": ""}
+        most = Machine.of(target).registers
+        full = found.registers is not None and found.registers >= most
+        why_so = f": the tile needs more than {most} registers" if full else ""
+        return {"text": f"{found.spills} spill{'s' * (found.spills != 1)} in the machine code{why_so}"}
 
     return work
 

@@ -36,7 +36,7 @@ def head(context: SliceContext) -> dict[str, Any] | None:
         "task": state.index, "name": info.name, "weight": info.weight, "flops": info.flops,
         "step": "" if view is None else f"v{view.node}", "ms": rounded(result.ms) if result else None,
         "spread": rounded(result.spread, 3) if result else None, "gflops": rounded(gflops),
-        "doubt": result.doubt() if result else None, "remark": result.remark if result else "",
+        "doubt": result.doubt() if result else None, "remark": "" if view is None else state.history.remark(view.key),
         **({"same": result.same} if result and result.same else {}),
         "peak_share": rounded(gflops / top, 4) if gflops and top else None,
         "product": product,

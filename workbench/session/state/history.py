@@ -80,6 +80,8 @@ class History:
         By state, so that one that is reached again has its numbers at once. A result is that of its last measurement.
     told : dict
         What is told of states in the place of that, see `told_times`; `result` knows both.
+    elsewhere : dict
+        What is said of a time that was measured under other conditions, by state.
     contests : dict
         What two states measured against each other, by both.
     hidden : dict
@@ -89,6 +91,7 @@ class History:
     results: dict[Key, Result] = field(default_factory=dict)
     told: dict[Key, Result] = field(default_factory=dict)
     estimates: dict[Key, Estimate | None] = field(default_factory=dict)
+    elsewhere: dict[Key, str] = field(default_factory=dict)
     contests: dict[frozenset[Key], PairResult] = field(default_factory=dict)
     trees: dict[int, Tree] = field(default_factory=dict)
     hidden: dict[int, int] = field(default_factory=dict)
@@ -142,6 +145,11 @@ class History:
         timed = [(ms, id) for ms, id in known if ms is not None]
         return min(timed)[1] if len(timed) > 1 else None
 
+    def remark(self, key: Key) -> str:
+        """Return why a state has the number that it has, or what was measured where none of here is known."""
+        result = self.result(key)
+        return self.elsewhere.get(key, "") if result is None else result.remark
+
     def prune(self, tree: Tree) -> int:
         """Let leaves go that nobody wants to keep, the oldest first and unmeasured ones before all others, until there
         are not too many; returns how many went.
@@ -185,7 +193,7 @@ class History:
         said = (node.parent, node.edge, node.label, node.name, node.star, node.trial)
         parent = None if node.parent is None else tree.nodes[node.parent]
         met = None if parent is None else self.contests.get(frozenset((node.key, parent.key)))
-        made_of = (said, place, undone, doing, result, guess, met)
+        made_of = (said, place, undone, doing, result, guess, met, self.remark(node.key))
         kept = old.get(node.key)
         if kept is None or kept[0] != made_of:
             kept = (made_of, self._new_row(node, parent, place, result or Result(""), guess))
@@ -208,7 +216,7 @@ class History:
             "y": place[1], "ms": rounded(result.ms), "spread": rounded(result.spread, 3),
             "gflops": rounded(result.gflops), "est": rounded(low, 3),
             "est_high": None if low == high else rounded(high, 3), "status": result.status, "error": result.error,
-            "undone": False, "doubt": result.doubt(), "remark": result.remark,
+            "undone": False, "doubt": result.doubt(), "remark": self.remark(node.key),
             **({"same": result.same} if result.same else {}),
         }  # fmt: skip
 

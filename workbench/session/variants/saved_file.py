@@ -10,7 +10,7 @@ from typing import Any, get_args
 from workbench import __version__
 from workbench.errors import UsageError, WorkbenchError
 from workbench.files import replace_file
-from workbench.markup import clean
+from workbench.markup import clean, milliseconds
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import from_json
 from workbench.session.core.notifications import note
@@ -105,7 +105,7 @@ def load(state: SessionState, path: str) -> None:
 
 def take_in(state: SessionState, value: Mapping[str, Any], name: str) -> None:
     """Take in what `content` returned, of which `is_sound` is true; `name` is what it is called in a note."""
-    timed = (value.get("target"), value.get("constants")) == (str(state.target), state.constants)
+    other = _other_conditions(state, value)
     known = {info.key: index for index, info in enumerate(state.infos) if info.task is not None}
     lost = strange = 0
     shown = state.index
@@ -114,16 +114,24 @@ def take_in(state: SessionState, value: Mapping[str, Any], name: str) -> None:
             strange += 1
             continue
         state.open_task(known[task["key"]])
-        lost += _restore(state, task, timed)
+        lost += _restore(state, task, other)
         if task["key"] == value.get("task"):
             shown = state.index
     if shown is not None:
         state.open_task(shown)
     told = [f"{strange} of its tasks are not here"] if strange else []
     told += [f"{lost} variants have steps that are not legal any more"] if lost else []
-    told += [] if timed else ["its times were measured under other conditions and are left out"]
+    told += [f"its times were measured {other}: they stand beside the variants, and are not compared"] if other else []
     if told:
         state.note = note("warn", f"Variants of {name}: {'; '.join(told)}", "variants.partly")
+
+
+def _other_conditions(state: SessionState, value: Mapping[str, Any]) -> str:
+    """Say under which other conditions times were measured; "" where they are those of here."""
+    target, constants = str(value.get("target", "")), str(value.get("constants", ""))
+    words = [f"for {clean(target) or 'another target'}"] if target != str(state.target) else []
+    words += [f"with constants “{clean(constants)}”"] if constants != state.constants else []
+    return " and ".join(words)
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -171,8 +179,8 @@ def _sound(node: Mapping[str, Any]) -> bool:
     )
 
 
-def _restore(state: SessionState, task: Mapping[str, Any], timed: bool) -> int:
-    """Take the variants of the task on show in; return how many could not be."""
+def _restore(state: SessionState, task: Mapping[str, Any], other: str) -> int:
+    """Take the variants of the task on show in; return how many could not be. `other` as `_other_conditions` says."""
     if untouched(state):  # the file has more of them, and their numbers
         state.history.drop(state.tree.task)
         state.recalled[state.tree.task] = -1
@@ -192,7 +200,7 @@ def _restore(state: SessionState, task: Mapping[str, Any], timed: bool) -> int:
                     there[node["parent"]], schedule, edge=node["edge"], by=node["by"], label=clean(node["label"]),
                     trial=node["trial"], id=node["id"] if fresh else None,
                 )  # fmt: skip
-            _mark(state, tree.node(there[node["id"]]), node, timed)
+            _mark(state, tree.node(there[node["id"]]), node, other)
     state.recall()
     if state.opened.schedule is None and task.get("at") in there:
         state.go(there[task["at"]])
@@ -209,10 +217,14 @@ def _schedule(parent: Schedule, tree: Tree, trace: list[Any]) -> Schedule:
     return out
 
 
-def _mark(state: SessionState, node: TreeNode, saved: Mapping[str, Any], timed: bool) -> None:
+def _mark(state: SessionState, node: TreeNode, saved: Mapping[str, Any], other: str) -> None:
     node.name = node.name or clean(saved["name"])
     node.star = node.star or saved["star"] is True
-    if timed and saved.get("ms") and node.key not in state.history.results:
+    if other and saved.get("ms"):
+        state.history.elsewhere[node.key] = (
+            f"{'≤ ' * bool(saved.get('why_not'))}{milliseconds(saved['ms'])} measured there, {other}"
+        )
+    elif saved.get("ms") and node.key not in state.history.results:
         state.history.results[node.key] = Result(
             "ok", saved["ms"], saved.get("spread"), saved.get("gflops"),
             why_not=clean(saved.get("why_not", "")), at_least_ms=saved.get("at_least_ms"),

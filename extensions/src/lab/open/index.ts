@@ -18,6 +18,7 @@ import { prepare } from '../model/reading';
 const COMMAND = 'schedule-workbench:open';
 const SELECTED = 'schedule-workbench:open-selected';
 const FACTORY = 'Schedule Workbench';
+const VIEW = 'Shared view';
 const MODEL = 'schedule-workbench:model';
 /** Names of files that may be a model, a log or a trace. */
 const OPENED = /\.(onnx|json|jsonl|ndjson|csv|tsv|txt|log|gz|db|sqlite3?|parquet)$/i;
@@ -66,6 +67,7 @@ export function addOpen(
   });
   app.docRegistry.addWidgetFactory(factory);
   keepOpen(factory, 'schedule-workbench-model', restorer);
+  addSharedViews(app);
   prepareForModels(app, browser);
   void settings?.then(found => found && follow(app, registry!, found));
 
@@ -104,7 +106,7 @@ export function addOpen(
   const selected = (): string[] => [...(browser?.selectedItems() ?? [])].map(item => item.path);
   app.commands.addCommand(SELECTED, {
     label: trans.__('Open in Schedule Workbench'),
-    caption: trans.__('Models, tuning logs and traces that are selected in the file browser'),
+    caption: trans.__('Models, views, tuning logs and traces that are selected in the file browser'),
     icon: workbenchIcon,
     isVisible: () => selected().some(path => OPENED.test(path)),
     execute: () =>
@@ -119,6 +121,30 @@ export function addOpen(
   palette?.addItem({ command: COMMAND, category: trans.__('Schedule Workbench'), args: { isPalette: true } });
   palette?.addItem({ command: SELECTED, category: trans.__('Schedule Workbench') });
   app.contextMenu.addItem({ command: SELECTED, selector: '.jp-DirListing-item[data-isdir="false"]', rank: 1.5 });
+}
+
+/** What the export “View” writes opens as the workbench that it shows. */
+function addSharedViews(app: JupyterFrontEnd): void {
+  app.docRegistry.addFileType({
+    name: 'workbench-view',
+    displayName: trans.__('View of a workbench'),
+    extensions: ['.view.json'],
+    mimeTypes: ['application/json'],
+    fileFormat: 'text',
+    contentType: 'file',
+    icon: workbenchIcon
+  });
+  app.docRegistry.addWidgetFactory(
+    new ShownFactory(VIEW, ['workbench-view'], ['workbench-view'], MODEL, context => {
+      const shown: LatePanel = new LatePanel(async () => {
+        const [{ SharedViewPanel }] = await Promise.all([import('./shared-view'), context.ready]);
+        const panel = new SharedViewPanel(app, () => shown.parent?.dispose());
+        void panel.open(context.path);
+        return panel;
+      });
+      return shown;
+    })
+  );
 }
 
 /** Open models and logs with what somebody has set here; else JupyterLab's own settings of viewers decide. */

@@ -1,4 +1,4 @@
-/** A kernel that answers questions about a model, and runs the notebook afterwards. */
+/** A kernel that answers questions about a model or a view, and runs the notebook afterwards. */
 import { Kernel, KernelMessage, type ServiceManager } from '@jupyterlab/services';
 import { chooseKernel, reason, Told } from '../notebooks';
 import { trans } from '../words';
@@ -50,7 +50,7 @@ export class ModelKernel {
     };
     const { content } = await future.done.catch(() => {
       throw new Told(
-        trans.__('The kernel died while it read the model.'),
+        trans.__('The kernel died while it read the file.'),
         trans.__('Perhaps the memory was not enough: close other notebooks, and open the file again.')
       );
     });
@@ -64,8 +64,8 @@ export class ModelKernel {
           )
         : new Told(
             error.ename
-              ? trans.__('The kernel could not read the model: %1 %2.', error.ename, error.evalue ?? '')
-              : trans.__('The kernel could not read the model: it was interrupted.'),
+              ? trans.__('The kernel could not read the file: %1 %2.', error.ename, error.evalue ?? '')
+              : trans.__('The kernel could not read the file: it was interrupted.'),
             trans.__('Open the file again.')
           );
     }

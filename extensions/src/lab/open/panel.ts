@@ -3,21 +3,16 @@ import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { PathExt } from '@jupyterlab/coreutils';
 import type { IDocumentManager } from '@jupyterlab/docmanager';
 import { FileDialog } from '@jupyterlab/filebrowser';
-import { NotebookActions, type NotebookPanel } from '@jupyterlab/notebook';
 import { Widget } from '@lumino/widgets';
 import { h, render } from 'preact';
 import { sentence } from '../../widget/elements/text';
-import { reason, Told, writeNotebook } from '../notebooks';
+import { reason, Told } from '../notebooks';
 import { trans } from '../words';
 import { ModelKernel } from './kernel';
+import { runNotebook, type Made } from './run';
 import { OpenView, type Description, type Input, type OpenState } from './view';
 
 const EMPTY: OpenState = { path: '', busy: '', error: null, model: null, shapes: {}, threads: '', fill: false };
-
-interface Made {
-  readonly title: string;
-  readonly cells: readonly { cell_type: 'markdown' | 'code'; source: string }[];
-}
 
 export class OpenPanel extends Widget {
   private state = EMPTY;
@@ -118,7 +113,6 @@ export class OpenPanel extends Widget {
   private async start(): Promise<void> {
     const { turn } = this;
     const { path, threads, fill } = this.state;
-    const { contents, kernelspecs } = this.app.serviceManager;
     try {
       const shapes = JSON.stringify(this.chosen());
       const count = whole(threads, trans.__('Threads'));
@@ -127,30 +121,9 @@ export class OpenPanel extends Widget {
         `notebook(${JSON.stringify(PathExt.basename(path))}, ${shapes}, ${count}, ${fill ? 'True' : 'False'})`
       );
       if (turn !== this.turn) return;
-      const { name, id } = this.kernel!.model!;
-      const cells = made.cells.map(cell => ({
-        ...cell,
-        metadata: {},
-        ...(cell.cell_type === 'code' ? { outputs: [], execution_count: null } : {})
-      }));
-      const kernelspec = { name, display_name: kernelspecs.specs?.kernelspecs[name]?.display_name ?? name };
       const title = trans.__('%1 workbench', PathExt.basename(path, '.onnx'));
-      const target = await writeNotebook(contents, PathExt.dirname(path), title, {
-        cells,
-        metadata: { kernelspec },
-        nbformat: 4,
-        nbformat_minor: 4
-      });
-      const panel = (await this.app.commands.execute('docmanager:open', {
-        path: target,
-        factory: 'Notebook',
-        kernel: { id, name }
-      })) as NotebookPanel;
-      await panel.context.ready;
-      await panel.sessionContext.ready;
-      this.kernel!.release(); // it is the notebook's now
+      await runNotebook(this.app, this.kernel!, PathExt.dirname(path), title, made.cells);
       this.kernel = null;
-      void NotebookActions.runAll(panel.content, panel.sessionContext);
       this.done();
     } catch (error) {
       this.fail(error, turn);

@@ -130,6 +130,9 @@ function Form({ state, model, onChange, onStart }: Omit<Props, 'onChoose' | 'giv
             values={state.shapes[input.name] ?? []}
             onChange={values => onChange({ shapes: { ...state.shapes, [input.name]: values } })}
           />
+          {(!input.dims || input.dims.some(isOpen)) && (
+            <small class="swbl-quiet"> {trans.__('not in the file, guessed')}</small>
+          )}
         </Line>
       ))}
       <Line name={trans.__('Threads')}>
@@ -163,6 +166,24 @@ function Form({ state, model, onChange, onStart }: Omit<Props, 'onChoose' | 'giv
   );
 }
 
+/** What is going on, or what went wrong. */
+export function Said({ busy, error }: Pick<OpenState, 'busy' | 'error'>) {
+  return (
+    <>
+      {busy && (
+        <p class="swbl-note" role="status">
+          {busy}
+        </p>
+      )}
+      {error && (
+        <p class="swbl-note swbl-error" role="alert">
+          <b>{error.message}</b> {error.hint}
+        </p>
+      )}
+    </>
+  );
+}
+
 export function OpenView({ state, given, onChoose, ...rest }: Props) {
   const { path, busy, error, model } = state;
   return (
@@ -177,16 +198,7 @@ export function OpenView({ state, given, onChoose, ...rest }: Props) {
         </Line>
       )}
       {model && <Form state={state} model={model} {...rest} />}
-      {busy && (
-        <p class="swbl-note" role="status">
-          {busy}
-        </p>
-      )}
-      {error && (
-        <p class="swbl-note swbl-error" role="alert">
-          <b>{error.message}</b> {error.hint}
-        </p>
-      )}
+      <Said busy={busy} error={error} />
     </div>
   );
 }

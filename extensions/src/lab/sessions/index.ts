@@ -39,6 +39,9 @@ export function addSessions(
   void Promise.allSettled([app.restored, followed]).then(() => panel.begin());
 }
 
+/** A run that is done says so for so long; one that failed says it until somebody closes it. */
+const DONE_MS = 5000;
+
 class SessionsPanel extends Widget {
   private state: SessionsState = { sessions: null, error: null, news: '' };
   private seconds = 2;
@@ -112,7 +115,10 @@ class SessionsPanel extends Widget {
       const bad = one.state === 'failed' || one.state === 'lost';
       const text = trans.__('%1: tuning is %2. %3.', one.title, stateOf(one), bestOf(one));
       const open = { label: trans.__('Open'), callback: () => this.open(one.notebook) };
-      Notification[bad ? 'error' : 'success'](text, { autoClose: false, actions: one.notebook ? [open] : [] });
+      Notification[bad ? 'error' : 'success'](text, {
+        autoClose: bad ? false : DONE_MS,
+        actions: one.notebook ? [open] : []
+      });
     }
   }
 

@@ -69,6 +69,7 @@ export interface Questions {
   readonly passes: PassesAnswer;
   readonly cures: CuresAnswer;
   readonly plan: PlanAnswer;
+  readonly spills: { readonly text: string };
   readonly drops: DropsAnswer;
   readonly preview: PreviewAnswer;
   readonly witness: WitnessAnswer;

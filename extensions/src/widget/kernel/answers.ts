@@ -121,6 +121,8 @@ function lineOf(store: Store, q: keyof Questions): Line {
 export interface Asked<T> {
   readonly value: T | null;
   readonly error: ErrorInfo | null;
+  /** Whether the answer is to an earlier question, about what is no longer on show. */
+  readonly old: boolean;
   readonly again: () => void;
 }
 
@@ -131,7 +133,7 @@ export function useAnswer<Q extends keyof Questions>(
   q: Q,
   args: object | null
 ): Asked<Questions[Q]> {
-  const value = useSignal<{ key: string; value: Questions[Q] } | null>(null);
+  const value = useSignal<{ key: string; name: string; value: Questions[Q] } | null>(null);
   const error = useSignal<ErrorInfo | null>(null);
   const tries = useSignal(0);
   const name = JSON.stringify(args);
@@ -145,7 +147,7 @@ export function useAnswer<Q extends keyof Questions>(
     let wanted = true;
     job.answer.then(
       found => {
-        if (wanted) value.value = { key, value: found as Questions[Q] };
+        if (wanted) value.value = { key, name, value: found as Questions[Q] };
       },
       (why: ErrorInfo) => {
         if (wanted) error.value = why;
@@ -159,6 +161,7 @@ export function useAnswer<Q extends keyof Questions>(
   return {
     value: value.value?.key === key ? value.value.value : null,
     error: error.value,
+    old: value.value?.name !== name,
     again: () => {
       tries.value++;
     }

@@ -19,7 +19,8 @@ function Plan({ store, take }: Pick<PanelProps, 'store'> & { take: (cure: Cure) 
   const open = useSignal(false);
   const node = store.see('history')?.at;
   const wanted = open.value && node != null && !noKernel(store);
-  const { value, error } = useAnswer(store, `plan ${store.see('head')?.task}`, 'plan', wanted ? { node } : null);
+  const found = useAnswer(store, `plan ${store.see('head')?.task}`, 'plan', wanted ? { node } : null);
+  const value = found.old ? null : found.value; // steps of the variant before are not to be taken here
   return (
     <details
       class="swb-plan"
@@ -29,7 +30,7 @@ function Plan({ store, take }: Pick<PanelProps, 'store'> & { take: (cure: Cure) 
       }}
     >
       <summary>A whole plan, to take at once or up to any row</summary>
-      <p class="swb-mut">{error?.message ?? value?.text ?? 'Looking ahead …'}</p>
+      <p class="swb-mut">{found.error?.message ?? value?.text ?? 'Looking ahead …'}</p>
       <ol>
         {value?.rows.map(cure => (
           <li key={cure.id}>{take(cure)}</li>
@@ -69,13 +70,13 @@ export function Why({ store }: Pick<PanelProps, 'store'>) {
   const ui = useUi();
   const why = store.see('why');
   const node = store.see('history')?.at;
-  const { value: cures } = useAnswer(
-    store,
-    `cures ${store.see('head')?.task}`,
-    'cures',
-    why && node != null && !noKernel(store) ? { node } : null
-  );
+  const wanted = why && !why.off && node != null && !noKernel(store) ? { node } : null;
+  const task = store.see('head')?.task;
+  const found = useAnswer(store, `cures ${task}`, 'cures', wanted);
+  const cures = found.old ? null : found.value; // steps of the variant before are not to be taken here
+  const spills = useAnswer(store, `spills ${task}`, 'spills', wanted);
   if (!why) return null;
+  const looking = wanted && !cures && !found.error;
   const take = (cure: Cure) => (
     <OfferButton key={cure.label} store={store} offer={{ ...cure, est: null }} onTake={() => besideNest(ui)} />
   );
@@ -85,6 +86,7 @@ export function Why({ store }: Pick<PanelProps, 'store'>) {
         <b>What takes the time?</b>
         <Before store={store} /> <span class="swb-mut">{why.off || `Estimated: ${why.text}`}</span>
         {why.measured && <b> {why.measured}</b>}
+        {looking && <span class="swb-mut"> Looking for faster steps …</span>}
         <InNetwork store={store} />
       </p>
       <ul>
@@ -98,6 +100,7 @@ export function Why({ store }: Pick<PanelProps, 'store'>) {
             </li>
           );
         })}
+        {!spills.old && spills.value?.text && <li data-reason="spills">{spills.value.text}</li>}
         {cures?.note && (
           <li>
             {cures.note}

@@ -53,6 +53,18 @@ function submits({ key, target }: KeyboardEvent): boolean {
   return true;
 }
 
+/** Ctrl Shift and a letter is for all of the page, as Ctrl Shift D of JupyterLab; but redo is the view's own. */
+const belongsToPage = ({ ctrlKey, metaKey, shiftKey, altKey, key }: KeyboardEvent): boolean =>
+  (ctrlKey || metaKey) && shiftKey && !altKey && /^[a-y]$/i.test(key);
+
+/** JupyterLab hears no key below what has this attribute: it is away while this one goes up. */
+function letThrough(box: HTMLElement): void {
+  delete box.dataset.lmSuppressShortcuts;
+  setTimeout(() => {
+    box.dataset.lmSuppressShortcuts = 'true';
+  });
+}
+
 export function Frame({ store, model, panel }: PanelProps & { panel: string }) {
   const root = useRef<HTMLDivElement>(null);
   const ui = useMemo(() => newUi(root), []);
@@ -69,6 +81,7 @@ export function Frame({ store, model, panel }: PanelProps & { panel: string }) {
   );
   useFocusKept(root, box => box.querySelector<HTMLElement>(`.swb-nest ${STOP}`));
   const onKeyDown = (event: KeyboardEvent): void => {
+    if (belongsToPage(event)) return letThrough(root.current!);
     if (event.defaultPrevented || !(submits(event) || onKey(event, store, ui))) return;
     event.preventDefault();
     event.stopPropagation();

@@ -14,6 +14,7 @@ import { noKernel } from '../kernel/link-words';
 import { TargetButton } from './targets';
 import { AllPanels } from './whole';
 import { Default, MODEL, startOf } from './as-written';
+import { BestLink, Remark } from './best-link';
 
 function Crumb({ store, meta, head }: { store: Store; meta: MetaSlice | null; head: HeadSlice | null }) {
   const title = meta?.title ?? '';
@@ -206,12 +207,14 @@ const TIMED = 'Median of the undisturbed runs of one call; ± half the distance 
 
 /** What the schedule on show was measured at, else what it should take; of a log only the best is known. */
 function Figures({
+  store,
   head,
   history,
   tasks,
   meta,
   going
 }: {
+  store: Store;
   head: HeadSlice;
   history: HistorySlice | null;
   tasks: TasksSlice | null;
@@ -242,6 +245,7 @@ function Figures({
             ≈ {wide ? `${milliseconds(est.low)} – ${milliseconds(est.high)}` : milliseconds(est.ms)}
           </b>
           <span>ms est.</span>
+          <Remark of={head} />
           <Default usual={usual} />
         </div>
       )}
@@ -253,17 +257,14 @@ function Figures({
           <span class="swb-mono">{head.step}</span>
           {start && <span>{start}</span>}
           <b data-swb-value="ms">{measured(head)}</b>
-          <span>ms {spreadOf(head)}</span>
+          <span>ms</span>
+          <span class="swb-spread">{spreadOf(head)}</span>
           {head.doubt && (
             <span class="swb-cut swb-doubt" data-swb-value="doubt">
               {head.doubt.text}
             </span>
           )}
-          {(head.same || head.remark) && (
-            <span class="swb-cut" data-swb-value="remark">
-              {[head.same, head.remark].filter(Boolean).join('; ')}
-            </span>
-          )}
+          <Remark of={head} />
           {!head.doubt && !head.same && history?.change && (
             <span class="swb-cut" title={history.change.title}>
               {history.change.text}
@@ -285,14 +286,16 @@ function Figures({
           head.ms == null && <span>not measured yet</span>
         ) : (
           <>
-            <span>
-              best<span class="swb-who">{tuner}</span>
-            </span>
-            <b>
-              {head.best_sure === 'disturbed' && '≤ '}
-              {milliseconds(head.best_ms)}
-            </b>
-            <span>ms{head.best_sure === 'once' && ', timed once'}</span>
+            <BestLink store={store} head={head}>
+              <span>
+                best<span class="swb-who">{tuner}</span>
+              </span>{' '}
+              <b>
+                {head.best_sure === 'disturbed' && '≤ '}
+                {milliseconds(head.best_ms)}
+              </b>{' '}
+              <span>ms{head.best_sure === 'once' && ', timed once'}</span>
+            </BestLink>
             {head.best_why && <span class="swb-cut">{head.best_why}</span>}
           </>
         )}
@@ -374,6 +377,7 @@ export function Header({ store }: { store: Store }) {
           )}
           {head && (
             <Figures
+              store={store}
               head={head}
               history={store.see('history')}
               tasks={store.see('tasks')}

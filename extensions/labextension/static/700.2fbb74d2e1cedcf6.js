@@ -1,4 +1,4 @@
-"use strict";(self.rspackChunkschedule_workbench=self.rspackChunkschedule_workbench||[]).push([[700],{44(e,o,r){var s=r(40),a=r.n(s),t=r(41),i=(r.n(t))()(a());i.push([e.id,`/* Buttons, and a few of which one is pressed. */
+"use strict";(self.rspackChunkschedule_workbench=self.rspackChunkschedule_workbench||[]).push([[700],{44(e,o,s){var r=s(40),t=s.n(r),a=s(41),i=(s.n(a))()(t());i.push([e.id,`/* Buttons, and a few of which one is pressed. */
 .swb-button {
   height: 24px;
   padding: 0 8px;
@@ -45,7 +45,7 @@
 .swb-switch button:focus-visible {
   outline-offset: -2px;
 }
-`,""]),r.d(o,{},{A:i})},49(e,o,r){var s=r(40),a=r.n(s),t=r(41),i=(r.n(t))()(a());i.push([e.id,`/* A drawn graph. */
+`,""]),s.d(o,{},{A:i})},49(e,o,s){var r=s(40),t=s.n(r),a=s(41),i=(s.n(a))()(t());i.push([e.id,`/* A drawn graph. */
 .swb-dag-stage {
   position: relative;
   flex: 1 1 auto;
@@ -347,8 +347,8 @@
 .swb-readout-line > .swb-faint:first-child {
   flex-shrink: 8;
 }
-`,""]),r.d(o,{},{A:i})},42(e,o,r){var s=r(40),a=r.n(s),t=r(41),i=r.n(t),n=r(43),b=r(44),l=r(45),w=r(46),p=r(47),d=i()(a());d.i(n.A),d.i(b.A),d.i(l.A),d.i(w.A),d.i(p.A),d.push([e.id,`/* The styles of the explorer's module: the frame, controls and words that it shares with the workbench, then its own. */
-`,""]),r.d(o,{},{A:d})},47(e,o,r){var s=r(40),a=r.n(s),t=r(41),i=(r.n(t))()(a());i.push([e.id,`/* The explorer of logs. */
+`,""]),s.d(o,{},{A:i})},42(e,o,s){var r=s(40),t=s.n(r),a=s(41),i=s.n(a),n=s(43),b=s(44),l=s(45),w=s(46),p=s(47),d=i()(t());d.i(n.A),d.i(b.A),d.i(l.A),d.i(w.A),d.i(p.A),d.push([e.id,`/* The styles of the explorer's module: the frame, controls and words that it shares with the workbench, then its own. */
+`,""]),s.d(o,{},{A:d})},47(e,o,s){var r=s(40),t=s.n(r),a=s(41),i=(s.n(a))()(t());i.push([e.id,`/* The explorer of logs. */
 .swx-top {
   border-bottom: 0;
 }
@@ -813,7 +813,7 @@
     resize: vertical;
   }
 }
-`,""]),r.d(o,{},{A:i})},48(e,o,r){var s=r(40),a=r.n(s),t=r(41),i=(r.n(t))()(a());i.push([e.id,`/* Graph and stages: what stands around a drawn graph. */
+`,""]),s.d(o,{},{A:i})},48(e,o,s){var r=s(40),t=s.n(r),a=s(41),i=(s.n(a))()(t());i.push([e.id,`/* Graph and stages: what stands around a drawn graph. */
 .swb-dag {
   display: flex;
   flex-direction: column;
@@ -960,7 +960,7 @@
   position: relative;
   z-index: 1;
 }
-`,""]),r.d(o,{},{A:i})},45(e,o,r){var s=r(40),a=r.n(s),t=r(41),i=(r.n(t))()(a());i.push([e.id,`/* Header, notes, status bar. */
+`,""]),s.d(o,{},{A:i})},45(e,o,s){var r=s(40),t=s.n(r),a=s(41),i=(s.n(a))()(t());i.push([e.id,`/* Header, notes, status bar. */
 .swb-top {
   display: flex;
   align-items: center;
@@ -1184,8 +1184,32 @@
   color: var(--swb-tx2);
   font-size: 11px;
 }
-`,""]),r.d(o,{},{A:i})},39(e,o,r){var s=r(40),a=r.n(s),t=r(41),i=r.n(t),n=r(42),b=r(48),l=r(49),w=r(50),p=r(51),d=i()(a());d.i(n.A),d.i(b.A),d.i(l.A),d.i(w.A),d.i(p.A),d.push([e.id,`
-`,""]),r.d(o,{},{A:d})},50(e,o,r){var s=r(40),a=r.n(s),t=r(41),i=(r.n(t))()(a());i.push([e.id,`/* The JupyterLab extension: log viewer (swbl-*) and saved views. Colours follow the theme. */
+.swb .swb-best {
+  color: inherit;
+}
+.swb-best b {
+  color: var(--swb-ac);
+}
+/* The time is never cut: what keeps the machine busy goes first, then the tabs have a line of their own. */
+@container swb (max-width: 560px) {
+  .swb-load {
+    display: none;
+  }
+}
+@container swb (max-width: 420px) {
+  .swb-bar {
+    flex-wrap: wrap;
+  }
+  .swb-figures {
+    flex: 1 1 100%;
+    justify-content: flex-start;
+  }
+  .swb-figure.is-main:not(:last-child) {
+    max-width: 100%;
+  }
+}
+`,""]),s.d(o,{},{A:i})},39(e,o,s){var r=s(40),t=s.n(r),a=s(41),i=s.n(a),n=s(42),b=s(48),l=s(49),w=s(50),p=s(51),d=i()(t());d.i(n.A),d.i(b.A),d.i(l.A),d.i(w.A),d.i(p.A),d.push([e.id,`
+`,""]),s.d(o,{},{A:d})},50(e,o,s){var r=s(40),t=s.n(r),a=s(41),i=(s.n(a))()(t());i.push([e.id,`/* The JupyterLab extension: log viewer (swbl-*) and saved views. Colours follow the theme. */
 .jp-ScheduleWorkbenchLog {
   overflow: auto;
   background: var(--jp-layout-color1);
@@ -1603,7 +1627,7 @@
 .jp-ScheduleWorkbenchPanel .swb [data-swb-do='panel'] {
   display: none;
 }
-`,""]),r.d(o,{},{A:i})},51(e,o,r){var s=r(40),a=r.n(s),t=r(41),i=(r.n(t))()(a());i.push([e.id,`/* A model without a kernel: its graph, and what is chosen in it. */
+`,""]),s.d(o,{},{A:i})},51(e,o,s){var r=s(40),t=s.n(r),a=s(41),i=(s.n(a))()(t());i.push([e.id,`/* A model without a kernel: its graph, and what is chosen in it. */
 .jp-ScheduleWorkbenchLate {
   display: flex;
   background: var(--jp-layout-color1);
@@ -1760,7 +1784,7 @@
 .swbl-session-do .swbl-button {
   margin: 4px 8px 4px 0;
 }
-`,""]),r.d(o,{},{A:i})},46(e,o,r){var s=r(40),a=r.n(s),t=r(41),i=(r.n(t))()(a());i.push([e.id,`/* Words, legends and blanks that several panels use. */
+`,""]),s.d(o,{},{A:i})},46(e,o,s){var r=s(40),t=s.n(r),a=s(41),i=(s.n(a))()(t());i.push([e.id,`/* Words, legends and blanks that several panels use. */
 .swb-bg1 {
   background: var(--swb-s1);
 }
@@ -1836,7 +1860,7 @@
   width: 12px;
   height: 8px;
 }
-`,""]),r.d(o,{},{A:i})},43(e,o,r){var s=r(40),a=r.n(s),t=r(41),i=(r.n(t))()(a());i.push([e.id,`/* Tokens, frame and what every panel uses. JupyterLab's variables come first, so that the theme is the host's. */
+`,""]),s.d(o,{},{A:i})},43(e,o,s){var r=s(40),t=s.n(r),a=s(41),i=(s.n(a))()(t());i.push([e.id,`/* Tokens, frame and what every panel uses. JupyterLab's variables come first, so that the theme is the host's. */
 .swb {
   --swb-bg: var(--jp-layout-color1, #fff);
   --swb-tx: var(--jp-ui-font-color0, #1b1f24);
@@ -2125,4 +2149,4 @@
     scroll-behavior: auto !important;
   }
 }
-`,""]),r.d(o,{},{A:i})},41(e){e.exports=function(e){var o=[];return o.toString=function(){return this.map(function(o){var r="",s=void 0!==o[5];return o[4]&&(r+="@supports (".concat(o[4],") {")),o[2]&&(r+="@media ".concat(o[2]," {")),s&&(r+="@layer".concat(o[5].length>0?" ".concat(o[5]):""," {")),r+=e(o),s&&(r+="}"),o[2]&&(r+="}"),o[4]&&(r+="}"),r}).join("")},o.i=function(e,r,s,a,t){"string"==typeof e&&(e=[[null,e,void 0]]);var i={};if(s)for(var n=0;n<this.length;n++){var b=this[n][0];null!=b&&(i[b]=!0)}for(var l=0;l<e.length;l++){var w=[].concat(e[l]);s&&i[w[0]]||(void 0!==t&&(void 0===w[5]||(w[1]="@layer".concat(w[5].length>0?" ".concat(w[5]):""," {").concat(w[1],"}")),w[5]=t),r&&(w[2]&&(w[1]="@media ".concat(w[2]," {").concat(w[1],"}")),w[2]=r),a&&(w[4]?(w[1]="@supports (".concat(w[4],") {").concat(w[1],"}"),w[4]=a):w[4]="".concat(a)),o.push(w))}},o}},40(e){e.exports=function(e){return e[1]}},33(e){var o=[];function r(e){for(var r=-1,s=0;s<o.length;s++)if(o[s].identifier===e){r=s;break}return r}function s(e,s){for(var a={},t=[],i=0;i<e.length;i++){var n=e[i],b=s.base?n[0]+s.base:n[0],l=a[b]||0,w="".concat(b," ").concat(l);a[b]=l+1;var p=r(w),d={css:n[1],media:n[2],sourceMap:n[3],supports:n[4],layer:n[5]};if(-1!==p)o[p].references++,o[p].updater(d);else{var x=function(e,o){var r=o.domAPI(o);return r.update(e),function(o){o?(o.css!==e.css||o.media!==e.media||o.sourceMap!==e.sourceMap||o.supports!==e.supports||o.layer!==e.layer)&&r.update(e=o):r.remove()}}(d,s);s.byIndex=i,o.splice(i,0,{identifier:w,updater:x,references:1})}t.push(w)}return t}e.exports=function(e,a){var t=s(e=e||[],a=a||{});return function(e){e=e||[];for(var i=0;i<t.length;i++){var n=r(t[i]);o[n].references--}for(var b=s(e,a),l=0;l<t.length;l++){var w=r(t[l]);0===o[w].references&&(o[w].updater(),o.splice(w,1))}t=b}}},35(e){var o={};e.exports=function(e,r){var s=function(e){if(void 0===o[e]){var r=document.querySelector(e);if(window.HTMLIFrameElement&&r instanceof window.HTMLIFrameElement)try{r=r.contentDocument.head}catch(e){r=null}o[e]=r}return o[e]}(e);if(!s)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");s.appendChild(r)}},37(e){e.exports=function(e){var o=document.createElement("style");return e.setAttributes(o,e.attributes),e.insert(o,e.options),o}},36(e,o,r){e.exports=function(e){var o=r.nc;o&&e.setAttribute("nonce",o)}},34(e){e.exports=function(e){if("u"<typeof document)return{update:function(){},remove:function(){}};var o=e.insertStyleElement(e);return{update:function(r){var s,a,t;s="",r.supports&&(s+="@supports (".concat(r.supports,") {")),r.media&&(s+="@media ".concat(r.media," {")),(a=void 0!==r.layer)&&(s+="@layer".concat(r.layer.length>0?" ".concat(r.layer):""," {")),s+=r.css,a&&(s+="}"),r.media&&(s+="}"),r.supports&&(s+="}"),(t=r.sourceMap)&&"u">typeof btoa&&(s+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(t))))," */")),e.styleTagTransform(s,o,e.options)},remove:function(){var e;null===(e=o).parentNode||e.parentNode.removeChild(e)}}}},38(e){e.exports=function(e,o){if(o.styleSheet)o.styleSheet.cssText=e;else{for(;o.firstChild;)o.removeChild(o.firstChild);o.appendChild(document.createTextNode(e))}}},32(e,o,r){var s=r(33),a=r.n(s),t=r(34),i=r.n(t),n=r(35),b=r.n(n),l=r(36),w=r.n(l),p=r(37),d=r.n(p),x=r(38),c=r.n(x),h=r(39),g={};g.styleTagTransform=c(),g.setAttributes=w(),g.insert=b().bind(null,"head"),g.domAPI=i(),g.insertStyleElement=d(),a()(h.A,g),h.A&&h.A.locals&&h.A.locals}}]);
+`,""]),s.d(o,{},{A:i})},41(e){e.exports=function(e){var o=[];return o.toString=function(){return this.map(function(o){var s="",r=void 0!==o[5];return o[4]&&(s+="@supports (".concat(o[4],") {")),o[2]&&(s+="@media ".concat(o[2]," {")),r&&(s+="@layer".concat(o[5].length>0?" ".concat(o[5]):""," {")),s+=e(o),r&&(s+="}"),o[2]&&(s+="}"),o[4]&&(s+="}"),s}).join("")},o.i=function(e,s,r,t,a){"string"==typeof e&&(e=[[null,e,void 0]]);var i={};if(r)for(var n=0;n<this.length;n++){var b=this[n][0];null!=b&&(i[b]=!0)}for(var l=0;l<e.length;l++){var w=[].concat(e[l]);r&&i[w[0]]||(void 0!==a&&(void 0===w[5]||(w[1]="@layer".concat(w[5].length>0?" ".concat(w[5]):""," {").concat(w[1],"}")),w[5]=a),s&&(w[2]&&(w[1]="@media ".concat(w[2]," {").concat(w[1],"}")),w[2]=s),t&&(w[4]?(w[1]="@supports (".concat(w[4],") {").concat(w[1],"}"),w[4]=t):w[4]="".concat(t)),o.push(w))}},o}},40(e){e.exports=function(e){return e[1]}},33(e){var o=[];function s(e){for(var s=-1,r=0;r<o.length;r++)if(o[r].identifier===e){s=r;break}return s}function r(e,r){for(var t={},a=[],i=0;i<e.length;i++){var n=e[i],b=r.base?n[0]+r.base:n[0],l=t[b]||0,w="".concat(b," ").concat(l);t[b]=l+1;var p=s(w),d={css:n[1],media:n[2],sourceMap:n[3],supports:n[4],layer:n[5]};if(-1!==p)o[p].references++,o[p].updater(d);else{var x=function(e,o){var s=o.domAPI(o);return s.update(e),function(o){o?(o.css!==e.css||o.media!==e.media||o.sourceMap!==e.sourceMap||o.supports!==e.supports||o.layer!==e.layer)&&s.update(e=o):s.remove()}}(d,r);r.byIndex=i,o.splice(i,0,{identifier:w,updater:x,references:1})}a.push(w)}return a}e.exports=function(e,t){var a=r(e=e||[],t=t||{});return function(e){e=e||[];for(var i=0;i<a.length;i++){var n=s(a[i]);o[n].references--}for(var b=r(e,t),l=0;l<a.length;l++){var w=s(a[l]);0===o[w].references&&(o[w].updater(),o.splice(w,1))}a=b}}},35(e){var o={};e.exports=function(e,s){var r=function(e){if(void 0===o[e]){var s=document.querySelector(e);if(window.HTMLIFrameElement&&s instanceof window.HTMLIFrameElement)try{s=s.contentDocument.head}catch(e){s=null}o[e]=s}return o[e]}(e);if(!r)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");r.appendChild(s)}},37(e){e.exports=function(e){var o=document.createElement("style");return e.setAttributes(o,e.attributes),e.insert(o,e.options),o}},36(e,o,s){e.exports=function(e){var o=s.nc;o&&e.setAttribute("nonce",o)}},34(e){e.exports=function(e){if("u"<typeof document)return{update:function(){},remove:function(){}};var o=e.insertStyleElement(e);return{update:function(s){var r,t,a;r="",s.supports&&(r+="@supports (".concat(s.supports,") {")),s.media&&(r+="@media ".concat(s.media," {")),(t=void 0!==s.layer)&&(r+="@layer".concat(s.layer.length>0?" ".concat(s.layer):""," {")),r+=s.css,t&&(r+="}"),s.media&&(r+="}"),s.supports&&(r+="}"),(a=s.sourceMap)&&"u">typeof btoa&&(r+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(a))))," */")),e.styleTagTransform(r,o,e.options)},remove:function(){var e;null===(e=o).parentNode||e.parentNode.removeChild(e)}}}},38(e){e.exports=function(e,o){if(o.styleSheet)o.styleSheet.cssText=e;else{for(;o.firstChild;)o.removeChild(o.firstChild);o.appendChild(document.createTextNode(e))}}},32(e,o,s){var r=s(33),t=s.n(r),a=s(34),i=s.n(a),n=s(35),b=s.n(n),l=s(36),w=s.n(l),p=s(37),d=s.n(p),x=s(38),c=s.n(x),h=s(39),g={};g.styleTagTransform=c(),g.setAttributes=w(),g.insert=b().bind(null,"head"),g.domAPI=i(),g.insertStyleElement=d(),t()(h.A,g),h.A&&h.A.locals&&h.A.locals}}]);

@@ -1,0 +1,35 @@
+// Beside the time in the header: what is to be known of it, and the best time, which leads to its schedule.
+
+import type { ComponentChildren } from 'preact';
+import type { HeadSlice } from '../../shared/types';
+import { noKernel } from '../kernel/link-words';
+import type { Store } from '../kernel/store';
+import { toNest } from './keys';
+import { useUi } from './ui';
+
+/** Why it is this time; what was measured elsewhere where none of here is known. */
+export function Remark({ of }: { of: HeadSlice }) {
+  const text = [of.same, of.remark].filter(Boolean).join('; ');
+  return text ? (
+    <span class="swb-cut" data-swb-value="remark" title={text}>
+      {text}
+    </span>
+  ) : null;
+}
+
+/** The best of the log goes to its schedule, as “Use the best” does; where that is on show already, it only says it. */
+export function BestLink({ store, head, children }: { store: Store; head: HeadSlice; children: ComponentChildren }) {
+  const ui = useUi();
+  if (!store.see('tuning')?.best_ready || noKernel(store)) return <>{children}</>;
+  return (
+    <button
+      type="button"
+      class="swb-link swb-best"
+      data-swb-do="best"
+      title="Go to the best schedule of this task in the log"
+      onClick={() => store.act('adopt', { task: head.task }, () => toNest(ui))}
+    >
+      {children}
+    </button>
+  );
+}
