@@ -331,6 +331,9 @@ def test_where_no_step_gains_it_says_so_and_offers_a_way_out(bench: Bench) -> No
     page.get_by_text("By the estimate no step makes it 5 % faster.").wait_for()
     page.get_by_text("default schedule ≈ 2.2×").click()
     assert tuple(bench.commands()[-1]) == ("open_default", {})
+    page.evaluate(
+        "() => { kernel.put('history', { ...kernel.slices.history, at: 0 }); kernel.patch(model, kernel.changed); }"
+    )
     page.get_by_text("1 step taken back").click()
     command, args = bench.commands()[-1]
     assert (command, args["without"], args["then"]) == ("apply", [0], [])
