@@ -1,4 +1,4 @@
-/** A view that somebody has sent: a notebook with its workbench takes the place of this panel; or it says what is wrong. */
+/** A view that somebody sent: a notebook with its workbench takes the place of this panel, or it says what is wrong. */
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { PathExt } from '@jupyterlab/coreutils';
 import { Widget } from '@lumino/widgets';
