@@ -20,7 +20,6 @@ from workbench.ir.numpy_reference import evaluate as reference
 from workbench.ir.numpy_reference.evaluate import evaluate, split_digits
 from workbench.ir.numpy_reference.expressions import Evaluator
 from workbench.ir.numpy_reference.math import erf
-from workbench.ir.text.parser import parse
 
 
 def only(result):
@@ -74,12 +73,8 @@ def test_padding_inside_a_reduction_does_not_read_outside():
 
 
 def test_a_guard_that_is_too_wide_is_an_error():
-    func = parse("""
-Y(X: input float32[6], Y: output float32[8]):
-  for i in 8:
-    block Y(i: 8):
-      Y[i] = select(1 <= i < 8, X[i - 1], 0.0)
-""")
+    x = te.placeholder((6,), name="X")
+    func = te.func(te.compute((8,), lambda i: te.select((i >= 1) & (i < 8), x[i - 1], 0.0), name="Y"))
     with pytest.raises(RunError) as e:
         evaluate(func, {"X": np.zeros(6, "f4")})
     assert e.value.code == "reference.index"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from workbench import te
-from workbench.errors import ExpressionError, ScheduleError
+from workbench.errors import ExpressionError
 from workbench.ir import Binary, Load, Select
 from workbench.ir.interpreter import interp
 from workbench.ir.verify import verify
@@ -224,15 +224,3 @@ def test_only_parts_of_one_kind_are_joined():
         with pytest.raises(ExpressionError) as e:
             te.concat([a, other], axis)
         assert e.value.code == "te.concat"
-
-
-def test_what_lies_outside_of_a_tensor_is_not_read():
-    x = te.placeholder((8,), name="X")
-    for value in (lambda j: x[j + 1], lambda j: te.select(j < 3, x[3 - j], x[j - 3])):
-        with pytest.raises(ScheduleError) as e:
-            te.func(te.compute((8,), value))
-        assert e.value.code == "verify.index_range"
-        assert "te.select" in e.value.hint
-    inner = te.compute((11,), lambda j: te.select(j < 3, x[3 - j], te.select(j >= 3, x[j - 3], 0.0)), name="Y")
-    want = [3, 2, 1, 0, 1, 2, 3, 4, 5, 6, 7]
-    np.testing.assert_array_equal(interp.run(te.func(inner), {"X": np.arange(8, dtype="f4")})["Y"], want)

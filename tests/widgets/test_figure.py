@@ -135,7 +135,7 @@ def test_another_chart_takes_its_place_in_the_same_figure(comms, run):
     names = [t.name for t in widget.data]
     w.session.run("chart", name="roofline")
     settled(w)
-    assert [t.name for t in widget.data][-1] == "current"
+    assert [t.name for t in widget.data][-2:] == ["current", "levels"]
     w.session.run("apply", step=split("i", None, 8))
     settled(w)
     until(lambda: len(trace(widget, "path").x) == 2)

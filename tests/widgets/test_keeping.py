@@ -94,7 +94,7 @@ def test_they_are_taken_into_what_is_there(opened, tmp_path):
     assert (wide["parent"], rows["split('j', [None, 16])"]["name"]) == (1, "mine")
     note = other.session.snapshot().slices["status"]["note"]
     assert note["text"].startswith("Variants of mine.json: 1 of its tasks are not here")
-    assert "other conditions" in note["text"], "a task alone is timed with warm caches"
+    assert "constants “shared”: they stand beside" in note["text"], "a task alone is timed with warm caches"
     assert all(row["ms"] is None for row in rows.values())
     shared = Schedule(tasks()[0], HERE)
     opened(shared).load_variants(path)

@@ -59,18 +59,6 @@ def _axes(func: Func, b: Block, path: tuple[For, ...]) -> None:
             )
 
 
-def check_indices(func: Func) -> None:
-    """Check that every load and store stays within its buffer, of all that `verify` checks.
-
-    Raises
-    ------
-    ScheduleError
-        Code "verify.index_range".
-    """
-    for b, _ in blocks(func.body):
-        _indices(func, b)
-
-
 def _indices(func: Func, b: Block) -> None:
     """Every load and store stays within its buffer."""
     extents = {it.name: it.extent for it in b.iters}
@@ -90,8 +78,6 @@ def _accesses(func: Func, b: Block, e: Expr, extents: Mapping[str, Dim], known: 
                 f"Block {b.name!r} reads or writes {e.buffer!r} at {x} in dimension {dim}, "
                 f"which is not proved to be within [0, {n}).",
                 (b.name, e.buffer),
-                "te.select(condition, what is read, 0.0) reads only where the condition on its loops holds; what "
-                "stands for the rest needs a condition of its own",
             )
 
 

@@ -49,9 +49,9 @@ def check(func: Func, intrinsics: Collection[str] | None = None) -> None:
         _block(func, b, path)
 
 
-def fail(code: str, message: str, where: Iterable[str] = (), hint: str = "") -> ScheduleError:
+def fail(code: str, message: str, where: Iterable[str] = ()) -> ScheduleError:
     """Make the error of a nest that is wrong."""
-    return ScheduleError(f"verify.{code}", message, where, hint)
+    return ScheduleError(f"verify.{code}", message, where)
 
 
 def _sizes(func: Func) -> None:
