@@ -265,3 +265,37 @@ def test_no_condition_is_asked_in_the_middle_of_a_long_vector_loop():
     masks = re.findall(r"call <8 x float> @llvm\.masked\.load\S*\(.*?, <8 x i1> (\S+)", s.build().llvm)
     assert masks
     assert all(mask.startswith("<") for mask in masks), "known masks, of the ends"
+
+
+@TARGETS
+def test_long_parts_of_a_vector_loop_are_loops_each(target):
+    """Where a condition holds in a half, the other half is no code for every vector."""
+    parts, each = 4, 256
+    xs = [te.placeholder((each,), name=f"X{k}") for k in range(parts)]
+
+    def at(j):
+        value = 0.0
+        for k, x in enumerate(xs):
+            value = te.select((j >= k * each) & (j < (k + 1) * each), x[j - k * each], value)
+        return value
+
+    s = Schedule(te.func(te.compute((parts * each,), at, name="Y")), target)
+    s.vectorize("j")
+    check(s.func, target, 0)
+    assert len(re.findall(r"^ +store ", s.build().llvm, re.M)) <= 4 * parts * (1 if target is not PLAIN else 4)
+
+
+def test_many_short_parts_of_a_vector_loop_are_one_loop():
+    parts, each = 40, 16
+    x = te.placeholder((parts,), name="X")
+
+    def at(j):
+        value = 0.0
+        for k in range(parts):
+            value = te.select((j >= k * each) & (j < (k + 1) * each), x[k], value)
+        return value
+
+    s = Schedule(te.func(te.compute((parts * each,), at, name="Y")), AVX2)
+    s.vectorize("j")
+    check(s.func, AVX2, 0)
+    assert len(re.findall(r"^ +store ", s.build().llvm, re.M)) == 4

@@ -38,6 +38,9 @@ class Unrolling:
     VECTORS = 8
     #: Vectors that such a loop handles at a time.
     VECTORS_AT_ONCE = 4
+    #: Runs of vectors under the same conditions, at most, of which each becomes a loop: more are one loop, which asks
+    #: the conditions.
+    RUNS = 16
     #: Instances of blocks in the body of an innermost loop, about: its own integer operations take slots of the ports
     #: that multiply and add. Measured: 6 to 12 % for tiles of 8 to 24 accumulators.
     INNER_BODY = 64

@@ -189,13 +189,17 @@ class NestEmitter:
                 "vectorize loops that hold one block and nothing else",
             )
         pieces, lanes = self._pieces.of(lp), self._pieces.lanes(lp)
-        first, count = self._alike(lp, sum(width == active == lanes for _, width, active in pieces), lanes)
-        if count > Unrolling.VECTORS and not self._acc.open:
-            count -= count % Unrolling.VECTORS_AT_ONCE
-            start, stop = first * lanes, (first + count) * lanes
-            before, pieces = pieces[:first], pieces[first + count :]
-            for at, width, active in before:
-                self._vector(lp, index(at), width, active)
+        full = sum(width == active == lanes for _, width, active in pieces)
+        for first, count in self._alike(lp, full, lanes):
+            self._neighbours(lp, pieces[first : first + count], lanes)
+        for at, width, active in pieces[full:]:
+            self._vector(lp, index(at), width, active)
+
+    def _neighbours(self, lp: For, pieces: list[tuple[int, int, int]], lanes: int) -> None:
+        """Emit whole vectors for which the same conditions hold, many of them as a loop."""
+        count = len(pieces) - len(pieces) % Unrolling.VECTORS_AT_ONCE
+        if len(pieces) > Unrolling.VECTORS and not self._acc.open:
+            start, stop = pieces[0][0], pieces[0][0] + count * lanes
             self.fb.loop(
                 index(start),
                 index(stop),
@@ -204,23 +208,28 @@ class NestEmitter:
                 lp.name,
                 Unrolling.VECTORS_AT_ONCE,
             )
+            pieces = pieces[count:]
         for at, width, active in pieces:
             self._vector(lp, index(at), width, active)
 
-    def _alike(self, lp: For, full: int, lanes: int) -> tuple[int, int]:
-        """First and number of the most neighbouring whole vectors for which the same conditions hold."""
+    def _alike(self, lp: For, full: int, lanes: int) -> list[tuple[int, int]]:
+        """First and number of neighbouring whole vectors for which the same conditions hold; all of them together where
+        there are too many such runs.
+        """
         block = lp.body[0]
         assert isinstance(block, Block)
         conds = [c for c in conditions(block) if lp.name in c.form.vars]
         if not conds or full <= Unrolling.VECTORS:
-            return 0, full
+            return [(0, full)]
         hold: list[tuple[bool | None, ...]] = []
         for k in range(full):
             self.ex.env[lp.name] = Lanes(index(k * lanes), lanes, lanes)
             hold.append(tuple(self._decided(c) for c in conds))
         del self.ex.env[lp.name]
         starts = [k for k in range(full) if k == 0 or hold[k] != hold[k - 1]]
-        return max(((a, b - a) for a, b in pairwise([*starts, full])), key=lambda run: run[1])
+        if len(starts) > Unrolling.RUNS:
+            return [(0, full)]
+        return [(a, b - a) for a, b in pairwise([*starts, full])]
 
     def _vector(self, lp: For, base: Value, lanes: int, active: int, within: tuple[int, int] | None = None) -> None:
         ex, block = self.ex, lp.body[0]
