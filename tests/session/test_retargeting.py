@@ -129,6 +129,14 @@ def test_what_cannot_run_here_is_said_and_not_measured(monkeypatch):
     s.close()
 
 
+def test_the_roofline_of_a_device_has_no_levels_of_memory(session):
+    s = session(matmul(), target=Target("cuda"))
+    until(lambda: s.snapshot().slices["head"]["est"])
+    s.run("chart", name="roofline")
+    s.flush(100)
+    assert (s.snapshot().slices["chart"]["name"], s.snapshot().slices["chart"]["levels"]) == ("roofline", [])
+
+
 def devices_of(session):
     got = []
     session.ask("devices", {}, got.append)

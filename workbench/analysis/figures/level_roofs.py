@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from workbench.analysis.loop_nest.schedule_estimate import Estimate
 from workbench.runtime.machine.measured_roofline import Roofs
@@ -44,9 +45,9 @@ def level_roofs(estimate: Estimate, roofs: Mapping[str, Roofs], top: float | Non
     top : float or None
         The peak of arithmetic, which no level goes beyond.
     """
-    there = [cache for cache in CACHES if cache in estimate.bytes]
+    there = [cache for cache in CACHES if cache in estimate.bytes]  # none of a device
     found = []
-    for cache, level in zip(there, [*there[1:], MEMORY], strict=True):
+    for cache, level in pairwise([*there, MEMORY]):
         if nbytes := estimate.bytes[cache]:
             intensity, roof = estimate.flops / nbytes, roofs.get(level)
             most = None if roof is None else min(roof.gbytes * intensity, top or float("inf"))

@@ -40,7 +40,8 @@ def chart_slice(context: SliceContext) -> dict[str, Any]:
         out["trials"] = trials
     guess = state.estimates.of(context.view, state.peak) if state.chart.roofline and context.view is not None else None
     if guess is not None:
-        out["levels"] = context.cache["levels"].of((guess, state.roofs), lambda: _levels(state, guess))
+        known = (guess, state.roofs, state.peak_for(state.index))
+        out["levels"] = context.cache["levels"].of(known, lambda: _levels(state, guess))
     return out
 
 
