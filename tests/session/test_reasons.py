@@ -166,6 +166,21 @@ def test_the_fastest_that_was_measured_is_offered_before_less(session, fake):
     assert "best" not in {row["id"] for row in cures_of(s)["rows"]}
 
 
+def test_the_time_of_a_variant_that_was_let_go_is_not_told_of_another_one(session, fake):
+    s = session(Schedule(workloads.matmul(64, 64, 64), Target.host(threads=1)))
+    for ms, factor in ((1.0, 0), (1e-5, 16), (1e-3, 8)):
+        if factor:
+            s.run("goto", step=0)
+            s.schedule.split("j", [None, factor])
+        fake.result = Result("ok", ms, 0.01, 10.0)
+        s.run("measure")
+        until(lambda ms=ms: s.flush(100) and s.snapshot().slices["head"]["ms"] == ms)
+    s.run("goto", step=0)
+    assert cures_of(s)["rows"][-1]["label"] == "v1: measured, 100000× as fast"
+    s.run("forget", node=1)
+    assert cures_of(s)["rows"][-1]["label"] == "v2: measured, 1000× as fast"
+
+
 def test_what_was_measured_as_no_faster_is_not_offered(session, fake, anywhere):
     s = session(dead_end())
     fake.result = Result("ok", 50.0, 0.01, 10.0)

@@ -258,18 +258,23 @@ def _faster(state: SessionState, node: TreeNode, result: Result | None) -> tuple
     best = None if state.index is None else state.best(state.index)
     if best is None or best.sure == "disturbed" or result is None or not result.clean_ms or result.same:
         return None
-    gain, trial = result.clean_ms / best.ms, best.record.trial
-    fastest = state.history.fastest(state.tree)
-    usual = trial < 0 and fastest is not None and state.tree.nodes[fastest].label == DEFAULT
-    if best.record.origin == "default" or usual:
+    ms, trial, usual = best.ms, best.record.trial, best.record.origin == "default"
+    found = None
+    if trial < 0 and not usual:  # a variant; where that one was let go, the fastest that is left
+        fastest = state.history.fastest(state.tree)
+        found = None if fastest is None else state.tree.nodes[fastest]
+        left = None if found is None else state.history.result(found.key)
+        if found is None or left is None or not left.clean_ms:
+            return None
+        ms, usual = left.clean_ms, found.label == DEFAULT
+    gain = result.clean_ms / ms
+    if usual:
         return {"id": "default", "label": str(Default(gain, True)), "row": ""}, gain
-    row: dict[str, Any]
-    if trial >= 0:
-        row = {"label": f"trial {trial}", "act": "open_trial", "args": {"trial": trial}}
-    elif fastest is not None:
-        row = {"label": f"v{fastest}", "act": "goto", "args": {"step": fastest}}
-    else:
-        return None
+    row: dict[str, Any] = (
+        {"label": f"trial {trial}", "act": "open_trial", "args": {"trial": trial}}
+        if found is None
+        else {"label": f"v{found.id}", "act": "goto", "args": {"step": found.id}}
+    )
     return {**row, "id": "best", "label": f"{row['label']}: measured, {gain_text(gain)}× as fast", "row": ""}, gain
 
 
