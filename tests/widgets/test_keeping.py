@@ -119,6 +119,12 @@ def nodes(**changes):
     return json.dumps({"kind": "variants", "tasks": [{"key": "x", "nodes": [{**node, **changes}]}]})
 
 
+def at(place):
+    value = json.loads(nodes())
+    value["tasks"][0]["at"] = place
+    return json.dumps(value)
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [
@@ -126,7 +132,8 @@ def nodes(**changes):
         ("[" * 100_000, "variants.file"), ('{"kind": "variants", "tasks": 5}', "variants.file"),
         (nodes(id="0"), "variants.file"), (nodes(id=1), "variants.file"), (nodes(by="me"), "variants.file"),
         (nodes(trace={}), "variants.file"), (nodes(ms=-1), "variants.file"), (nodes(label=None), "variants.file"),
-        (nodes(edge=[]), "variants.file"),
+        (nodes(edge=[]), "variants.file"), (nodes(ms=float("inf")), "variants.file"),
+        (nodes(ms=10**400), "variants.file"), (at([]), "variants.file"), (at("0"), "variants.file"),
     ],
 )  # fmt: skip
 def test_a_file_that_cannot_be_used_is_refused_with_a_code(opened, tmp_path, text, code):

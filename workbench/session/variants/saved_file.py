@@ -10,7 +10,7 @@ from typing import Any, get_args
 from workbench import __version__
 from workbench.errors import UsageError, WorkbenchError
 from workbench.files import replace_file
-from workbench.markup import clean, milliseconds
+from workbench.markup import clean, milliseconds, shortened
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import from_json
 from workbench.session.core.notifications import note
@@ -19,6 +19,9 @@ from workbench.session.state.session_state import SessionState
 from workbench.session.state.variant_tree import ROOT, By, EdgeKind, Tree, TreeNode
 
 KIND, SCHEMA = "variants", 1
+
+#: Milliseconds, share or GFLOP/s: a larger number is none that was measured.
+MOST = 1e12
 
 HINT = "give a file that save_variants, or Workbench(..., variants=path), has written"
 
@@ -129,8 +132,8 @@ def take_in(state: SessionState, value: Mapping[str, Any], name: str) -> None:
 def _other_conditions(state: SessionState, value: Mapping[str, Any]) -> str:
     """Say under which other conditions times were measured; "" where they are those of here."""
     target, constants = str(value.get("target", "")), str(value.get("constants", ""))
-    words = [f"for {clean(target) or 'another target'}"] if target != str(state.target) else []
-    words += [f"with constants “{clean(constants)}”"] if constants != state.constants else []
+    words = [f"for {shortened(clean(target), 120) or 'another target'}"] if target != str(state.target) else []
+    words += [f"with constants “{shortened(clean(constants), 20)}”"] if constants != state.constants else []
     return " and ".join(words)
 
 
@@ -156,7 +159,7 @@ def is_sound(value: Mapping[str, Any]) -> bool:
 
 
 def _nodes(task: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    if not isinstance(task["key"], str):
+    if not isinstance(task["key"], str) or not isinstance(task.get("at"), int | None):
         raise TypeError
     yield from task["nodes"]
 
@@ -175,7 +178,7 @@ def _sound(node: Mapping[str, Any]) -> bool:
         and isinstance(node.get("why_not", ""), str)
         and isinstance(node["trial"], int | None)
         and isinstance(node["trace"], list)
-        and all(x is None or (isinstance(x, int | float) and x >= 0) for x in numbers)
+        and all(x is None or (isinstance(x, int | float) and 0 <= x <= MOST) for x in numbers)
     )
 
 
@@ -202,8 +205,8 @@ def _restore(state: SessionState, task: Mapping[str, Any], other: str) -> int:
                 )  # fmt: skip
             _mark(state, tree.node(there[node["id"]]), node, other)
     state.recall()
-    if state.opened.schedule is None and task.get("at") in there:
-        state.go(there[task["at"]])
+    if state.opened.schedule is None and (at := task.get("at")) in there:
+        state.go(there[at])
     return len(task["nodes"]) - len({node["id"] for node in task["nodes"]} & there.keys())
 
 
@@ -219,7 +222,7 @@ def _schedule(parent: Schedule, tree: Tree, trace: list[Any]) -> Schedule:
 
 def _mark(state: SessionState, node: TreeNode, saved: Mapping[str, Any], other: str) -> None:
     node.name = node.name or clean(saved["name"])
-    node.star = node.star or saved["star"] is True
+    node.star = node.star or saved.get("star") is True
     if other and saved.get("ms"):
         state.history.elsewhere[node.key] = (
             f"{'≤ ' * bool(saved.get('why_not'))}{milliseconds(saved['ms'])} measured there, {other}"
