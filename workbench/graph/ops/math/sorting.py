@@ -72,17 +72,15 @@ class _Running(OpDef):
     what: ClassVar[str] = "sum"
 
     def shape(self, c: Call) -> tuple[int, ...]:
+        c.constant(1, "axis")
         return c.shape(0)
 
     def kernel(self, c: Call) -> KernelFunction | None:
-        if c.values[1] is None or not c.shape(0):
+        if not c.shape(0):
             return None
-        axis = c.axis(int(c.values[1].reshape(-1)[0]), len(c.shape(0)))
+        axis = c.axis(int(c.constant(1, "axis").reshape(-1)[0]), len(c.shape(0)))
         settings = self.what, axis, bool(c.get_int("exclusive", 0)), bool(c.get_int("reverse", 0))
         return KernelFunction(running, settings, c.type(0).size)
-
-    def obstacle(self, c: Call) -> str:
-        return "an axis that is computed" if c.values[1] is None else super().obstacle(c)
 
     def reference(self, c: Call, x: Array, at: Array) -> Array:
         axis, turned = c.axis(int(at.reshape(-1)[0]), x.ndim), c.get_int("reverse", 0)
