@@ -91,7 +91,7 @@ def onnxruntime(model: Path, feeds: Arrays, threads: int, log: str) -> Ready:
     for name, value in values.items():
         binding.bind_ortvalue_input(name, value)
     for name, array in first.items():
-        values[name] = ort.OrtValue.ortvalue_from_numpy(array)
+        values[name] = ort.OrtValue.ortvalue_from_numpy(array.copy())  # it writes into the array
         binding.bind_ortvalue_output(name, values[name])
     return Ready(lambda: session.run_with_iobinding(binding), lambda: first)
 
