@@ -165,18 +165,19 @@ def test_constant_nodes_are_weights(tmp_path: Path) -> None:
         helper.make_node("Constant", [], ["k"], value_ints=[0, -1]),
         helper.make_node("Constant", [], ["f"], value_float=0.5),
         helper.make_node("Constant", [], ["s"], value_string="text"),
+        helper.make_node("Constant", [], [""], value_int=1),
         helper.make_node("Conv", ["x", "w"], ["c"], name="conv"),
         helper.make_node("Mul", ["c", "f"], ["m"], name="mul"),
         helper.make_node("Reshape", ["m", "k"], ["y"], name="view"),
     ]
     file = ModelFile(saved(tmp_path / "m.onnx", nodes, {}, [-1, 3, 33, 33]))
     found = file.contents()
-    assert [n.name for n in found.nodes] == ["Constant_3", "conv", "mul", "view"]
+    assert [n.name for n in found.nodes] == ["Constant_3", "Constant_4", "conv", "mul", "view"]
     assert found.weights == {"w": 864, "k": 16, "f": 4}
     assert {name: found.types[name] for name in "xwkf"} == {
         "x": "float32 ?×3×33×33", "w": "float32 8×3×3×3", "k": "int64 2", "f": "float32"
     }  # fmt: skip
-    assert (found.about["Nodes"], found.about["Parameters"]) == ("4", "219")
+    assert (found.about["Nodes"], found.about["Parameters"]) == ("5", "219")
     assert found.about["Constants"] == "3 nodes, shown as weights"
     rows = dict(file.statistics())
     assert (rows["k"], rows["f"]) == ({"values": "0, -1"}, {"values": "0.5"})

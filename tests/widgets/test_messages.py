@@ -151,6 +151,19 @@ def test_odd_messages_do_no_harm(comms, sent, caplog, content):
     assert any("ok" in m.get("done", []) for m in sent(w))
 
 
+def test_copies_that_cannot_be_made_are_an_answer_too(comms, sent, monkeypatch):
+    """Who has saved a notebook waits for it."""
+    w = opened(convolution(), auto_measure=False)
+    w.comm.receive({"t": "ask", "id": "now", "q": "copies", "args": {}})
+    w.session.flush(100)
+    monkeypatch.setattr("workbench.widgets.root.copies", lambda *_: 1 / 0)
+    w.comm.receive({"t": "ask", "id": "not", "q": "copies", "args": {}})
+    w.session.flush(100)
+    now, not_now = (next(m for m in sent(w) if m.get("t") == "ret" and m["id"] == id) for id in ("now", "not"))
+    assert list(now["value"]) == [w.model_id]
+    assert not_now["error"]["code"] == "internal"
+
+
 def test_a_failed_command_says_why(comms, sent):
     w = opened(convolution(), auto_measure=False)
     step = {"primitive": "parallel", "args": {"loops": ["kh"]}}

@@ -188,10 +188,10 @@ def _constants(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]
     for node in graph.node:
         if node.op_type != "Constant" or node.domain not in ("", "ai.onnx"):
             continue
-        if len(node.attribute) != 1 or len(node.output) != 1:
-            continue
+        if len(node.attribute) != 1 or len(node.output) != 1 or not node.output[0]:
+            continue  # what has no name is nobody's weight
         [a] = node.attribute
-        if a.name == "value":
+        if a.name == "value" and a.HasField("t"):
             yield node.output[0], a.t
         elif a.name in kinds:
             value = {"value_float": a.f, "value_floats": a.floats, "value_int": a.i, "value_ints": a.ints}[a.name]

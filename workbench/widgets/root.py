@@ -21,6 +21,7 @@ from workbench.logs.explorer.subject import is_foreign
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import Primitive
 from workbench.session import Session
+from workbench.session.core.questions import failure
 from workbench.session.registry import PANELS
 from workbench.target import Target
 from workbench.tune.run.tuning_session import TuningSession
@@ -279,7 +280,11 @@ class Workbench(TargetMethods, VariantMethods, SharingMethods, anywidget.AnyWidg
     def _copies(self, name: str) -> None:
         """Send what a notebook keeps of the views; runs in the session's thread."""
         views = [self, *(panel for panel in list(self._panels) if panel.comm is not None)]
-        self._reply(name)({"ok": True, "value": copies(views, self._session)})
+        try:
+            answer: Mapping[str, Any] = {"ok": True, "value": copies(views, self._session)}
+        except Exception as error:  # who saves waits for an answer
+            answer = failure(error)
+        self._reply(name)(answer)
 
     def _make_figure(self) -> None:
         self.figure = "IPY_MODEL_" + self._figure.widget().model_id

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from workbench.analysis.figures.label_placement import Room
-from workbench.analysis.figures.level_roofs import LevelRoof, level_roofs
-from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, log_ticks
+from workbench.analysis.figures.level_roofs import CACHES, MEMORY, LevelRoof, level_roofs
+from workbench.analysis.figures.style import DASHES, SIZE, Colours, Theme, axis, colours, log_ticks
 from workbench.analysis.figures.subplot import FOOT, IN_PLOT, Part, Trace, alone, escaped, note, trace
 from workbench.analysis.loop_nest.schedule_estimate import estimate
 from workbench.ir.product_type import PLAIN, product_type
@@ -36,8 +36,9 @@ NOTE = 33
 #: Marks of levels that are at most so many times apart have one name. Chosen by eye.
 TOGETHER = 1.5
 
-LEVELS = ("L2", "L3", "memory")
-DASHES, SIGNS = ("solid", "dash", "dot"), ("—", "– –", "···")
+LEVELS = (*CACHES[1:], MEMORY)
+SIGNS = ("—", "– –", "···")
+"""The strokes of `DASHES` in letters."""
 
 
 @dataclass(frozen=True, slots=True)

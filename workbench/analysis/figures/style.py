@@ -31,6 +31,9 @@ class Colours:
     under: str = "rgba(0,0,0,0)"
 
 
+DASHES = ("solid", "dash", "dot")
+"""Strokes of lines, the plainest first."""
+
 THEMES = {
     "light": Colours("#1b1f24", "#616b76", "#e4e7eb", "#2456c8", "#9aa4af", "#a8321f",
                      ("#fdf2de", "#f9dbab", "#f2b671", "#de8845", "#b4531f", "#7d2f12"),

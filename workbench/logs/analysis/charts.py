@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.analysis.figures.style import SIZE, Colours, colours
+from workbench.analysis.figures.style import DASHES, SIZE, Colours, colours
 from workbench.analysis.figures.subplot import FOOT, WHOLE, Part, compose, escaped, in_middle, note
 from workbench.logs.analysis.selection import Group
 from workbench.safe_text import legible_line
@@ -38,9 +38,6 @@ GREEN = "#2e9e5b"
 
 HUES = ("#3f7fe8", "#d0453a", GREEN, "#b8860b", "#8e5bd0", "#0fa3b1", "#d0629a", "#7a828e")
 """Colours of several curves; they can be read on light and on dark pages."""
-
-
-DASHES = ("solid", "dash", "dot")
 
 
 def figure(

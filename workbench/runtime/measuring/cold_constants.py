@@ -31,9 +31,9 @@ MOST_COPIES = 64
 
 
 def ring_bytes(host: Host) -> int:
-    """Bytes between two uses of the same constants: more than the cores' own caches, far less than the shared one, of
-    which others have a part. A trial and each participant of a contest have as many, or their times could not be
-    compared.
+    """Bytes between two uses of the same constants: several times the cores' own caches, but far less than the shared
+    one, of which others have a part; where many cores keep more than that, some constants are found in their caches. A
+    trial and each participant of a contest have as many, or their times could not be compared.
     """
     most = min(MOST_BYTES, host.l3_bytes // 4 or MOST_BYTES)
     return max(LEAST_BYTES, min(OWN_CACHES * host.threads * host.l2_bytes, most))

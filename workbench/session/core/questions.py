@@ -62,7 +62,7 @@ class Questions:
         try:
             value, lane = self._answer_of(q, args)
         except Exception as error:
-            self._ready(reply, _failure(error))
+            self._ready(reply, failure(error))
             return
         if not lane:
             self._ready(reply, {"ok": True, "value": value})
@@ -72,7 +72,7 @@ class Questions:
             self._supersede(dropped.reply)
 
     def _supersede(self, reply: Deliver) -> None:
-        self._ready(reply, _failure(UsageError("session.superseded", "A newer question took its place")))
+        self._ready(reply, failure(UsageError("session.superseded", "A newer question took its place")))
 
     def _ready(self, reply: Deliver, message: Message) -> None:
         self._answers.append((reply, message))
@@ -95,11 +95,12 @@ class _Work:
         try:
             message: Message = {"ok": True, "value": self.work()}
         except Exception as error:
-            message = _failure(error)
+            message = failure(error)
         self.asking.done(self.reply, message)
 
 
-def _failure(error: Exception) -> Message:
+def failure(error: Exception) -> Message:
+    """Return the answer to a question that could not be answered."""
     data = error_json(error)
     if data["code"] == "internal":
         _log.error("a question to a session could not be answered", exc_info=error)
