@@ -244,12 +244,25 @@ def test_the_examples_of_the_page_hold(example: tuple[tuple[Record | Comparison,
     check_course(task)
 
 
+def test_a_disturbed_default_schedule_is_not_faster_than_the_best() -> None:
+    task = TaskLedger()
+    task.take(trial(0, 0.29, clean=False, origin="default"))
+    assert task.untuned_ms == 0.29
+    task.take(trial(1, 0.3))
+    assert task.best is not None
+    assert (task.best.record.trial, task.untuned_ms) == (1, 0.3)
+    task.take(trial(0, 0.35, timestamp=1.0, origin="default"))
+    assert task.untuned_ms == 0.35, "the undisturbed time counts"
+
+
 def test_who_is_best_depends_on_the_lines_and_not_on_their_order() -> None:
     for seed in range(0, 400, 2):  # numbers name one program each
         lines, rng = of_task(random_log(seed), "a"), random.Random(seed)
         expected = TaskLedger()
         for line in lines:
             expected.take(line)
+            if expected.best and expected.untuned_ms:
+                assert expected.best.ms <= expected.untuned_ms, seed
         for _ in range(3):
             rng.shuffle(lines)
             task = TaskLedger()

@@ -157,9 +157,9 @@ export class Ledger {
     this.note(nth, at);
   }
 
-  /** What is told of the default schedule. */
+  /** What is told of the default schedule: no less than of the best, whatever the conditions of its times. */
   get untuned(): number | null {
-    return this.usual && this.of(this.usual);
+    return this.usual && this.best && Math.max(this.of(this.usual), this.best.ms);
   }
 
   /** What is told of a trial's program. */
