@@ -19,7 +19,8 @@ from workbench.runtime.results.contest import Contest
 from workbench.session import Session
 from workbench.session.schedule_view import edit_step as changing
 from workbench.session.schedule_view.current_schedule import measure_new
-from workbench.session.state.results import Key, PairResult
+from workbench.session.state.results import Key
+from workbench.session.state.verdicts import PairResult
 from workbench.session.variants.saved_file import load, save
 from workbench.session.variants.table import Variants, variants
 from workbench.session.variants.transfer import Replayed, carry
@@ -158,10 +159,13 @@ class VariantMethods(OfSessions):
     def contest(self, a: int, b: int) -> Contest:
         """Measure two variants against each other and wait for the outcome.
 
+        Contests of the same two count together; where they contradict each other, `why_not` says so.
+
         Returns
         -------
         Contest
-            ``ratio(1)`` is the time of `b` over that of `a`; ``confidence(1)`` how sure it is that `b` is faster.
+            All turns of both: ``ratio(1)`` is the time of `b` over that of `a`; ``confidence(1)`` how sure it is that
+            `b` is faster.
 
         Raises
         ------
@@ -179,7 +183,7 @@ class VariantMethods(OfSessions):
             lambda: history.contests[pair].state != "running",
         )
         match: PairResult = history.contests[pair]
-        if match.contest is None or match.state:
+        if not match.contests or match.state:
             text = match.error or "The contest was not finished"
             raise RunError("session.contest", text, (f"v{a}", f"v{b}"), "measure each of them by itself")
         return replace(match.seen_from(first), names=(f"v{a}", f"v{b}"))

@@ -76,6 +76,21 @@ class Load:
         cores = os.cpu_count() or 1
         return cores * (1.0 - self.busy) >= min(threads, cores) - cores * QUIET
 
+    def taken_from(self, threads: int) -> str:
+        """Say who had a part of the cores that so many threads of this kernel need; "" where they had theirs, and where
+        nobody knows.
+        """
+        if self.other is None:
+            return ""
+        parts = {kind: part for kind, part in self._parts().items() if kind != "kernel"}
+        others, cores = sum(parts.values()), os.cpu_count() or 1
+        if cores * (1.0 - others) >= min(threads, cores) - cores * QUIET:
+            return ""
+        kind = max(parts, key=lambda kind: parts[kind])
+        whose = (kind == "other" and legible_line(self.largest)) or _WHOSE[kind]
+        had = cores * parts[kind]
+        return f"{whose} had {f'{100 * had:.0f} % of a core' if had < 0.995 else f'{had:.1f} cores'}"
+
     def like(self, other: Load | None) -> bool:
         """Whether it says nothing else than another one that is worth telling."""
         if other is None or self.kind != other.kind:
@@ -119,10 +134,14 @@ class LoadWatch:
     ----------
     clock : callable, optional
         Seconds of a steady clock.
+    within : tuple of float
+        Looks that are closer together, or further apart, in seconds, say nothing.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, within: tuple[float, float] = (SHORTEST_S, LONGEST_S)
+    ) -> None:
+        self._clock, self._within = clock, within
         self._before: _Looked | None = None
 
     def forget(self) -> None:
@@ -136,7 +155,7 @@ class LoadWatch:
             return None if average is None else Load(min(1.0, average))
         now = (self._clock(), totals(), _processes())
         before, self._before = self._before, now
-        if before is None or not SHORTEST_S <= now[0] - before[0] <= LONGEST_S:
+        if before is None or not self._within[0] <= now[0] - before[0] <= self._within[1]:
             return None
         return _between(before, now)
 

@@ -87,15 +87,22 @@ def against(whose: str, ratio: float, told: bool, sure: float | None = None, why
     --------
     >>> against("v2", 0.5, True), against("v2", 2.0, True, 0.985), against("v2", 1.01, False)
     ('2.00× as fast as v2', '2.00× slower than v2, 98.5 % sure', 'cannot tell from v2')
+    >>> against("v2", 0.25, True, 1.0, "cc1 had 90 % of a core")
+    'about 4.00× as fast as v2, not sure: cc1 had 90 % of a core'
     """
     if not told:
         return f"{CANNOT} from {whose}{why_not and f': {why_not}'}"
     said = f"{as_fast(ratio)} {'than' if ratio * 0.9995 > 1.0 else 'as'} {whose}"
+    if why_not:
+        return f"about {said}, not sure: {why_not}"
     return said if sure is None else f"{said}, {how_sure(sure)}"
 
 
 BUSY = 0.1
 """Differences that do not show between two equal times on a machine that is good for a comparison at all."""
+
+AGAIN = "measure again when the machine is quiet"
+"""What is to be done about a comparison that was disturbed."""
 
 MOST_TOLD = 5.0
 """Half widths (of logarithms) above which nothing would show, so that none is named."""
@@ -106,6 +113,9 @@ def outcome(contest: Contest, i: int, j: int) -> str:
     if not contest.differ(i, j):
         return _alike(contest.name(j), contest.name(i), contest.resolution(i, j), contest.why_not)
     fast, slow = (i, j) if contest.ratio(i, j) < 1.0 else (j, i)
+    if not contest.clean:
+        about = f"{contest.name(fast)} is about {as_fast(contest.ratio(fast, slow))} as {contest.name(slow)}"
+        return f"{about}, not sure: {contest.why_not}; {AGAIN}"
     times = as_fast(contest.ratio(fast, slow), contest.resolution(fast, slow))
     return f"{contest.name(fast)} is {times} as {contest.name(slow)}, {how_sure(contest.confidence(fast, slow))}"
 
@@ -116,7 +126,7 @@ def _alike(a: str, b: str, width: float, why_not: str) -> str:
     if width <= BUSY and not why_not:
         return f"{a} and {b} take the same time: {least}"
     reason = f"{why_not or 'the machine is too busy'}{least and f' ({least})'}"
-    return f"cannot tell {a} from {b}: {reason}; try again when it is quiet"
+    return f"cannot tell {a} from {b}: {reason}; {AGAIN}"
 
 
 def outcomes(contest: Contest) -> list[str]:

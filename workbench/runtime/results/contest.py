@@ -8,7 +8,7 @@ ranks: one disturbed block of a hundred times the usual length counts as much as
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbench import markup as m
 from workbench.runtime.results.comparison_words import BUSY, DISTURBED, SURE, contest_text, outcomes
@@ -87,6 +87,12 @@ class Contest:
     def why_not(self) -> str:
         """What disturbed it; empty where nothing did."""
         return next((each.why_not for each in self.measurements if not each.clean), "")
+
+    def shared(self, why_not: str) -> Contest:
+        """Return the same where something else had a part of its cores; nothing that is known better is replaced."""
+        if not why_not or not self.clean:
+            return self
+        return replace(self, measurements=tuple(replace(each, why_not=why_not) for each in self.measurements))
 
     def latency_ms(self, i: int) -> float:
         """Time of a participant, in milliseconds per call; infinite when it was not timed."""

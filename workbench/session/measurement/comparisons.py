@@ -3,44 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from workbench.codegen.backend import require_runnable
 from workbench.errors import ScheduleError, UsageError, WorkbenchError, render
 from workbench.runtime import schedule_methods
-from workbench.runtime.results.comparison_words import CANNOT, against, as_fast, told_apart
+from workbench.runtime.results.contest import Contest
 from workbench.session.core.protocol import error_json
 from workbench.session.registry import Host
 from workbench.session.state.history import History, open_parts
-from workbench.session.state.results import PairResult, Result
+from workbench.session.state.results import Result
 from workbench.session.state.tuning_watch import held
 from workbench.session.state.variant_tree import Tree, TreeNode
-
-
-def _versus(history: History, node: TreeNode, other: TreeNode) -> str:
-    """Say how fast a variant is beside another one: by their contest, else by the time that each took by itself."""
-    match: PairResult | None = history.contests.get(frozenset((node.key, other.key)))
-    met = match.against(f"v{other.id}", other.key) if match is not None else ""
-    then, now = history.result(other.key), history.result(node.key)
-    assert then is not None
-    assert then.ms
-    assert now is not None
-    assert now.ms
-    why_not = now.why_not or then.why_not
-    if why_not and (not met or met.startswith(CANNOT)) and (least := _settled(then, now)):
-        return f"at least {as_fast(least)} {'as' if least < 1.0 else 'than'} v{other.id}"
-    if met:
-        return met
-    apart = not why_not and told_apart(then.ms, now.ms, (then.spread, now.spread))
-    return against(f"v{other.id}", now.ms / then.ms, apart, why_not=why_not)
-
-
-def _settled(then: Result, now: Result) -> float | None:
-    """Return the ratio of two times that is nearest to 1 within their bounds; None where the bounds overlap."""
-    (shortest, longest), (least, most) = then.bounds, now.bounds
-    if most < shortest:
-        return most / shortest
-    return least / longest if least > longest else None
+from workbench.session.state.verdicts import PairResult
 
 
 def change(history: History, tree: Tree) -> dict[str, str] | None:
@@ -52,7 +28,7 @@ def change(history: History, tree: Tree) -> dict[str, str] | None:
     if len(timed) < 2 or timed[-1].id != tree.at:
         return None
     than = list({n.id: n for n in (timed[-2], timed[0])}.values())
-    told = [_versus(history, timed[-1], n) for n in than]
+    told = [said.text for n in than if (said := history.verdict(timed[-1].key, n.key, f"v{n.id}")) is not None]
     if all(" as fast " in text for text in told):
         told[1:] = [text.replace("as fast ", "") for text in told[1:]]
     title = ", ".join(f"v{n.id} took {_took(result)}" for n in than if (result := history.result(n.key)))
@@ -114,27 +90,27 @@ def start(host: Host, a: TreeNode, b: TreeNode) -> None:
         closed(node)
     state, pair = host.state, frozenset((a.key, b.key))
     require_runnable(state.target)
+    keys = (a.key, b.key)
     known: PairResult | None = state.history.contests.get(pair)
     if known is not None and known.state == "running":
         return
-    state.history.contests[pair] = PairResult((a.key, b.key))
+    before = PairResult(keys) if known is None else known
+    state.history.contests[pair] = replace(before, state="running")
 
     def work() -> Callable[[], None]:
         with held(state.watch):
             found = _measured(a, b, state.target, state.constants)
-        return lambda: state.history.contests.__setitem__(pair, found)
+        return lambda: state.history.meet(keys, found)
 
     host.later(f"contest {a.key[0]} {a.id} {b.id}", work, "measure")  # numbers of variants are those of their task
 
 
-def _measured(a: TreeNode, b: TreeNode, target: Any, constants: str) -> PairResult:
+def _measured(a: TreeNode, b: TreeNode, target: Any, constants: str) -> Contest | str:
     """Time two variants; an error that is raised becomes a result like any other."""
-    keys = (a.key, b.key)
     try:
         funcs = [a.schedule.func, b.schedule.func]
-        found = schedule_methods.contest(funcs, a.schedule.base, target, constants=constants)
+        return schedule_methods.contest(funcs, a.schedule.base, target, constants=constants)
     except WorkbenchError as error:
-        return PairResult(keys, "failed", error=render(error))
+        return render(error)
     except Exception as error:
-        return PairResult(keys, "failed", error=f"{error_json(error)['message']} [internal]")
-    return PairResult(keys, "" if found.status == "ok" else "failed", found, found.error or found.status)
+        return f"{error_json(error)['message']} [internal]"

@@ -25,7 +25,7 @@ from workbench.session.core.protocol import error_json
 from workbench.session.measurement.comparisons import closed
 from workbench.session.registry import Host, Row, SliceContext
 from workbench.session.state.history import open_parts
-from workbench.session.state.results import Key, PairResult
+from workbench.session.state.results import Key
 from workbench.session.state.statistics import rounded
 from workbench.session.stepped_work import SteppedWork
 
@@ -110,7 +110,8 @@ class _Comparison(SteppedWork[Compared]):
         fresh = answer is not None and answer is not self.host.state.compared.answer
         SteppedWork._end(self, answer, error)
         if fresh and answer is not None:
-            self.host.state.history.contests.update(_pairs(answer))
+            for keys, contest in _pairs(answer):
+                self.host.state.history.meet(keys, contest)
 
     def _looked_at(self, schedule: Schedule, levels: list[str]) -> tuple[list[str], dict[str, Any]]:
         """Return the names of the cache levels, and what is known of a variant without running it, or why it is not."""
@@ -147,13 +148,12 @@ def _tried(look: Callable[[], None], notes: list[str]) -> None:
         notes.append(error["message"])
 
 
-def _pairs(found: Compared) -> Iterator[tuple[frozenset[Key], PairResult]]:
+def _pairs(found: Compared) -> Iterator[tuple[tuple[Key, Key], Contest]]:
     """Yield what a comparison says of each two, as if they had been timed against each other alone."""
     each = found.contest.measurements
     for (i, a), (k, b) in combinations(enumerate(found.keys), 2):
         if each[i].ok and each[k].ok:
-            two = replace(found.contest, measurements=(each[i], each[k]), names=())
-            yield frozenset((a, b)), PairResult((a, b), "", two)
+            yield (a, b), replace(found.contest, measurements=(each[i], each[k]), names=())
 
 
 @lru_cache(maxsize=2)

@@ -6,16 +6,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workbench.advice.step_text import short
 from workbench.analysis.graph_drawing.tree_layout import lay_out_tree
 from workbench.analysis.loop_nest.schedule_estimate import Estimate
+from workbench.runtime.results.contest import Contest
 from workbench.schedule import Schedule
-from workbench.session.state.results import Key, PairResult, Result
+from workbench.session.state.results import Key, Result
 from workbench.session.state.statistics import rounded
 from workbench.session.state.variant_tree import By, EdgeKind, Tree, TreeNode, keys_of
+from workbench.session.state.verdicts import PairResult, Verdict, verdict
 
 __all__ = ["By", "EdgeKind", "History", "Tree", "TreeNode", "View", "open_parts", "to_choose"]
 
@@ -116,12 +118,26 @@ class History:
         """Return what is shown of the time of a state; None where it was not measured."""
         return self.told.get(key) or self.results.get(key)
 
+    def meet(self, keys: tuple[Key, Key], found: Contest | str) -> None:
+        """Take in what came of timing two states against each other, beside what came of it before; or why nothing."""
+        known = self.contests.get(frozenset(keys)) or PairResult(keys)
+        now = replace(known, state="failed", error=found) if isinstance(found, str) else known.also(keys, found)
+        self.contests[frozenset(keys)] = now
+
+    def verdict(self, key: Key, other: Key, whose: str) -> Verdict | None:
+        """Say how fast a state is beside another one, which is called `whose`; None where one has no time."""
+        then, now = self.result(other), self.result(key)
+        if then is None or now is None or not (then.ms and now.ms):
+            met = self.contests.get(frozenset((key, other)))
+            return None if met is None else met.verdict(whose, other)
+        return verdict(whose, other, then, now, self.contests.get(frozenset((key, other))))
+
     def ties(self, tree: Tree) -> dict[Key, TreeNode]:
         """Return for each state of a tree the fastest variant that takes the same time as it in turns."""
         found: dict[Key, TreeNode] = {}
         for match in self.contests.values():
             nodes = [node for key in match.keys if (node := tree.find(key)) is not None]
-            if len(nodes) == 2 and match.contest is not None and not match.state and match.contest.tied(1):
+            if len(nodes) == 2 and match.contests and match.seen_from(match.keys[0]).tied(1):
                 for one, other in (nodes, nodes[::-1]):
                     if one.key not in found or self._ms(other.key) < self._ms(found[one.key].key):
                         found[one.key] = other
@@ -199,7 +215,8 @@ class History:
             kept = (made_of, self._new_row(node, parent, place, result or Result(""), guess))
             kept[1].update(status=doing or kept[1]["status"], undone=undone)
             if met is not None and parent is not None:
-                kept[1]["than"] = met.against(f"v{parent.id}", parent.key, sure=True)
+                told = met.verdict(f"v{parent.id}", parent.key)
+                kept[1]["than"] = "" if told is None else told.full
         self._made[node.key] = kept
         return kept[1]
 

@@ -1,16 +1,15 @@
-"""What measuring a state of a schedule gave, or two of them against each other."""
+"""What measuring a state of a schedule gave."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any
 
 from workbench.errors import WorkbenchError, render
 from workbench.log import Record
 from workbench.markup import doubtful
 from workbench.runtime import schedule_methods
-from workbench.runtime.results.comparison_words import UNKNOWN, against, outcome
-from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.comparison_words import UNKNOWN
 from workbench.runtime.results.measurement import Measurement
 from workbench.schedule import Schedule
 from workbench.session.core.protocol import error_json
@@ -100,59 +99,3 @@ def measure(view: Schedule, target: Target, constants: str = "near") -> Result:
         return Result("run_error", error=render(error))
     except Exception as error:
         return Result("run_error", error=f"{error_json(error)['message']} [internal]")
-
-
-State = Literal["", "running", "failed"]
-
-
-@dataclass(frozen=True, slots=True)
-class PairResult:
-    """What came of timing two states against each other; the first one is what the second is compared with."""
-
-    keys: tuple[Key, Key]
-    state: State = "running"
-    contest: Contest | None = None
-    error: str = ""
-
-    def seen_from(self, first: Key) -> Contest:
-        """Return the outcome with this state as the one that the other is compared with."""
-        assert self.contest is not None
-        if self.keys[0] == first:
-            return self.contest
-        return replace(self.contest, measurements=self.contest.measurements[::-1])
-
-    def against(self, whose: str, other: Key, sure: bool = False) -> str:
-        """Say how fast the other one of the two is beside `other`; "" until that is known.
-
-        Parameters
-        ----------
-        sure : bool
-            Whether to say how sure that is, too.
-        """
-        if self.contest is None or self.state:
-            return ""
-        seen = self.seen_from(other)
-        certain = seen.confidence(1) if seen.ratio(1) <= 1.0 else seen.confidence(0, 1)
-        return against(whose, seen.ratio(1), seen.differ(1), certain if sure else None, seen.why_not)
-
-    def info(self, a: int, b: int, first: Key) -> dict[str, Any]:
-        """Return what a front end shows of it: the time of `b` over that of `a`, and how sure the faster one is.
-
-        Parameters
-        ----------
-        first : tuple
-            State of the variant `a`.
-        """
-        ratio = confidence = resolution = ms = None
-        if self.contest is not None and not self.state:
-            seen = replace(self.seen_from(first), names=(f"v{a}", f"v{b}"))
-            ratio, resolution = seen.ratio(1), seen.resolution(1)
-            confidence = seen.confidence(1) if ratio <= 1.0 else seen.confidence(0, 1)
-            text, ms = outcome(seen, 1, 0), [rounded(seen.latency_ms(0)), rounded(seen.beside_ms(1))]
-        else:
-            text = "they are being timed" if self.state == "running" else f"not timed: {self.error.splitlines()[0]}"
-        return {
-            "id": f"{a} {b}", "a": a, "b": b, "ratio": rounded(ratio, 4), "confidence": rounded(confidence, 6),
-            "resolution": rounded(resolution, 2), "state": self.state, "error": self.error,
-            "text": text, "ms": ms,
-        }  # fmt: skip
