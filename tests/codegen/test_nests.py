@@ -136,8 +136,8 @@ def test_tanh_erf_exp_over_their_range():
         got = Kernel(f, build_func(f, TARGET), TARGET)(values)
         with np.errstate(over="ignore"):
             ref = want(values.astype(np.float64)).astype(np.float32)
-        # Below the smallest normal number, exp is flushed to 0.
-        same = (got == ref) | ((np.abs(ref) < 1.2e-38) & (got == 0))
+        # Below four times the smallest normal number, exp may be 0.
+        same = (got == ref) | ((np.abs(ref) < 4.8e-38) & (got == 0))
         error = np.abs(got[~same].astype(np.float64) - ref[~same]) / np.maximum(
             np.abs(ref[~same]), 1.0 if op == "erf" else 1e-38
         )

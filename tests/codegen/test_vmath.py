@@ -111,6 +111,11 @@ def oracle(op: str, *given: np.ndarray, wide: type | None = None) -> np.ndarray:
         return own.get(op, getattr(np, op, None))(*xs)
 
 
+def flushed(op: str, got: np.ndarray, want: np.ndarray, dtype: str = "float32") -> np.ndarray:
+    """What is wanted, with 0 in the place of the least results where that is what there is, and may be."""
+    return np.where((got == 0) & (want < 4 * np.finfo(dtype).tiny) & DECLARED[op, dtype].flushes, 0, want)
+
+
 def worst(op: str, dtype: str, got: np.ndarray, want: np.ndarray, *xs: np.ndarray) -> str:
     error = errors(got, want)
     k = int(error.argmax())
@@ -128,7 +133,8 @@ def test_every_function_of_the_ir_is_declared_for_both_formats():
 @pytest.mark.parametrize(("op", "dtype"), [k for k in ONE if k[1] == "float32"])
 def test_stated_error_of_float32(op, dtype, machine):
     x = spread(dtype, COUNT[machine])
-    got, want = emitted(op, dtype, x, machine=machine), oracle(op, x, wide=np.float64)
+    got = emitted(op, dtype, x, machine=machine)
+    want = flushed(op, got, oracle(op, x, wide=np.float64))
     assert errors(got, want).max() <= DECLARED[op, dtype].ulp, worst(op, dtype, got, want, x)
 
 
@@ -137,7 +143,8 @@ def test_stated_error_of_float32(op, dtype, machine):
 @pytest.mark.skipif(WIDE is None, reason="NumPy's long double is no wider than float64 here")
 def test_stated_error_of_float64(op, dtype, machine):
     x = spread(dtype, COUNT[machine])
-    got, want = emitted(op, dtype, x, machine=machine), oracle(op, x, wide=WIDE)
+    got = emitted(op, dtype, x, machine=machine)
+    want = flushed(op, got, oracle(op, x, wide=WIDE), dtype)
     assert errors(got, want).max() <= DECLARED[op, dtype].ulp, worst(op, dtype, got, want, x)
 
 
@@ -155,7 +162,11 @@ def test_vectors_of_every_width_are_as_exact_and_know_the_special_values(op, dty
     for lanes in (2, 4, 8, 16, 32):
         got = by_rows(x[: len(x) - len(x) % lanes].reshape(-1, lanes))
         slack = 0 if dtype == "float32" or WIDE else 1
-        assert errors(got, want[: len(got)]).max() <= DECLARED[op, dtype].ulp + slack, (op, dtype, lanes)
+        assert errors(got, flushed(op, got, want[: len(got)], dtype)).max() <= DECLARED[op, dtype].ulp + slack, (
+            op,
+            dtype,
+            lanes,
+        )
 
 
 def test_stated_error_of_erf_in_float64():
@@ -262,7 +273,7 @@ def test_every_half_precision_number(op, dtype):
     """All 65536 of them, and never further off than one rounding."""
     x = np.arange(65536, dtype=np.uint16).view(np.dtype(dtype))
     got = emitted(op, dtype, x).astype(np.float64)
-    want = np.asarray(oracle(op, x, wide=np.float64), np.float64)
+    want = flushed(op, got, np.asarray(oracle(op, x, wide=np.float64), np.float64))
     bits, lowest = (10, -14) if dtype == "float16" else (7, -126)
     with np.errstate(all="ignore"):
         rounded = want.astype(np.dtype(dtype)).astype(np.float64)
@@ -290,5 +301,6 @@ def test_stated_error_of_float32_on_every_hundredth_number(op):
     for part in range(4):
         x = np.arange(part, 2**32, 401, dtype=np.uint64).astype(np.uint32).view(np.float32)
         x = x[part::4]
-        got, want = emitted(op, "float32", x), oracle(op, x, wide=np.float64)
+        got = emitted(op, "float32", x)
+        want = flushed(op, got, oracle(op, x, wide=np.float64))
         assert errors(got, want).max() <= DECLARED[op, "float32"].ulp, worst(op, "float32", got, want, x)

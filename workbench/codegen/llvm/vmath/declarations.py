@@ -28,6 +28,8 @@ class MathFunction:
         Receives `Ops` and the operands.
     note : str
         What else is promised, or not.
+    flushes : bool
+        Whether results of less than four times the least normal number may be 0, on machines without AVX-512.
     """
 
     op: str
@@ -35,6 +37,7 @@ class MathFunction:
     ulp: float
     emit: Callable[..., Value]
     note: str = ""
+    flushes: bool = False
 
     def __call__(self, m: Ops, *operands: Value) -> Value:
         return self.emit(m, *operands)
@@ -44,12 +47,12 @@ class MathFunction:
 DECLARED: dict[tuple[str, str], MathFunction] = {}
 
 
-def function(op: str, note: str = "", **ulp: float) -> Callable[[Emit], Emit]:
+def function(op: str, note: str = "", *, flushes: bool = False, **ulp: float) -> Callable[[Emit], Emit]:
     """Declare the decorated emitter for the dtypes given as keywords, each with its error in ULP."""
 
     def declare(emit: Emit) -> Emit:
         for dtype, error in ulp.items():
-            DECLARED[op, dtype] = MathFunction(op, dtype, error, emit, note)
+            DECLARED[op, dtype] = MathFunction(op, dtype, error, emit, note, flushes)
         return emit
 
     return declare

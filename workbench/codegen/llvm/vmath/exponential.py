@@ -2,9 +2,10 @@
 
 ``exp(x) = 2**n * exp(f)`` with ``|f| <= ln(2) / 2``. ``n`` comes out of an addition that leaves it in the lowest bits,
 so there is neither a rounding nor a conversion instruction; ``n * ln2_hi`` is exact. AVX-512 scales by an
-instruction that also makes denormal results right; elsewhere two factors do, of which each is a normal number.
-Where a register holds 16 numbers, ``n`` counts sixteenths: a table has their powers of two, and what remains is so
-small that a cubic does. Coefficients: own minimax fits.
+instruction that also makes denormal results right. Elsewhere one factor does, which is half of what it should be, and
+the polynomial twice that: so the largest results come out, and those next to the denormal ones are 0. Where a register
+holds 16 numbers, ``n`` counts sixteenths: a table has their powers of two, and what remains is so small that a cubic
+does. Coefficients: own minimax fits.
 """
 
 from __future__ import annotations
@@ -60,16 +61,16 @@ REDUCTION = {
 }  # fmt: skip
 
 
-def reduced(m: Ops, x: Value, offset: int = 0, steps: int = 1) -> tuple[Value, Value, Value]:
-    """Return ``n + offset`` in the lowest bits of an integer, ``n`` as a float, and ``f = x - n * ln(2)``.
+def reduced(m: Ops, x: Value, offset: int = 0, steps: int = 1, sign: float = 1.0) -> tuple[Value, Value, Value]:
+    """Return ``n + offset`` in the lowest bits of an integer, ``n`` as a float, and ``f = x - sign * n * ln(2)``.
 
     With `steps` (a power of two) ``n`` is a multiple of one over it, and the integer counts these.
     """
     r = REDUCTION[x.dtype]
     magic = m.c(m.magic(x.dtype, offset) / steps, x)
-    shifted = m.fma(x, m.c(LOG2E, x), magic)
+    shifted = m.fma(x, m.c(sign * LOG2E, x), magic)
     n = m.exact("fsub", shifted, magic)
-    f = m.fma(n, m.c(-r.ln2_lo, x), m.fma(n, m.c(-r.ln2_hi, x), x))
+    f = m.fma(n, m.c(-sign * r.ln2_lo, x), m.fma(n, m.c(-sign * r.ln2_hi, x), x))
     return m.bits(shifted), n, f
 
 
@@ -79,27 +80,29 @@ def power_of_two(m: Ops, raw: Value) -> Value:
     return m.float_of(m.integer("shl", raw, f.fraction))
 
 
-def times_power(m: Ops, y: Value, raw: Value) -> Value:
-    """``y * 2**n`` rounded once, also to denormals, from an integer whose lowest bits hold ``n + 2 * bias``."""
-    half = m.integer("lshr", raw, 1)
-    rest = m.integer("sub", raw, half)
-    return m.exact("fmul", m.exact("fmul", y, power_of_two(m, rest)), power_of_two(m, half))
-
-
-def _exp(m: Ops, x: Value, signed: bool = True) -> Value:
-    """Exponential by a polynomial; not `signed`: of what is not above 0.
+def _exp(m: Ops, x: Value) -> Value:
+    """Exponential by a polynomial.
 
     Where an instruction scales, it knows what to do with large and infinite ``n`` and with NaN. Only the remainder,
     which means nothing then, has to be some small number.
     """
     r = REDUCTION[x.dtype]
-    by_instruction = m.scalable(x)
+    if not m.scalable(x):
+        return _by_one_factor(m, x, 1.0)
     if not m.ranges(x):
-        x = m.at_least(m.at_most(x, r.high) if signed else x, r.low)
-    raw, n, f = reduced(m, x, 0 if by_instruction else 2 * FORMATS[x.dtype].bias)
+        x = m.at_least(m.at_most(x, r.high), r.low)
+    _, n, f = reduced(m, x)
     f = m.within(f, _MOST) if m.ranges(x) else f
-    y = m.poly((1.0, 1.0, *r.tail), f)
-    return m.scaled(y, n) if by_instruction else times_power(m, y, raw)
+    return m.scaled(m.poly((1.0, 1.0, *r.tail), f), n)
+
+
+def _by_one_factor(m: Ops, x: Value, sign: float) -> Value:
+    """``exp(sign * x)``, and 0 where the factor would not be normal."""
+    r, bias = REDUCTION[x.dtype], FORMATS[x.dtype].bias
+    low, high = sorted((-sign * (bias - 1) * math.log(2), sign * r.high))
+    raw, _, f = reduced(m, m.at_least(m.at_most(x, high), low), bias - 1, sign=sign)
+    double = [2.0 * c * sign**k for k, c in enumerate((1.0, 1.0, *r.tail))]
+    return m.op("fmul", m.poly(double, f), power_of_two(m, raw))
 
 
 def _exp_by_table(m: Ops, x: Value) -> Value:
@@ -111,17 +114,19 @@ def _exp_by_table(m: Ops, x: Value) -> Value:
     return m.scaled(m.fma(power, rest, power), n)
 
 
-@function("exp", "denormal results are not flushed; 1.0 with fused multiply-adds", float32=1.25, float64=1.25)
+@function("exp", "1.0 with fused multiply-adds", flushes=True, float32=1.25, float64=1.25)
 def exp(m: Ops, x: Value) -> Value:
     """Exponential."""
     return _exp_by_table(m, x) if m.picks(x) else _exp(m, x)
 
 
-@function("sigmoid", "denormal results are not flushed", float32=2.5, float64=2.5)
+@function("sigmoid", flushes=True, float32=2.5, float64=2.5)
 def sigmoid(m: Ops, x: Value) -> Value:
-    """``1 / (1 + exp(-x))`` from ``e = exp(-|x|)``, so that nothing overflows: ``e / (1 + e)`` for negative `x`."""
+    """``1 / (1 + exp(-x))``; by AVX-512 from ``e = exp(-|x|)``, so that it is not flushed: ``e / (1 + e)`` below 0."""
     one = m.c(1.0, x)
+    if not m.scalable(x):
+        return m.op("fdiv", one, m.op("fadd", one, _by_one_factor(m, x, -1.0)))
     # The error of the table would count twice.
-    e = _exp(m, m.neg(m.call("fabs", x)), signed=False)
+    e = _exp(m, m.neg(m.call("fabs", x)))
     top = m.select(m.compare("olt", x, m.c(0.0, x)), e, one)
     return m.op("fdiv", top, m.op("fadd", one, e))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from workbench.codegen.llvm.values import Value
 from workbench.codegen.llvm.vmath.declarations import function
-from workbench.codegen.llvm.vmath.exponential import LOG2E, REDUCTION, reduced, times_power
+from workbench.codegen.llvm.vmath.exponential import LOG2E, REDUCTION, power_of_two, reduced
 from workbench.codegen.llvm.vmath.operations import FORMATS, Ops
 from workbench.codegen.llvm.vmath.rounding import is_whole
 
@@ -68,7 +68,7 @@ def _single(m: Ops, a: Value, y: Value) -> Value:
     if m.scalable(size):
         return m.scaled(size, n)
     shifted = m.exact("fadd", n, m.c(m.magic("float32", 2 * FORMATS["float32"].bias), n))
-    return times_power(m, size, m.bits(shifted))
+    return _times_power(m, size, m.bits(shifted))
 
 
 def _paired(m: Ops, a: Value, y: Value) -> Value:
@@ -126,7 +126,7 @@ def _exp_pair(m: Ops, high: Value, low: Value) -> Value:
     tail = m.exact("fmul", m.exact("fmul", f, f), m.poly(r.tail, f))
     one, error = m.quick_sum(m.c(1.0, high), f)
     y = m.exact("fadd", one, m.exact("fadd", error, m.exact("fadd", rest, tail)))
-    return times_power(m, y, raw)
+    return _times_power(m, y, raw)
 
 
 # ------------------------------------------------------------------------------------------------- constant exponents
@@ -160,3 +160,10 @@ BY_PRODUCTS: dict[float, Callable[[Ops, Value], Value]] = {
     -1.0: _inverse,
     -2.0: lambda m, x: _square(m, _inverse(m, x)),
 }
+
+
+def _times_power(m: Ops, y: Value, raw: Value) -> Value:
+    """``y * 2**n`` rounded once, also to denormals, from an integer whose lowest bits hold ``n + 2 * bias``."""
+    half = m.integer("lshr", raw, 1)
+    rest = m.integer("sub", raw, half)
+    return m.exact("fmul", m.exact("fmul", y, power_of_two(m, rest)), power_of_two(m, half))
