@@ -297,6 +297,15 @@ def milliseconds(value: float | None) -> str:
     return shown if shown == UNKNOWN else f"{shown}{_THIN}ms"
 
 
+def plus_minus(ms: float, spread: float | None) -> str:
+    """``± 0.011``: half of the distance of the quartiles, given relative to `ms`; empty where it is not known."""
+    if spread is None:
+        return ""
+    decimals = len(digits(ms).partition(".")[2])
+    half, least = ms * spread / 2, 10.0**-decimals
+    return f"± <{least:.{decimals}f}" if 0.0 < half < least / 2 else f"± {half:.{decimals}f}"
+
+
 def doubtful(ms: float | None, at_least_ms: float | None) -> str:
     """A disturbed time in milliseconds, without its unit: ``≥ 0.137``, or, where nobody knows how long it takes at
     least, ``≤ 0.248``.

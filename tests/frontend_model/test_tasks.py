@@ -185,7 +185,7 @@ def test_shares_are_estimated_until_they_are_measured_and_say_so(panels: Panels)
     assert "nothing was run" in cell(panels, 0, 2).get_attribute("title")
     assert cell(panels, 0, 6).inner_text().replace("\xa0", " ") == "≈ 21.7 %"
     assert panels.page.locator(".swb-share-bar.is-guess").count() == len(rows)
-    assert panels.page.locator(".swb-total").inner_text() == "sum of kernels ≈ 11.4 ms est."
+    assert panels.page.locator(".swb-total").inner_text() == "sum of 34 kernels ≈ 11.4 ms est."
     panels.patch({"tasks": {"=": states.tasks(200)}})
     panels.settle()
     assert panels.page.locator(".swb-share-bar.is-guess").count() == 0
@@ -257,6 +257,17 @@ def test_end_to_end_and_before(panels: Panels) -> None:
     total, untuned = states.tasks()["total_ms"], states.tasks()["untuned_ms"]
     assert f"{total:.1f} ms" in text
     assert f"was {untuned:.1f} ms untuned" in text
+    assert text.startswith("sum of 34 kernels")
+
+
+def test_a_network_has_its_spread_and_no_ratio_where_none_shows(panels: Panels) -> None:
+    found = {"ms": 1.84, "spread": 0.02, "untuned_ms": 2.43, "untuned_spread": 0.03, "why_not": ""}
+    slices = states.state()
+    for change in ("1.32× as fast", "no difference shows"):
+        slices["tasks"] = {**slices["tasks"], "network": {**found, "change": change}}
+        panels.open("tasks", slices)
+        text = " ".join(panels.page.locator(".swb-total").inner_text().split())
+        assert text == f"end to end 1.84 ms ± 0.02 · was 2.43 ms ± 0.04 untuned, {change}"
 
 
 def test_a_narrow_table_keeps_task_calls_time_and_share(panels: Panels) -> None:

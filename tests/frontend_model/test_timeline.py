@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from frontend_model import states
 from frontend_model.conftest import Json, Panels
 
@@ -13,16 +15,21 @@ EMPTY: Json = {"step": "", "at": 0, "of": 0, "error": None, "runs": [], "rows": 
 def run(name: str, number: int, ms: float) -> Json:
     return {
         "name": name, "number": number, "threads": 2, "runs": 7, "run_ms": ms, "calls_ms": 0.9 * ms,
-        "gaps_ms": 0.1 * ms, "whole_ms": ms, "untuned": 0,
+        "gaps_ms": 0.1 * ms, "whole_ms": ms, "whole_spread": 0.1, "untuned": 0,
     }  # fmt: skip
+
+
+def row(task: int, calls: int, ms: list[float], gap: list[float], share: list[float], size: int, change: str) -> Json:
+    return {"id": task, "calls": calls, "ms": ms, "gap": gap, "share": share, "bytes": size, "change": change}
 
 
 SLICE: Json = {
     **EMPTY,
-    "runs": [run("default", 1, 2.0), run("best", 2, 1.0)],
+    "runs": [{**run("default", 1, 2.0), "change": ""}, {**run("best", 2, 1.0), "change": "2.00× as fast"}],
     "rows": [
-        {"id": 3, "calls": 2, "ms": [1.5, 0.6], "gap": [0.1, 0.05], "share": [0.75, 0.6], "bytes": 2048},
-        {"id": -1, "calls": 1, "ms": [0.5, 0.4], "gap": [0.0, 0.0], "share": [0.25, 0.4], "bytes": 512},
+        row(3, 2, [1.4, 0.55], [0.1, 0.05], [0.7, 0.55], 2048, "2.55× as fast"),
+        row(-1, 1, [0.4, 0.35], [0.1, 0.05], [0.2, 0.35], 512, "no difference shows"),
+        row(-2, 0, [0.2, 0.1], [0.0, 0.0], [0.1, 0.1], 0, ""),
     ],
     "nodes": {"n3": 0.3},
 }
@@ -78,11 +85,16 @@ def test_a_button_starts_and_cancels(panels: Panels) -> None:
 def test_runs_and_shares_side_by_side(panels: Panels) -> None:
     box = show(panels, **SLICE)
     assert box.locator("[data-sum=default]").inner_text().startswith("default schedules 2.00 ms = 1.80 ms in calls + ")
-    assert "2.00× as fast" in box.locator("[data-sum=best]").inner_text()
+    assert "1.00 ms ± 0.05, 2.00× as fast" in " ".join(box.locator("[data-sum=best]").inner_text().split())
     rows = box.locator("tbody tr").evaluate_all("rows => rows.map(r => [...r.cells].map(c => c.textContent))")
     name = next(r["name"] for r in states.tasks()["rows"] if r["id"] == 3)
-    assert rows[0] == [name, "2", "1.50", "0.600", "2.50× as fast", "60.0\u00a0%", "0.0500", "2.00\u00a0KB"]
-    assert rows[1][0] == "of no task"
+    assert rows[0] == [name, "2", "1.40", "0.550", "2.55× as fast", "55.0\u00a0%", "0.0500", "2.00\u00a0KB"]
+    assert (rows[1][0], rows[1][4]) == ("of no task", "no difference shows")
+    assert rows[2] == ["between kernels", "", "0.200", "0.100", "", "10.0\u00a0%", "", ""]
+    run = box.locator("tfoot td").all_inner_texts()
+    assert run == ["run that is drawn", "3", "2.00", "1.00"]
+    for column in (2, 3):
+        assert sum(float(r[column]) for r in rows) == pytest.approx(float(run[column]))
     box.locator("tbody tr").first.get_by_role("button").click()
     assert panels.sent == [("open_task", {"task": 3})]
 

@@ -192,6 +192,7 @@ def test_a_beginner_sees_four_lines_and_the_rest_behind_more(panels: Panels) -> 
     assert lines == ["Now", "How far", "Best so far", "Ends"]
     assert "each is compiled, checked and timed" in plain(panels)
     assert "as fast as without tuning" in plain(panels)
+    assert "sum of 34 kernels" in plain(panels)
     assert "trials/s" not in plain(panels)
     assert page.locator(".swb-tuning-more, [data-swb-order], [data-action=add]").count() == 0
     titles = page.locator("[data-swb-plain] abbr").evaluate_all("all => all.map(e => e.title)")

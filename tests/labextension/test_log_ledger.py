@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -13,8 +14,9 @@ import pytest
 from tune.random_logs import against, random_log, trial, write
 
 from workbench.analysis import best_so_far
-from workbench.log import Ledger, Record, load_log
+from workbench.log import Ledger, NetworkTime, Record, load_log
 from workbench.log.conditions import mixed
+from workbench.log.ledger.network import network_change
 
 SOURCES = Path(__file__).parents[2] / "extensions"
 
@@ -23,6 +25,7 @@ import { dots, taskCurve } from './log/curves';
 import { cost } from './log/records';
 import { LogSummary, mixedCaches } from './log/summary';
 import { shown, words } from './log/trials';
+import { change } from '../shared/format';
 import { readFileSync } from 'fs';
 console.log(JSON.stringify(process.argv.slice(2).map(path => {
   const log = new LogSummary();
@@ -37,7 +40,10 @@ console.log(JSON.stringify(process.argv.slice(2).map(path => {
   const drawn = log.tasks.map(task => ({ line: taskCurve(task), dots: dots(task).map(one => one.ms) }));
   const newest = [...log.tasks, undefined].map(task => log.newest(task).map(one => one.trial));
   const steps = log.all.map(one => words(one.trace));
-  return { json: { total_ms: whole, tasks }, drawn, mixed: mixedCaches(log), newest, steps, untuned: log.untuned,
+  const network = log.network && { ms: log.network.ms,
+    change: change(log.network.untuned, log.network.ms, [log.network.untunedSpread, log.network.spread]) };
+  return { network, kernels: log.kernels,
+    json: { total_ms: whole, tasks }, drawn, mixed: mixedCaches(log), newest, steps, untuned: log.untuned,
     times: log.all.map(one => [shown(one), one.doubt && one.doubt.text]) };
 })));
 """
@@ -46,16 +52,21 @@ console.log(JSON.stringify(process.argv.slice(2).map(path => {
 @pytest.fixture(scope="module")
 def viewer(tmp_path_factory: pytest.TempPathFactory) -> Callable[[list[Path]], Any]:
     """What the viewer says of logs."""
+    return program(ENTRY, tmp_path_factory.mktemp("viewer"))
+
+
+def program(entry: str, folder: Path) -> Callable[[list[Any]], Any]:
+    """What a script of the extension prints, given arguments, as JSON."""
     node, esbuild = shutil.which("node"), SOURCES / "node_modules" / ".bin" / "esbuild"
     if node is None or not esbuild.exists():
         pytest.skip("the viewer cannot be run: Node or extensions/node_modules is missing")
-    made = tmp_path_factory.mktemp("viewer") / "entry.js"
+    made = folder / "entry.js"
     command = [esbuild, "--bundle", "--platform=node", "--loader=tsx", "--jsx=automatic", "--jsx-import-source=preact",
                f"--outfile={made}"]  # fmt: skip
-    subprocess.run(command, check=True, capture_output=True, cwd=SOURCES / "src/lab", input=ENTRY.encode())
+    subprocess.run(command, check=True, capture_output=True, cwd=SOURCES / "src/lab", input=entry.encode())
 
-    def told(paths: list[Path]) -> Any:
-        return json.loads(subprocess.run([node, made, *paths], check=True, capture_output=True).stdout)
+    def told(arguments: list[Any]) -> Any:
+        return json.loads(subprocess.run([node, made, *arguments], check=True, capture_output=True).stdout)
 
     return told
 
@@ -113,6 +124,46 @@ def test_the_best_is_in_sight_with_its_gain_and_steps(tmp_path: Path, viewer: Ca
     assert whole["steps"][:3] == [[], ["split(i, [rest, 8])", "fuse(i, j)"], []]
     assert whole["untuned"] == 2 * 4.0 + 0.5, "what is told of the default schedule, as in the session"
     assert unknown["untuned"] is None, "one task's time before is not known"
+
+
+def test_the_whole_network_is_told_as_in_python(tmp_path: Path, viewer: Callable[[list[Path]], Any]) -> None:
+    """The newest of the target of the newest trial; how fast it has become is said in the same words."""
+    draw = random.Random(3)
+    paths, meant = [], []
+    for k in range(200):
+        before, after = (draw.uniform(0.5, 2.0) * 10.0 ** draw.choice([-3, 0, 2]) for _ in range(2))
+        untuned = draw.choice([before, after, after * draw.uniform(0.9, 1.1)])
+        spreads = [draw.choice([None, 0.0, 0.01, 0.1, 0.35]) for _ in range(2)]
+        line = NetworkTime(
+            measured_ms=after, untuned_ms=untuned, spread=spreads[0], untuned_spread=spreads[1], target="llvm"
+        )
+        other = NetworkTime(measured_ms=7.0, untuned_ms=7.0, target="cuda")
+        paths.append(write(tmp_path / f"{k}", [trial(0, 1.0, weight=3), trial(1, 2.0, "b"), line, other]))
+        meant.append({"ms": after, "change": network_change(line)})
+    told = viewer(paths)
+    assert [one["network"] for one in told] == meant
+    assert {one["kernels"] for one in told} == {4}
+    words = [one["change"] for one in meant]
+    assert 20 < words.count("no difference shows") < 180
+
+
+def test_what_is_said_at_the_end_names_what_it_covers(tmp_path: Path) -> None:
+    entry = """import { bestOf } from './sessions/view';
+        console.log(JSON.stringify(JSON.parse(process.argv[2]).map(bestOf)));"""
+    sessions = [
+        {"ms": 1.84, "spread": 0.02, "untuned_ms": 2.43, "change": "1.32× as fast", "kernels": 0},
+        {"ms": 1.84, "spread": 0.02, "untuned_ms": 1.85, "change": "no difference shows", "kernels": 0},
+        {"ms": 1.41, "spread": None, "untuned_ms": 2.0, "change": "1.42× as fast", "kernels": 53},
+        {"ms": 1.41, "spread": None, "untuned_ms": None, "change": "", "kernels": 1},
+        {"ms": None, "spread": None, "untuned_ms": None, "change": "", "kernels": 4},
+    ]
+    assert program(entry, tmp_path)([json.dumps(sessions)]) == [
+        "1.84 ± 0.02 ms, end to end, measured; untuned 2.43 ms: 1.32× as fast",
+        "1.84 ± 0.02 ms, end to end, measured; untuned 1.85 ms: no difference shows",
+        "1.41 ms, sum of 53 kernels; untuned 2.00 ms: 1.42× as fast",
+        "1.41 ms",
+        "nothing measured yet",
+    ]
 
 
 def test_a_disturbed_time_is_told_as_a_bound_with_its_reason(

@@ -98,6 +98,7 @@ def test_a_large_workbench_is_cut():
             "rows": [task(k, name=f"task {k} " + "x" * 60) for k in range(300)],
             "total_ms": 5.0,
             "untuned_ms": 9.0,
+            "covers": "sum of 300 kernels",
         },
         "nest": nest([row(k, chips=["sum", "acc 14×32"]) for k in range(400)], hidden=2600),
         "history": history([step(k) for k in range(200)], 100),
@@ -168,7 +169,12 @@ def test_the_table_of_variants_and_a_difference_survive_the_sanitiser():
 def test_hostile_names_stay_text():
     slices = {
         "meta": {"title": HOSTILE, "target": HOSTILE, "panels": ["tasks"]},
-        "tasks": {"rows": [task(0, name=HOSTILE, failed=1, failures={HOSTILE: 1})], "total_ms": 1.0, "untuned_ms": 2.0},
+        "tasks": {
+            "rows": [task(0, name=HOSTILE, failed=1, failures={HOSTILE: 1})],
+            "total_ms": 1.0,
+            "untuned_ms": 2.0,
+            "covers": "one kernel",
+        },
         "head": {"name": HOSTILE, "weight": 2, "step": "v1", "flops": 8, "ms": 1.0, "best_by": HOSTILE, "best_ms": 1.0},
         "nest": nest([row(0, name=HOSTILE, chips=[HOSTILE]), row(1, kind="stmt", text=HOSTILE)]),
         "history": history([step(0, text=HOSTILE, status="run_error", error=HOSTILE)], 0),
@@ -186,6 +192,7 @@ def test_failures_are_told_in_words():
             "rows": [task(0, failed=3, failures={"timeout": 1, "wrong_answer": 2})],
             "total_ms": 1,
             "untuned_ms": 2,
+            "covers": "one kernel",
         },
         "history": history([step(0), step(1, status="wrong_answer", ms=None, gflops=None, error="a\nlast line")], 1),
         "tuning": {"state": "failed", "trials": 3, "elapsed_s": 2, "failed": 3, "message": "The disk is full"},

@@ -16,7 +16,7 @@ from workbench.runtime.execution import recorded_run
 from workbench.runtime.networks.memory_map import memory_map
 from workbench.session.panels import timeline
 from workbench.session.panels.timeline import _timeline_table
-from workbench.session.state.network_runs import REST
+from workbench.session.state.network_runs import BETWEEN, REST
 from workbench.widgets.static_view import static_html
 
 
@@ -61,7 +61,13 @@ def test_runs_by_tasks_before_and_after_tuning(session, plain, monkeypatch):
     for run in found["runs"]:
         assert run["calls_ms"] + run["gaps_ms"] == pytest.approx(run["run_ms"], rel=1e-3)
     assert sum(r["share"][1] for r in found["rows"]) == pytest.approx(1.0, abs=1e-3)
-    assert {r["id"] for r in found["rows"]} - {REST} <= {t["id"] for t in s.snapshot().slices["tasks"]["rows"]}
+    for k, run in enumerate(found["runs"]):
+        assert sum(r["ms"][k] for r in found["rows"]) == pytest.approx(run["run_ms"], rel=1e-3)
+        assert run["whole_spread"] is not None
+    assert [bool(run["change"]) for run in found["runs"]] == [False, True]
+    assert found["rows"][-1]["id"] == BETWEEN
+    assert all(r["change"] for r in found["rows"][:-1])
+    assert {r["id"] for r in found["rows"]} - {REST, BETWEEN} <= {t["id"] for t in s.snapshot().slices["tasks"]["rows"]}
     assert {"first", "last"} <= set(found["nodes"])
     answer = json.loads(json.dumps(ask(s, number=found["runs"][1]["number"]), allow_nan=False))
     calls = len(answer["names"])
@@ -74,6 +80,7 @@ def test_runs_by_tasks_before_and_after_tuning(session, plain, monkeypatch):
     assert "best" in static_html(s.snapshot().slices, "timeline")
     rows = _timeline_table(s.snapshot().slices, ())
     assert {"default_ms", "best_ms", "best_share", "best_gap"} <= rows[0].keys()
+    assert rows[-1]["task"] == "between kernels"
 
 
 def ask(s, **args):

@@ -41,7 +41,7 @@ def against(
 def write(path: Path, lines: Iterable[Line]) -> Path:
     """Write a log with a header that names the tasks in the order in which they occur."""
     lines = list(lines)
-    tasks = tuple({line.task_key: line.task for line in lines}.items())
+    tasks = tuple({line.task_key: line.task for line in lines if hasattr(line, "task_key")}.items())
     write_log(path, Header(tasks=tasks, target="llvm", model="net"), lines)
     return path
 

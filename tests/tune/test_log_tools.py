@@ -22,7 +22,9 @@ from workbench.log.docs import _EXAMPLES
 from workbench.log.lines import KINDS, Unknown
 from workbench.log.merge import merge_logs
 from workbench.log.reader import read_log, write_log
+from workbench.log.task_table import network_fields, network_total
 from workbench.log.writer import check_writable, is_open
+from workbench.tune.display.terminal_table import network_line
 from workbench.tune.state.task_scheduler import GradientScheduler
 
 COMPARISON = Comparison(
@@ -95,9 +97,28 @@ def test_the_summary_tells_what_the_network_takes(capfd, tmp_path):
     own, other = (NetworkTime(measured_ms=ms, untuned_ms=4.0, target=t) for ms, t in ((2.0, "llvm"), (1.0, "cuda")))
     write_log(tmp_path / "a", HEADER, [record(0, target="llvm"), own, other])
     assert json.loads(invoke(capfd, "log", "summary", tmp_path / "a", "--json")[1])["measured_ms"] == 2.0
-    assert "End to end: 2.000 ms, 4.000 ms untuned" in invoke(capfd, "log", "summary", tmp_path / "a")[1]
+    told = "End to end: 2.000 ms, 4.000 ms untuned, 2.00× as fast"
+    assert told in invoke(capfd, "log", "summary", tmp_path / "a")[1]
     write_log(tmp_path / "b", HEADER, [record(0, target="llvm"), other])
     assert "End to end" not in invoke(capfd, "log", "summary", tmp_path / "b")[1]
+
+
+@pytest.mark.parametrize(
+    ("untuned_ms", "spread", "untuned_spread", "told"),
+    [
+        (2.4, 0.02, 0.03, "2.000 ms ± 0.020, 2.400 ms ± 0.036 untuned, 1.20× as fast"),
+        (2.04, 0.02, 0.03, "2.000 ms ± 0.020, 2.040 ms ± 0.031 untuned, no difference shows"),
+        (1.5, 0.02, 0.02, "2.000 ms ± 0.020, 1.500 ms ± 0.015 untuned, 1.33× slower"),
+        (2.04, 0.02, None, "2.000 ms ± 0.020, 2.040 ms untuned, no difference shows"),
+        (5.0, 0.4, 0.4, "2.000 ms ± 0.400, 5.000 ms ± 1.000 untuned, no difference shows"),
+    ],
+)
+def test_where_both_spreads_meet_no_difference_shows(untuned_ms, spread, untuned_spread, told):
+    line = NetworkTime(measured_ms=2.0, untuned_ms=untuned_ms, spread=spread, untuned_spread=untuned_spread)
+    assert network_line(line) == f"End to end: {told}"
+    shown = network_fields(line)
+    assert str(network_total(shown)).endswith(f"untuned: {shown['change']}</div>")
+    assert shown["change"] in told
 
 
 def test_machines_that_share_a_target_are_told(capfd, tmp_path):

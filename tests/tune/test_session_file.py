@@ -8,13 +8,16 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from workbench.errors import WorkbenchError
+from workbench.log import NetworkTime
 from workbench.server.sessions_handler import _steer
 from workbench.tune.display import session_file
+from workbench.tune.display.html import session_html
 from workbench.tune.state.events import Progress, Snapshot, TaskRow
 
 
@@ -38,6 +41,21 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return session_file.folder()
 
 
+def test_what_the_times_cover_is_told() -> None:
+    """A whole network that was measured goes before the sum of its kernels; what is left out counts for none."""
+    run = Run(None)
+    now = run.snapshot()
+    rows = tuple(replace(now.rows[0], weight=w, state=s) for w, s in ((3, "measured"), (2, "waiting"), (9, "skipped")))
+    summed = session_file._times(replace(now, rows=rows))
+    assert (summed["ms"], summed["kernels"], summed["spread"]) == (0.5, 5, None)
+    line = NetworkTime(measured_ms=1.0, untuned_ms=1.01, spread=0.04, untuned_spread=0.04)
+    measured = session_file._times(replace(now, rows=rows, network=line))
+    assert (measured["ms"], measured["kernels"], measured["spread"]) == (1.0, 0, 0.04)
+    assert measured["change"] == "no difference shows"
+    assert "sum of 5 kernels" in session_html(replace(now, rows=rows), None, None, ())
+    assert "end to end, measured" in session_html(replace(now, rows=rows, network=line), None, None, ())
+
+
 def wait_for(wanted: str, trials: int) -> dict[str, object]:
     for _ in range(2000):
         for told in session_file.sessions().values():
@@ -54,6 +72,7 @@ def test_a_session_is_told_while_it_runs_and_when_it_has_ended(tmp_path: Path, o
     told = wait_for("running", 0)
     assert (told["ms"], told["untuned_ms"], told["eta_s"], told["log"]) == (0.5, 2.0, 7.0, os.path.realpath(run.log))
     assert told["rows"] == [{"name": "matmul", "ms": 0.5, "trials": 0, "state": "tuning"}]
+    assert (told["kernels"], told["change"]) == (1, "4.00× as fast")
     run.trials = 4
     wait_for("running", 4)
     run.state, run.trials = "done", 10

@@ -110,7 +110,7 @@ def counted(number: int, noun: str) -> str:
 
 def network_fields(network: NetworkTime | None) -> dict[str, Any]:
     """Return what ``--json`` says of the whole network, measured."""
-    names = ("measured_ms", "untuned_ms", "sum_of_kernels_ms", "clean", "why_not")
+    names = ("measured_ms", "untuned_ms", "sum_of_kernels_ms", "spread", "untuned_spread", "clean", "why_not")
     return {name: None if network is None else getattr(network, name) for name in names}
 
 

@@ -103,8 +103,8 @@ _EXAMPLES: tuple[tuple[str, type[Line], Line], ...] = (
         "The whole network, measured: a sum of kernels that were timed alone is not what it takes.",
         NetworkTime,
         NetworkTime(
-            measured_ms=1.84, untuned_ms=2.43, sum_of_kernels_ms=1.41, spread=0.02, inside_ms={"3f2a91c0": 0.0024},
-            alone_ms={"3f2a91c0": 0.0019}, threads=2, trials=96, reason="at the end",
+            measured_ms=1.84, untuned_ms=2.43, sum_of_kernels_ms=1.41, spread=0.02, untuned_spread=0.03,
+            inside_ms={"3f2a91c0": 0.0024}, alone_ms={"3f2a91c0": 0.0019}, threads=2, trials=96, reason="at the end",
             target="llvm -mcpu=host -threads=2", host="node1 x86_64", elapsed_s=61.0, timestamp=1750000061.0,
         ),
     ),

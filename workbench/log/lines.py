@@ -119,6 +119,7 @@ class NetworkTime(Line):
         "sum over all tasks of weight times latency when it was measured: kernels timed alone", default=None
     )
     spread: float | None = column("relative spread of the runs", default=None)
+    untuned_spread: float | None = column("the same of those with default schedules", default=None)
     clean: bool = column(
         "whether every run that counts had all its threads on cores of their own; where not, the least time was taken",
         default=True,

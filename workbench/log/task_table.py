@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from workbench import markup as m
+from workbench.log.ledger.network import network_change
+from workbench.log.lines import NetworkTime
 
 TASK_ROWS = 40
 """Tasks that a table shows: a screen."""
@@ -24,14 +26,43 @@ _COLUMNS = (
 )
 
 
-def totals(total_ms: float | None, untuned_ms: float | None, what: str = "sum of kernels") -> m.Html:
-    """Time of all tasks together, where all are known, or of the whole network."""
+MEASURED = "end to end, measured"
+"""What a time of the whole network covers that is no sum."""
+
+
+def kernels_covered(weights: Iterable[float]) -> str:
+    """What a sum over tasks covers, given how often each occurs: ``sum of 53 kernels``; of one kernel there is none."""
+    many = round(sum(weights))
+    return f"sum of {many} kernels" if many > 1 else "one kernel"
+
+
+def totals(total_ms: float | None, untuned_ms: float | None, what: str) -> m.Html:
+    """Time of all tasks together, where all are known; `what` says how many kernels that is."""
     if total_ms is None:
         return m.Html("")
     gain = ""
     if untuned_ms is not None and total_ms > 0:
         gain = f", {untuned_ms / total_ms:.2f} times as fast as untuned ({m.milliseconds(untuned_ms)})"
     return m.label(what, m.Html(f"<b>{m.milliseconds(total_ms)}</b>"), gain)
+
+
+def network_total(found: Mapping[str, Any] | None) -> m.Html:
+    """Time of the whole network, measured, as `network_fields` has it."""
+    if found is None:
+        return m.Html("")
+    now, before = (
+        f"{m.milliseconds(found[ms])} {m.plus_minus(found[ms], found[spread])}".strip()
+        for ms, spread in (("ms", "spread"), ("untuned_ms", "untuned_spread"))
+    )
+    return m.label(MEASURED, m.Html(f"<b>{m.clean(now)}</b>"), f", {before} untuned: {found['change']}")
+
+
+def network_fields(found: NetworkTime) -> dict[str, Any]:
+    """What is shown of the whole network: milliseconds, their spreads, and in words what tuning has changed."""
+    return {
+        "ms": found.measured_ms, "spread": found.spread, "untuned_ms": found.untuned_ms,
+        "untuned_spread": found.untuned_spread, "why_not": found.why_not, "change": network_change(found),
+    }  # fmt: skip
 
 
 def task_table(rows: Sequence[Mapping[str, Any]], limit: int = TASK_ROWS) -> m.Html:

@@ -93,13 +93,18 @@ const factor = (n: number): string => (n < 1.1 ? n.toFixed(3) : n.toFixed(n < 9.
 /** From one time to another: how many times as fast, or slower. */
 export function times(before: number, after: number): string {
   const n = before / after;
-  return !(n > 0) || !Number.isFinite(n)
-    ? ''
-    : Math.abs(n - 1) < 0.01
-      ? 'the same'
-      : n < 1
-        ? `${factor(1 / n)}× slower`
-        : `${factor(n)}× as fast`;
+  return !(n > 0) || !Number.isFinite(n) ? '' : Math.abs(n - 1) < 0.01 ? 'the same' : ratio(n);
+}
+
+const ratio = (n: number): string => (n < 0.9995 ? `${factor(1 / n)}× slower` : `${factor(Math.max(1, n))}× as fast`);
+
+/** As `change` of `workbench/log/ledger/network.py`: no ratio of two times that are not further apart than their ±. */
+export function change(before: number, after: number, spreads: readonly Maybe[]): string {
+  const [low, high] = spreads.map(one => one ?? 0.1);
+  const shaky = Math.max(low!, high!) >= 0.3 && Math.max(before, after) < 3 * Math.min(before, after);
+  return shaky || Math.abs(after - before) <= (before * low! + after * high!) / 2
+    ? 'no difference shows'
+    : ratio(before / after);
 }
 
 /** How sure a comparison is; the tuner believes what it is 99 % sure of. */

@@ -153,12 +153,11 @@ def _result(session: TuningSession, snapshot: Snapshot, options: Namespace) -> d
 
 def _end_to_end(network: NetworkTime) -> str:
     """Say what the network takes, and why its kernels take less."""
-    from workbench.runtime.results.comparison_words import as_fast
-    from workbench.tune.display.terminal_table import latency_text
+    from workbench.log.ledger.network import network_change
+    from workbench.tune.display.terminal_table import latency_text, network_times
 
-    untuned, tuned = (latency_text(ms, 3) for ms in (network.untuned_ms, network.measured_ms))
-    text = f"End to end, measured: {untuned} ms with default schedules, {tuned} ms tuned: "
-    text += f"{as_fast(network.measured_ms / network.untuned_ms)}."
+    tuned, untuned = network_times(network)
+    text = f"End to end, measured: {untuned} with default schedules, {tuned} tuned: {network_change(network)}."
     if not network.clean:
         text += f" Disturbed ({network.why_not}): the least times that were seen."
     if network.sum_of_kernels_ms is not None:
@@ -167,6 +166,7 @@ def _end_to_end(network: NetworkTime) -> str:
 
 
 def _gain(snapshot: Snapshot, options: Namespace, network: NetworkTime | None) -> str:
+    from workbench.tune.display.html import covered
     from workbench.tune.display.terminal_table import latency_text
     from workbench.tune.state.run_end import end_text, waiting_text
 
@@ -180,12 +180,13 @@ def _gain(snapshot: Snapshot, options: Namespace, network: NetworkTime | None) -
         lines.append(_end_to_end(network))
     elif snapshot.untuned_ms is None:
         lines.append(
-            f"Estimated latency: {latency_text(snapshot.total_ms, 3)} ms (not every default schedule was measured)."
+            f"Estimated latency ({covered(snapshot)}): {latency_text(snapshot.total_ms, 3)} ms "
+            "(not every default schedule was measured)."
         )
     else:
         factor = snapshot.untuned_ms / snapshot.total_ms
         lines.append(
-            f"Estimated latency: {latency_text(snapshot.untuned_ms, 3)} ms with default schedules, "
+            f"Estimated latency ({covered(snapshot)}): {latency_text(snapshot.untuned_ms, 3)} ms with defaults, "
             f"{latency_text(snapshot.total_ms, 3)} ms tuned: {factor:.2f} times as fast."
         )
     count, failed = snapshot.progress.trials, sum(row.failed for row in snapshot.rows)

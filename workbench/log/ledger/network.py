@@ -6,6 +6,37 @@ from dataclasses import dataclass
 
 from workbench.log.lines import NetworkTime
 from workbench.log.record import Record
+from workbench.runtime.results.comparison_words import as_fast, told_apart
+
+NO_DIFFERENCE = "no difference shows"
+"""Stands where the ratio of two times would, when they are not further apart than their ±."""
+
+
+def change(before: float, after: float, spreads: tuple[float | None, float | None]) -> str:
+    """Say how fast something is beside what it was before, or that no difference shows.
+
+    Parameters
+    ----------
+    before, after : float
+        Times in one unit.
+    spreads : tuple of float or None
+        Distance of the quartiles over the median, of each.
+
+    Examples
+    --------
+    >>> change(2.0, 1.0, (0.02, 0.02)), change(1.02, 1.0, (0.05, 0.05))
+    ('2.00× as fast', 'no difference shows')
+    """
+    return as_fast(after / before) if told_apart(before, after, spreads) else NO_DIFFERENCE
+
+
+def network_change(line: NetworkTime) -> str:
+    """Say how fast the whole network is with the best schedules, beside default ones.
+
+    Older lines have one spread only; both were timed in turns, so it stands for both.
+    """
+    before = line.spread if line.untuned_spread is None else line.untuned_spread
+    return change(line.untuned_ms, line.measured_ms, (before, line.spread))
 
 
 def same_conditions(line: Record | NetworkTime, target: str, caches: str) -> bool:

@@ -35,7 +35,8 @@ class Profile(pandas.DataFrame):
 
     `attrs` holds the totals: ``network``, ``threads``, ``runs``, ``calls_ms`` (sum of the medians), ``timed_ms``
     (median of the runs that the calls were timed in; more than the sum where runs are disturbed, each in another
-    call), ``whole_ms`` (median of runs without a clock between the calls, in turns with the others), ``alone_ms``
+    call), ``whole_ms`` (median of runs without a clock between the calls, in turns with the others) and
+    ``whole_spread`` (distance of their quartiles over it), ``alone_ms``
     (sum of the calls' own, or None), ``flops``, ``bytes``, and the roofs ``peak_gflops`` (of float32), ``peaks`` (of
     narrower types that have an instruction, by type), ``memory_gbytes``, ``working_set`` (bytes).
 
@@ -154,6 +155,7 @@ def _totals(
         "calls_ms": float(np.median(spent, axis=0).sum()),
         "timed_ms": float(np.median(spent.sum(axis=1))),
         "whole_ms": float(np.median(whole_ms)),
+        "whole_spread": relative_spread(np.asarray(whole_ms)),
         "flops": sum(c.flops for c in plan.calls),
         "bytes": sum(map(call_bytes, plan.calls)),
         "peak_gflops": limit.gflops if limit else None,
@@ -161,6 +163,14 @@ def _totals(
         "memory_gbytes": limit.gbytes if limit else None,
         "working_set": plan.working_set,
     }
+
+
+def relative_spread(times: Array) -> float | None:
+    """Distance of the quartiles of some runs over their median; None for fewer than two."""
+    if len(times) < 2:
+        return None
+    low, middle, high = np.quantile(times, (0.25, 0.5, 0.75))
+    return float((high - low) / middle) if middle else 0.0
 
 
 def _against(limit: Roofs | None, flops: Array, moved: Array, ms: Array, products: Sequence[str]) -> dict[str, Any]:

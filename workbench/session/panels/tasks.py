@@ -9,8 +9,8 @@ from workbench import markup as m
 from workbench.analysis.graph_drawing.svg_canvas import Canvas, width_of
 from workbench.errors import UsageError
 from workbench.ir.product_type import PLAIN
-from workbench.log import NetworkTime, Record
-from workbench.log.task_table import task_table, totals
+from workbench.log import Record
+from workbench.log.task_table import kernels_covered, network_fields, network_total, task_table, totals
 from workbench.log.weighted_latency import shares, total
 from workbench.session import registry as declare
 from workbench.session.measurement import faster_than_peak as above
@@ -51,13 +51,12 @@ def tasks(context: SliceContext) -> dict[str, Any]:
         row["share"] = None if share is None else round(share, 4)
     untuned = total([(r["weight"], r["untuned_ms"]) for r in rows])
     guess = _guess(state, rows) if total(now) is None else None
-    out = {"rows": rows, "total_ms": rounded(total(now)), "untuned_ms": rounded(untuned), "est_ms": guess}
-    return out if network is None else {**out, "network": _network(network)}
-
-
-def _network(found: NetworkTime) -> dict[str, Any]:
-    """Write what the whole network takes, measured."""
-    return {"ms": rounded(found.measured_ms), "untuned_ms": rounded(found.untuned_ms), "why_not": found.why_not}
+    out = {"rows": rows, "total_ms": rounded(total(now)), "untuned_ms": rounded(untuned), "est_ms": guess,
+           "covers": kernels_covered(weight for weight, _ in now)}  # fmt: skip
+    if network is None:
+        return out
+    found = network_fields(network)
+    return {**out, "network": {k: rounded(v) if isinstance(v, float) else v for k, v in found.items()}}
 
 
 def _guess(state: SessionState, rows: list[dict[str, Any]]) -> Any:
@@ -127,8 +126,8 @@ def open_task(host: Host, task: object) -> None:
 def _tasks_html(tasks: Mapping[str, Any], limit: int) -> m.Html:
     if not tasks["rows"]:
         return m.Html("")
-    total, network = totals(tasks["total_ms"], tasks["untuned_ms"]), tasks.get("network")
-    whole = totals(network["ms"], network["untuned_ms"], "end to end, measured") if network else ""
+    total = totals(tasks["total_ms"], tasks["untuned_ms"], tasks["covers"])
+    whole = network_total(tasks.get("network"))
     return m.join(m.section("Tasks"), whole, total, task_table(tasks["rows"], min(limit, FEW)))
 
 

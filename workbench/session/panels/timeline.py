@@ -15,7 +15,7 @@ from workbench.log import Database, Record
 from workbench.session import registry as declare
 from workbench.session.export.network import fastest
 from workbench.session.registry import Host, Row, SliceContext
-from workbench.session.state.network_runs import REST, Shown, columns, summary
+from workbench.session.state.network_runs import BETWEEN, Shown, columns, summary
 from workbench.session.state.session_state import SessionState
 from workbench.session.stepped_work import SteppedWork
 
@@ -103,23 +103,25 @@ def timeline_question(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[
 def _timeline_html(timeline: Mapping[str, Any], limit: int) -> m.Html:
     if not timeline["runs"]:
         return m.Html("")
-    heads = ("Run", "In calls", "In gaps", "Not recorded")
-    columns = [m.Column("Schedules"), *(m.Column(h, number=True) for h in heads)]
+    heads = ("Run", "In calls", "Between kernels", "Not recorded")
+    numbers = [m.Column(h, number=True) for h in (*heads, "±")]
+    columns = [m.Column("Schedules"), *numbers, m.Column("")]
     rows: list[list[object]] = [
-        [r["name"], *(m.milliseconds(r[part]) for part in ("run_ms", "calls_ms", "gaps_ms", "whole_ms"))]
+        [r["name"], *(m.milliseconds(r[part]) for part in ("run_ms", "calls_ms", "gaps_ms", "whole_ms")),
+         m.plus_minus(r["whole_ms"], r["whole_spread"]), r["change"]]
         for r in timeline["runs"]
-    ]
+    ]  # fmt: skip
     return m.join(m.section("Timeline"), m.table(columns, rows))
 
 
 @declare.table("timeline")
 def _timeline_table(slices: Mapping[str, Any], records: Sequence[Record]) -> list[Row]:
-    """One row for each task, and one for the calls that belong to none."""
+    """One row for each task, one for the calls that belong to none, and one for the time between kernels."""
     found = slices.get("timeline") or {"rows": ()}
-    tasks = {r["id"]: r["name"] for r in (slices.get("tasks") or {"rows": ()})["rows"]}
+    tasks = {r["id"]: r["name"] for r in (slices.get("tasks") or {"rows": ()})["rows"]} | {BETWEEN: "between kernels"}
     parts = [(k, run["name"], part) for k, run in enumerate(found.get("runs", ())) for part in ("ms", "gap", "share")]
     return [
-        {"task": "" if r["id"] == REST else tasks.get(r["id"], ""), "calls": r["calls"], "bytes": r["bytes"]}
+        {"task": tasks.get(r["id"], ""), "calls": r["calls"], "bytes": r["bytes"]}
         | {f"{name}_{part}": r[part][k] for k, name, part in parts}
         for r in found["rows"]
     ]

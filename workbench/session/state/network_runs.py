@@ -6,15 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from workbench.graph import Graph
+from workbench.log.ledger.network import change
 from workbench.runtime.buffers import Array
+from workbench.runtime.execution.profile import relative_spread
 from workbench.runtime.execution.recorded_run import RecordedRun
 from workbench.runtime.networks.execution_plan import ExecutablePlan, main_node
 from workbench.runtime.networks.memory_map import live_bytes, memory_map
 from workbench.session.state.statistics import rounded
 
-REST = -1
-"""Id of the calls that belong to no task."""
+REST, BETWEEN = -1, -2
+"""Ids of rows of no task: of the calls that belong to none, and of the time between kernels."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,13 +38,15 @@ def summary(made: Sequence[Shown], graph: Graph, tasks: Mapping[str, int]) -> di
     -------
     dict
         ``runs``: of each its name, number, threads, and milliseconds: ``run_ms`` of the one that is drawn, ``calls_ms``
-        and ``gaps_ms`` in it, ``whole_ms`` of runs that nobody recorded; ``interrupted``, the number of the call in it
-        that something else interrupted, or -1. ``rows``: for each task the number of its
-        calls, and for each run the sum of their medians, of their gaps, and their share. ``nodes``: milliseconds of
-        the kernel of each node in the last one.
+        and ``gaps_ms`` in it, ``whole_ms`` of runs that nobody recorded with their spread; ``change``, how fast it is
+        beside the first, in words; ``interrupted``, the number of the call in it that something else interrupted, or
+        -1. ``rows``: for each task the number of its calls, and for each run that is drawn their milliseconds without
+        gaps, their gaps and their share of it; ``change`` from the first to the last, in words. The last row is the
+        time between kernels, so that milliseconds and shares add up to the run. ``nodes``: milliseconds of the kernel
+        of each node in the last one.
     """
     return {
-        "runs": [_totals(one) for one in made],
+        "runs": [{**_totals(one), "change": _change(made[0], one) if k else ""} for k, one in enumerate(made)],
         "rows": _rows(made, tasks),
         "nodes": dict(_nodes(made[-1], graph)) if made else {},
     }
@@ -52,31 +58,70 @@ def _totals(shown: Shown) -> dict[str, Any]:
         "name": shown.name, "number": shown.number, "threads": found.recording.threads,
         "runs": len(found.recording.stamps), "run_ms": rounded(float(found.stamps[-1]) * 1e-6),
         "calls_ms": rounded(float(found.calls_ns.sum()) * 1e-6), "gaps_ms": rounded(float(found.gaps_ns.sum()) * 1e-6),
-        "whole_ms": rounded(found.profile.attrs["whole_ms"]), "untuned": len(shown.plan.untuned),
+        "whole_ms": rounded(found.profile.attrs["whole_ms"]),
+        "whole_spread": rounded(found.profile.attrs["whole_spread"], 3), "untuned": len(shown.plan.untuned),
         "interrupted": found.interrupted,
     }  # fmt: skip
 
 
+def _change(before: Shown, after: Shown) -> str:
+    """How fast a network is with other schedules, by the runs that nobody recorded."""
+    a, b = (one.recorded.profile.attrs for one in (before, after))
+    return change(a["whole_ms"], b["whole_ms"], (a["whole_spread"], b["whole_spread"]))
+
+
+@dataclass(slots=True)
+class _Spent:
+    """What one run has spent on a task: milliseconds in the drawn one, and in each of all that were recorded."""
+
+    calls: int
+    bytes: int
+    ms: float
+    gap: float
+    each: Array
+
+
 def _rows(made: Sequence[Shown], tasks: Mapping[str, int]) -> list[dict[str, Any]]:
-    """One row per task, those first that take the most in the last run."""
-    found: dict[int, dict[str, Any]] = {}
-    for k, one in enumerate(made):
-        spent, gaps = one.recorded.profile["ms"].to_numpy(), one.recorded.gaps_ns * 1e-6
-        moved = one.recorded.profile["bytes"].tolist()
-        for call, ms, gap, nbytes in zip(one.plan.calls, spent.tolist(), gaps.tolist(), moved, strict=True):
-            id, last = _task(call, tasks), k == len(made) - 1
-            row = found.setdefault(
-                id, {"id": id, "calls": 0, "ms": [0.0] * len(made), "gap": [0.0] * len(made), "bytes": 0}
-            )
-            row["ms"][k] += ms
-            row["gap"][k] += gap
-            row["calls"] += last
-            row["bytes"] += nbytes * last
-    sums = [sum(row["ms"][k] for row in found.values()) or 1.0 for k in range(len(made))]
-    for row in found.values():
-        row["share"] = [rounded(ms / whole, 4) for ms, whole in zip(row["ms"], sums, strict=True)]
-        row["ms"], row["gap"] = [rounded(ms) for ms in row["ms"]], [rounded(ms, 3) for ms in row["gap"]]
-    return sorted(found.values(), key=lambda row: -row["ms"][-1])
+    """One row per task, those first that take the most in the last run, then the time between kernels."""
+    if not made:
+        return []
+    spent = [_spent(one, tasks) for one in made]
+    whole = [float(one.recorded.stamps[-1]) * 1e-6 or 1.0 for one in made]
+    rows = [_row(id, [of.get(id) for of in spent], whole) for id in dict.fromkeys(id for of in spent for id in of)]
+    gaps = [float(one.recorded.gaps_ns.sum()) * 1e-6 for one in made]
+    between = {
+        "id": BETWEEN, "calls": 0, "bytes": 0, "ms": [rounded(ms) for ms in gaps], "gap": [0.0] * len(made),
+        "share": [rounded(ms / run, 4) for ms, run in zip(gaps, whole, strict=True)], "change": "",
+    }  # fmt: skip
+    return [*sorted(rows, key=lambda row: -row["ms"][-1]), between]
+
+
+def _spent(shown: Shown, tasks: Mapping[str, int]) -> dict[int, _Spent]:
+    found = shown.recorded
+    ms, gaps = found.calls_ns * 1e-6, found.gaps_ns * 1e-6
+    each = np.diff(found.recording.stamps, axis=1) * 1e-6
+    moved = found.profile["bytes"].tolist()
+    out: dict[int, _Spent] = {}
+    for k, call in enumerate(shown.plan.calls):
+        one = out.setdefault(_task(call, tasks), _Spent(0, 0, 0.0, 0.0, np.zeros(len(each))))
+        one.calls, one.bytes = one.calls + 1, one.bytes + moved[k]
+        one.ms, one.gap, one.each = one.ms + float(ms[k]), one.gap + float(gaps[k]), one.each + each[:, k]
+    return out
+
+
+def _row(id: int, spent: Sequence[_Spent | None], whole: Sequence[float]) -> dict[str, Any]:
+    """Write what each run has spent on one task; a run may have no call of it."""
+    first, last = spent[0], spent[-1]
+    told = ""
+    if len(spent) > 1 and first and last and first.ms > 0.0 < last.ms:
+        told = change(first.ms, last.ms, (relative_spread(first.each), relative_spread(last.each)))
+    return {
+        "id": id, "calls": last.calls if last else 0, "bytes": last.bytes if last else 0,
+        "ms": [rounded(one.ms if one else 0.0) for one in spent],
+        "gap": [rounded(one.gap if one else 0.0, 3) for one in spent],
+        "share": [rounded((one.ms if one else 0.0) / run, 4) for one, run in zip(spent, whole, strict=True)],
+        "change": told,
+    }  # fmt: skip
 
 
 def _task(call: Any, tasks: Mapping[str, int]) -> int:

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from workbench.files import replace_file
+from workbench.log.task_table import network_fields
+from workbench.runtime.results.comparison_words import as_fast
 from workbench.target import cache_dir
 from workbench.tune.state.events import FINAL, Snapshot
 from workbench.tune.steer.control_file import distrust
@@ -89,9 +91,20 @@ def described(session: Told) -> dict[str, Any]:
         "pid": os.getpid(), "born": _born(os.getpid()), "notebook": os.environ.get("JPY_SESSION_NAME", ""),
         "log": session.log, "state": found.state, "end": found.end, "trials": p.trials, "total": p.total,
         "elapsed_s": round(p.elapsed_s, 1), "eta_s": p.eta_s if p.eta_s is None else round(p.eta_s, 1),
-        "fraction": round(p.fraction, 3), "ms": found.total_ms, "untuned_ms": found.untuned_ms, "rows": rows,
+        "fraction": round(p.fraction, 3), **_times(found), "rows": rows,
         "more": len(found.rows) - len(rows),
     }  # fmt: skip
+
+
+def _times(found: Snapshot) -> dict[str, Any]:
+    """Of the whole network where it was measured, else of its kernels: ``kernels`` says of how many, 0 for measured."""
+    if found.network is not None:
+        return {**network_fields(found.network), "kernels": 0}
+    change = ""
+    if found.total_ms and found.untuned_ms and found.untuned_ms > 1.01 * found.total_ms:
+        change = as_fast(found.total_ms / found.untuned_ms)
+    kernels = round(sum(row.weight for row in found.rows if row.state != "skipped"))
+    return {"ms": found.total_ms, "untuned_ms": found.untuned_ms, "spread": None, "change": change, "kernels": kernels}
 
 
 def _write(id: str, told: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ import time
 from typing import TextIO
 
 from workbench.log import NetworkTime
+from workbench.log.ledger.network import network_change
 from workbench.safe_text import legible, legible_line
 from workbench.tune.state.events import FINAL, Snapshot, TaskRow
 from workbench.tune.state.run_end import end_word
@@ -118,8 +119,18 @@ def _end_to_end(snapshot: Snapshot) -> list[str]:
 
 def network_line(network: NetworkTime) -> str:
     """Return what the whole network takes, measured."""
-    tuned, untuned = (latency_text(ms, 3) for ms in (network.measured_ms, network.untuned_ms))
-    return f"End to end: {tuned} ms, {untuned} ms untuned{'' if network.clean else ' (disturbed)'}"
+    tuned, untuned = network_times(network)
+    return f"End to end: {tuned}, {untuned} untuned, {network_change(network)}{'' if network.clean else ' (disturbed)'}"
+
+
+def network_times(network: NetworkTime) -> tuple[str, str]:
+    """Return what a run takes with the best and with the default schedules, each with its ±."""
+    both = (network.measured_ms, network.spread), (network.untuned_ms, network.untuned_spread)
+    now, before = (
+        f"{latency_text(ms, 3)} ms" + ("" if spread is None else f" ± {latency_text(ms * spread / 2, 3)}")
+        for ms, spread in both
+    )
+    return now, before
 
 
 def progress_line(snapshot: Snapshot) -> str:

@@ -112,7 +112,7 @@ class NetworkTimer:
         self.cost_s = time.perf_counter() - begin
         self._spent, self._last = self._spent + self.cost_s, sum_ms
         return {
-            "measured_ms": now.ms, "untuned_ms": before.ms, "spread": now.spread,
+            "measured_ms": now.ms, "untuned_ms": before.ms, "spread": now.spread, "untuned_spread": before.spread,
             "clean": not (now.why_not or before.why_not), "why_not": now.why_not or before.why_not,
             "at_least_ms": now.at_least_ms, "inside_ms": inside_ms(tuned, now.calls_ms), "threads": tuned.threads,
         }  # fmt: skip

@@ -1,9 +1,9 @@
 /** Model, target, trials, time: the log in a few lines. */
 import type { ComponentChildren, VNode } from 'preact';
-import { times } from '../../shared/format';
+import { change, spread, times } from '../../shared/format';
 import { number, text } from './fields';
 import * as f from './format';
-import { best } from './records';
+import { best, type NetworkTime } from './records';
 import type { LogSummary } from './summary';
 import { trans } from '../words';
 
@@ -55,8 +55,11 @@ export function Overview({ log }: { log: LogSummary }): VNode {
       : []),
     [trans.__('Time'), log.elapsed ? trans.__('%1 of tuning', f.duration(log.elapsed)) : f.UNKNOWN],
     [trans.__('Written'), span(created, log.lastTime)],
+    ...(log.network
+      ? [[trans.__('End to end, measured'), <EndToEnd {...log.network} />] as [string, ComponentChildren]]
+      : []),
     [
-      !many ? trans.__('Best') : text(header.model) ? trans.__('Best, whole model') : trans.__('Best, all tasks'),
+      many ? trans.__('Best, sum of %1 kernels', f.count(log.kernels)) : trans.__('Best'),
       log.total === null ? (
         trans.__('no trial has a time yet')
       ) : (
@@ -79,6 +82,19 @@ export function Overview({ log }: { log: LogSummary }): VNode {
         </div>
       ))}
     </dl>
+  );
+}
+
+/** A time with its spread, where that is known. */
+const around = (ms: number, noise: number | null): string =>
+  noise === null ? f.ms(ms) : `${f.ms(ms)} ${spread(noise, ms)}`;
+
+function EndToEnd({ ms, spread: noise, untuned, untunedSpread, clean }: NetworkTime): VNode {
+  const words = `${around(untuned, untunedSpread)} → ${around(ms, noise)} ms, ${change(untuned, ms, [untunedSpread, noise])}`;
+  return (
+    <span title={trans.__('The whole network, before the arrow with default schedules; both ran in turns.')}>
+      {clean ? words : trans.__('%1 (disturbed)', words)}
+    </span>
   );
 }
 

@@ -35,6 +35,16 @@ export interface Task {
   all: Trial[];
 }
 
+/** The whole network, measured, with the best schedules so far and with default ones; milliseconds. */
+export interface NetworkTime {
+  ms: number;
+  spread: number | null;
+  untuned: number;
+  untunedSpread: number | null;
+  clean: boolean;
+  target: string;
+}
+
 export interface Trial {
   trial: number;
   /** Its place among the trials of the log and of the task, from 1 on. */

@@ -1,7 +1,8 @@
 /** What one tuning log says, gathered line by line, so that a growing file costs only its new lines. */
 import { identity, list, number, numbers, parse, text, warmth, type Fields } from './fields';
 import { milliseconds } from '../../shared/format';
-import { champion, cost, newTask, type Command, type Failure, type Task, type Trial } from './records';
+import { champion, cost, newTask } from './records';
+import type { Command, Failure, NetworkTime, Task, Trial } from './records';
 import { Rows } from './rows';
 
 export const SCHEMA = 2;
@@ -48,6 +49,8 @@ export class LogSummary {
   newestSchema = 0;
   /** Trials that count, by what they found in the caches. */
   readonly caches = new Map<string, number>();
+  private networks: NetworkTime[] = [];
+  private target: string | null = null;
   private readonly byKey = new Map<string, Task>();
   private readonly seen = new Set<string>();
   private readonly rows = new Rows();
@@ -85,6 +88,8 @@ export class LogSummary {
     switch (kind) {
       case 'trial':
         return this.takeTrial(data);
+      case 'network':
+        return this.takeNetwork(data);
       case 'comparison':
         return this.takeComparison(data);
       case 'round':
@@ -122,6 +127,7 @@ export class LogSummary {
       return false;
     }
     this.newestSchema = Math.max(this.newestSchema, number(data.schema) ?? 0);
+    this.target = text(data.target);
     const task = this.taskOf(key, name);
     if (!this.fresh(data, data.key, data.host, data.target, data.caches, status, data.latency_ms)) {
       return true;
@@ -161,6 +167,17 @@ export class LogSummary {
     if (this.all.push(one) > STEPS_KEPT) {
       Object.assign(this.all.at(-STEPS_KEPT - 1)!, { trace: '', error: '' });
     }
+    return true;
+  }
+
+  private takeNetwork(data: Fields): boolean {
+    const [ms, untuned] = [number(data.measured_ms), number(data.untuned_ms)];
+    if (ms === null || untuned === null) return false;
+    const spread = number(data.spread);
+    const untunedSpread = number(data.untuned_spread) ?? spread;
+    const [clean, target] = [data.clean !== false, text(data.target)];
+    this.networks.push({ ms, spread, untuned, untunedSpread, clean, target });
+    this.takeTimes(data);
     return true;
   }
 
@@ -305,6 +322,16 @@ export class LogSummary {
     return parts.length && parts.every(one => one.ms !== null)
       ? parts.reduce((sum, one) => sum + one.weight * one.ms!, 0)
       : null;
+  }
+
+  /** The whole network, as it was measured last for the target of the newest trial. */
+  get network(): NetworkTime | undefined {
+    return this.networks.filter(one => this.target === null || one.target === this.target).at(-1);
+  }
+
+  /** How many kernels the sums are of. */
+  get kernels(): number {
+    return this.measured.reduce((sum, task) => sum + (task.weight ?? 1), 0);
   }
 
   /** Sum of weight × best over the tasks that have a result; null when none has. */

@@ -31,7 +31,12 @@ export interface Session {
   /** Seconds without a sign of life, where they are many. */
   readonly silent_s?: number;
   readonly ms: number | null;
+  readonly spread: number | null;
   readonly untuned_ms: number | null;
+  /** How fast it is beside what it was without tuning, or that no difference shows; empty where that is not known. */
+  readonly change: string;
+  /** Of how many kernels the times are sums; 0 for the whole network, measured. */
+  readonly kernels: number;
   readonly rows: readonly TaskLine[];
   readonly more: number;
 }

@@ -1,5 +1,5 @@
 /** The sidebar of sessions: each with its progress, best, rest, and what steers it. */
-import { count, duration, milliseconds, times } from '../../shared/format';
+import { count, duration, milliseconds, spread } from '../../shared/format';
 import { trans } from '../words';
 import { isOver, type Command, type Session } from './server';
 
@@ -42,12 +42,14 @@ const words = (state: string): string => {
 /** How a session stands, in words. */
 export const stateOf = ({ state, end }: Session): string => (end === 'stopped' ? trans.__('stopped') : words(state));
 
-/** The best so far, and what it was before. */
-export function bestOf({ ms, untuned_ms }: Session): string {
+/** The best so far, what that covers, and how much it was before. */
+export function bestOf({ ms, spread: noise, untuned_ms, change, kernels }: Session): string {
   if (ms == null) return trans.__('nothing measured yet');
-  const best = trans.__('%1 ms', milliseconds(ms));
-  if (!untuned_ms || untuned_ms <= 1.01 * ms) return best;
-  return trans.__('%1, %2 as without tuning', best, times(untuned_ms, ms));
+  const number = noise == null ? milliseconds(ms) : `${milliseconds(ms)} ${spread(noise, ms)}`;
+  const best = trans.__('%1 ms', number);
+  const covers = kernels === 0 ? trans.__('end to end, measured') : trans.__('sum of %1 kernels', count(kernels));
+  const what = kernels === 1 ? best : trans.__('%1, %2', best, covers);
+  return change && untuned_ms ? trans.__('%1; untuned %2 ms: %3', what, milliseconds(untuned_ms), change) : what;
 }
 
 /** How far it is, and how long it takes. */

@@ -14,11 +14,19 @@ export interface RecordedRun {
   readonly gaps_ms: number;
   /** Median of runs without a clock between the calls. */
   readonly whole_ms: number;
+  readonly whole_spread: number | null;
   readonly untuned: number;
   /** Call that something else interrupted in the drawn run; -1 where nothing did. */
   readonly interrupted: number;
 }
-/** A task, or with id -1 the calls of none; a number for each run, milliseconds of all its calls. */
+export interface ShownRun extends RecordedRun {
+  /** How fast it is beside the first one, in words, or that no difference shows; empty for the first. */
+  readonly change: string;
+}
+/**
+ * A task, with id -1 the calls of none, with -2 the time between kernels; a number for each drawn run, milliseconds of
+ * all its calls without gaps. Milliseconds and shares of all rows add up to the run.
+ */
 export interface TimelineRow {
   readonly id: number;
   readonly calls: number;
@@ -26,13 +34,14 @@ export interface TimelineRow {
   readonly gap: readonly number[];
   readonly share: readonly number[];
   readonly bytes: number;
+  readonly change: string;
 }
 export interface TimelineSlice {
   readonly step: string;
   readonly at: number;
   readonly of: number;
   readonly error: ErrorInfo | null;
-  readonly runs: readonly RecordedRun[];
+  readonly runs: readonly ShownRun[];
   readonly rows: readonly TimelineRow[];
   /** Milliseconds of the kernel of each node, in the last run. */
   readonly nodes: Readonly<Record<string, number>>;

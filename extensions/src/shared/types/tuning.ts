@@ -52,8 +52,17 @@ export interface TasksSlice {
   readonly untuned_ms: number | null;
   /** What the tasks should take together, while not all have a time. */
   readonly est_ms?: number | null;
-  /** What the whole network takes, measured. */
-  readonly network?: { readonly ms: number; readonly untuned_ms: number; readonly why_not: string };
+  /** How many kernels the sums are of, in words. */
+  readonly covers: string;
+  /** What the whole network takes, measured; in words how fast that is beside untuned, or that no difference shows. */
+  readonly network?: {
+    readonly ms: number;
+    readonly spread: number | null;
+    readonly untuned_ms: number;
+    readonly untuned_spread: number | null;
+    readonly change: string;
+    readonly why_not: string;
+  };
 }
 
 type OrderWidget = 'text' | 'number' | 'real' | 'checkbox' | 'numbers' | 'shown';

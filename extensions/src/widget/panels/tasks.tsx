@@ -6,7 +6,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { walk } from '../elements/controls';
 import { Switch } from '../elements/switch';
 import { Blank } from '../elements/blank';
-import { milliseconds, plural, times } from '../../shared/format';
+import { milliseconds, plural, spread, times } from '../../shared/format';
 import {
   COLUMNS,
   FEW,
@@ -138,6 +138,9 @@ function Total({ tasks, next, onNext }: { tasks: TasksSlice; next: boolean | nul
   const { est_ms: est, network, rows } = tasks;
   const { total_ms: total, untuned_ms: untuned } = { ...tasks, total_ms: network?.ms ?? tasks.total_ms, ...network };
   const guess = total == null && est != null;
+  const change = network
+    ? network.change
+    : total != null && untuned != null && untuned > total && times(untuned, total);
   return (
     <header class="swb-tasks-head">
       <h3 class="swb-h3">
@@ -150,19 +153,22 @@ function Total({ tasks, next, onNext }: { tasks: TasksSlice; next: boolean | nul
         class="swb-total"
         title={
           network
-            ? `Measured; sum of kernels ${milliseconds(tasks.total_ms)} ms. ${network.why_not}`
+            ? `Measured; ${tasks.covers} ${milliseconds(tasks.total_ms)} ms. ${network.why_not}`
             : total == null && !guess
               ? 'Known once all tasks have a time'
               : `Calls × ${guess ? 'measured or estimated' : 'best'} time`
         }
       >
-        <span class="swb-from-m">{network ? 'end to end ' : rows.length > 1 ? 'sum of kernels ' : ''}</span>
+        <span class="swb-from-m">{network ? 'end to end ' : rows.length > 1 ? `${tasks.covers} ` : ''}</span>
         <b>{guess ? `≈ ${milliseconds(est)} ms` : total == null ? '–' : `${milliseconds(total)} ms`}</b>
         {guess && <span class="swb-faint"> est.</span>}
+        {network?.spread != null && <span class="swb-faint"> {spread(network.spread, network.ms)}</span>}
         {total != null && untuned != null && (
           <span class="swb-faint swb-from-m">
             {' · was '}
-            {milliseconds(untuned)} ms untuned{untuned > total && `, ${times(untuned, total)}`}
+            {milliseconds(untuned)} ms{' '}
+            {network?.untuned_spread != null && `${spread(network.untuned_spread, untuned)} `}
+            untuned{change && `, ${change}`}
           </span>
         )}
       </span>

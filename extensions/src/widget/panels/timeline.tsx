@@ -6,23 +6,22 @@ import { Button } from '../elements/controls';
 import { ShareBar } from '../elements/share-bar';
 import { Switch } from '../elements/switch';
 import { useAnswer } from '../kernel/answers';
-import { bytes, count, milliseconds, percent, plural, times } from '../../shared/format';
-import type { RecordedRun, TimelineAnswer, TimelineSlice } from '../../shared/types';
+import { bytes, count, milliseconds, percent, plural, spread } from '../../shared/format';
+import type { RecordedRun, ShownRun, TimelineAnswer, TimelineRow, TimelineSlice } from '../../shared/types';
 import type { Panel, PanelProps } from '../panel';
 import { colourOf } from '../timeline/drawing';
 import { Readout, RunView, type Look } from '../timeline/run-view';
 
 /** What the runs take: calls and gaps are the drawn run, the run without a clock stands beside it. */
-function Sums({ runs }: { runs: readonly RecordedRun[] }) {
-  const [base] = runs;
+function Sums({ runs }: { runs: readonly ShownRun[] }) {
   return (
     <>
       {runs.map((run, i) => (
         <p class="swb-tasks-tip" data-sum={run.name}>
           <b>{run.name} schedules</b> {milliseconds(run.run_ms)} ms = {milliseconds(run.calls_ms)} ms in calls +{' '}
-          {milliseconds(run.gaps_ms)} ms in gaps, one of {plural(run.runs, 'run')}; median without a clock between the
-          calls {milliseconds(run.whole_ms)} ms
-          {i > 0 && `, ${times(base!.whole_ms, run.whole_ms)}`}
+          {milliseconds(run.gaps_ms)} ms between kernels, one of {plural(run.runs, 'run')}; median without a clock
+          between the calls {milliseconds(run.whole_ms)} ms {spread(run.whole_spread, run.whole_ms)}
+          {run.change && `, ${run.change}`}
           {run.interrupted >= 0 && (
             <b class="swb-careful">; call {count(run.interrupted)} was interrupted: record again when it is quiet</b>
           )}
@@ -49,13 +48,19 @@ function Shares({ slice, name, onOpen }: { slice: TimelineSlice; name: (id: numb
             {runs.map(run => (
               <th
                 scope="col"
-                title="Milliseconds of all its calls in one run of the network, medians; alone, a call may take less"
+                title="Milliseconds of all its calls in the run that is drawn, without gaps; alone, a call may take less"
               >
                 {run.name}, in the network ms
               </th>
             ))}
-            {last > 0 && <th scope="col">change</th>}
-            <th scope="col">share</th>
+            {last > 0 && (
+              <th scope="col" title="No difference shows where the runs of a task spread further than the two differ">
+                change
+              </th>
+            )}
+            <th scope="col" title="Of the run that is drawn">
+              share
+            </th>
             <th scope="col" class="swb-from-m" title="Time of these calls in which no thread computes">
               gaps ms
             </th>
@@ -66,27 +71,49 @@ function Shares({ slice, name, onOpen }: { slice: TimelineSlice; name: (id: numb
         </thead>
         <tbody>
           {rows.map(row => (
-            <tr key={row.id} onClick={() => onOpen(row.id)}>
-              <td class="swb-l swb-name" title={name(row.id)}>
-                <i class="swb-run-key" style={{ background: colourOf(row.id) }} />
-                {row.id < 0 ? 'of no task' : <Button class="swb-link">{name(row.id)}</Button>}
-              </td>
-              <td>{count(row.calls)}</td>
+            <tr key={row.id} onClick={() => onOpen(row.id)} data-row={row.id}>
+              <Name row={row} name={name} />
+              <td>{row.id === BETWEEN ? '' : count(row.calls)}</td>
               {row.ms.map(ms => (
                 <td>{milliseconds(ms)}</td>
               ))}
-              {last > 0 && <td>{times(row.ms[0]!, row.ms[last]!)}</td>}
+              {last > 0 && <td>{row.change}</td>}
               <td class="swb-share">
                 <ShareBar share={row.share[last]!} top={top} />
                 <span>{percent(row.share[last])}</span>
               </td>
-              <td class="swb-from-m">{milliseconds(row.gap[last])}</td>
-              <td class="swb-from-l">{bytes(row.bytes)}</td>
+              <td class="swb-from-m">{row.id === BETWEEN ? '' : milliseconds(row.gap[last])}</td>
+              <td class="swb-from-l">{row.id === BETWEEN ? '' : bytes(row.bytes)}</td>
             </tr>
           ))}
         </tbody>
+        <tfoot>
+          <tr>
+            <td class="swb-l swb-name">run that is drawn</td>
+            <td>{count(rows.reduce((sum, row) => sum + row.calls, 0))}</td>
+            {runs.map(run => (
+              <td>{milliseconds(run.run_ms)}</td>
+            ))}
+          </tr>
+        </tfoot>
       </table>
     </div>
+  );
+}
+
+/** The row of the time in which no kernel computes. */
+const BETWEEN = -2;
+
+function Name({ row, name }: { row: TimelineRow; name: (id: number) => string }) {
+  const between = row.id === BETWEEN;
+  return (
+    <td
+      class="swb-l swb-name"
+      title={between ? 'Time in which no thread computes: with the rows above, it makes the run' : name(row.id)}
+    >
+      <i class="swb-run-key" style={{ background: between ? 'transparent' : colourOf(row.id) }} />
+      {between ? 'between kernels' : row.id < 0 ? 'of no task' : <Button class="swb-link">{name(row.id)}</Button>}
+    </td>
   );
 }
 

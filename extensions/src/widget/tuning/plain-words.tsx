@@ -3,7 +3,7 @@
 import type { ComponentChildren } from 'preact';
 import { Explained } from '../elements/controls';
 import { Term } from '../elements/term';
-import { count, duration, milliseconds, plural, times } from '../../shared/format';
+import { count, duration, milliseconds, plural, spread, times } from '../../shared/format';
 import type { SteeringSlice, TasksSlice, TuningSlice } from '../../shared/types';
 import type { Store } from '../kernel/store';
 import { more } from '../shell/more';
@@ -73,10 +73,9 @@ function far(tuning: TuningSlice): ComponentChildren {
 }
 
 /** The best time of the network, or of the one task; how many tasks have a time while not all have. */
-function best({ rows, total_ms: sum, untuned_ms: before, network }: TasksSlice): ComponentChildren {
+function best({ rows, total_ms: sum, untuned_ms: untuned, network, covers }: TasksSlice): ComponentChildren {
   const timed = rows.filter(row => row.ms != null).length;
   const ms = network?.ms ?? sum;
-  const untuned = network?.untuned_ms ?? before;
   if (timed === 0) return 'nothing was timed yet';
   if (ms == null)
     return (
@@ -87,8 +86,11 @@ function best({ rows, total_ms: sum, untuned_ms: before, network }: TasksSlice):
   return (
     <>
       <b>{milliseconds(ms)} ms</b>
-      {rows.length > 1 && (network ? ' for the whole network' : ', the sum of all kernels')}
-      {untuned != null && untuned > ms && `, ${times(untuned, ms)} as without tuning`}
+      {network?.spread != null && ` ${spread(network.spread, ms)}`}
+      {network ? ', end to end, measured' : rows.length > 1 && `, ${covers}`}
+      {network
+        ? `; untuned ${milliseconds(network.untuned_ms)} ms: ${network.change}`
+        : untuned != null && untuned > ms && `, ${times(untuned, ms)} as without tuning`}
     </>
   );
 }
