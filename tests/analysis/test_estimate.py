@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from workbench import Schedule, Target, workloads
 from workbench.analysis import Estimate, estimate
+from workbench.analysis.loop_nest.schedule_estimate import evaluated
 from workbench.errors import UsageError
 from workbench.machine_model.features import COLUMNS, INDEX
 from workbench.machine_model.machine_parameters import Machine
@@ -136,3 +138,47 @@ def test_the_json_is_short_and_plain():
 def test_a_number_of_samples_has_to_be_one():
     with pytest.raises(UsageError):
         estimate(Schedule(FUNCS[0], TARGET), samples=0)
+
+
+@pytest.mark.parametrize(("func", "slower"), [(workloads.dense(1, 1000, 1024), True), (FUNCS[3], False)])
+def test_constants_that_come_from_memory_take_time(func, slower):
+    near, memory = (estimate(Schedule(func, TARGET), constants=where) for where in ("near", "memory"))
+    assert (memory.cycles > near.cycles) is slower
+    if slower:
+        assert memory.share["memory"] > near.share["memory"]
+        with_large_cache = estimate(Schedule(func, replace(TARGET, l3_bytes=1 << 30)), constants="memory")
+        assert with_large_cache.cycles == pytest.approx(memory.cycles), "no cache keeps them"
+
+
+def stencil(target, rows):
+    """A depthwise convolution, 3x3, written out for so many rows of two results."""
+    s = Schedule(workloads.depthwise_conv2d_nhwc(14, 14, 64), target)
+    s.split("h", [None, rows])
+    s.split("w", [None, 2])
+    s.split("c", [None, 8])
+    s.reorder("h.0", "w.0", "c.0", "kh", "kw", "h.1", "w.1", "c.1")
+    for loop in ("kh", "kw", "h.1", "w.1"):
+        s.unroll(loop)
+    return s.vectorize("c.1")
+
+
+def loaded_again(schedule, registers):
+    found = evaluated(schedule, replace(Machine.of(TARGET), registers=registers))
+    return next(float(facts.again[0]) for facts, _ in found if facts.plan.is_reduction)
+
+
+def test_what_the_steps_of_a_sum_share_needs_registers():
+    """14 results of 16 registers leave none for what the next step takes over; of 32 they do, and so do 4 of 16."""
+    small, large = stencil(TARGET, 2), stencil(TARGET, 7)
+    assert loaded_again(small, 16) == loaded_again(large, 32) == 0.0
+    assert 70 < loaded_again(large, 16) < 90, "of 126 values 36 are different ones"
+
+
+def test_a_sum_that_shares_nothing_loads_nothing_again():
+    s = Schedule(workloads.matmul(64, 64, 64), TARGET)
+    s.split("i", [None, 16])
+    s.split("k", [None, 4])
+    s.split("j", [None, 8])
+    s.reorder("i.0", "j.0", "k.0", "k.1", "i.1", "j.1")
+    s.unroll("k.1").unroll("i.1").vectorize("j.1")
+    assert loaded_again(s, 16) == 0.0

@@ -10,10 +10,13 @@ from session.conftest import Mirror, by_slice
 from waiting import until
 
 from workbench import Schedule, Target, workloads
+from workbench.advice import memory_limit as memory_limits
 from workbench.advice import plan as advice_plan
 from workbench.advice import why
+from workbench.advice.memory_limit import memory_limit
 from workbench.advice.step_legality import verdict
 from workbench.analysis.code_figures import CodeFigures
+from workbench.runtime.machine.measured_roofline import Roofs
 from workbench.session.panels import reasons
 from workbench.session.state.results import Result
 
@@ -47,6 +50,37 @@ def test_what_was_measured_is_said_where_the_estimate_is_off_or_the_peak_is_near
     assert said(s) == wanted
     reasons = s.snapshot().slices["why"]
     assert (reasons["rows"] == []) is reasons["text"].endswith("Near the peak: little is left.") is (share == 0.9)
+
+
+@pytest.mark.parametrize(("share", "wanted"), [(0.5, False), (0.84, True)])
+def test_near_what_memory_allows_no_step_is_proposed(session, fake, monkeypatch, share, wanted):
+    """A product with 4 MB of weights takes as long as these take from L3, whatever the core does."""
+    target = Target("llvm", cpu="x86-64-v3", threads=1, l1_bytes=32 << 10, l2_bytes=512 << 10, l3_bytes=32 << 20)
+    known = {level: Roofs(1, 100.0, 50.0, 1 << 20) for level in ("L3", "memory")}
+    monkeypatch.setattr(memory_limits, "stored_roofs", lambda target: known)
+    s = session(Schedule(workloads.dense(1, 1000, 1024), target))
+    s.state.roofs = "stored"
+    nbytes = 4 * (1000 * 1024 + 1024 + 2 * 1000)
+    fake.result = Result("ok", nbytes / 50e6 / share, 0.001, 1.0)
+    s.run("measure")
+    until(lambda: s.snapshot().slices["head"]["ms"] is not None)
+    reasons, answer = s.snapshot().slices["why"], cures_of(s)
+    allowed = "84 % of what L3 allows: 3.92\N{NARROW NO-BREAK SPACE}MB come from there, at 50 GB/s"
+    assert (allowed in said(s)) is reasons["text"].endswith("Near what L3 allows: little is left.") is wanted
+    assert (reasons["rows"] == []) is (answer["rows"] == []) is wanted
+
+
+@pytest.mark.parametrize(
+    ("constants", "l2", "wanted"), [("near", 8, None), ("shared", 8, "L3"), ("memory", 8, "memory"), ("near", 1, "L3")]
+)
+def test_what_memory_allows_follows_from_where_constants_are(monkeypatch, constants, l2, wanted):
+    target = Target("llvm", cpu="x86-64-v3", threads=1, l1_bytes=32 << 10, l2_bytes=l2 << 20, l3_bytes=32 << 20)
+    known = {level: Roofs(1, 100.0, 50.0, 1 << 20) for level in ("L3", "memory")}
+    monkeypatch.setattr(memory_limits, "stored_roofs", lambda target: known)
+    found = memory_limit(workloads.dense(1, 1000, 1024), target, constants)
+    assert (found and found.level) == wanted
+    if found is not None:
+        assert found.nbytes == 4 * (1000 * 1024 + 1000 + (0 if l2 == 8 else 1024 + 1000))
 
 
 def test_cures_are_worked_out_when_asked_for_and_can_be_applied_as_they_come(session):

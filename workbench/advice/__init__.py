@@ -7,6 +7,7 @@ A *proposal* is steps that nobody has judged yet; a trial takes them on a copy, 
 - `lookahead`: several steps, where no single proposal gains; `whole_plan`: all of them, to the fastest schedule that
   the estimate finds.
 - `leave_one_out`: what each step of a schedule is worth, measured.
+- `memory_limit`: what a call takes at least, for what it has to fetch.
 - `reason_proposers`, `refusal_proposers`: what is proposed; `register_tiles`, `row_reductions` and `stage_placement`
   propose many steps together.
 

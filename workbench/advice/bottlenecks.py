@@ -134,7 +134,7 @@ class Why:
         return {"text": self._told, "rows": [{"id": r.id, "says": r.says} for r in self.reasons]}
 
 
-def why(schedule: Schedule, target: Target | None = None, *, cures: bool = True) -> Why | None:
+def why(schedule: Schedule, target: Target | None = None, *, cures: bool = True, constants: str = "near") -> Why | None:
     """Say what bounds a schedule, by the model of the machine that the estimate comes from.
 
     Parameters
@@ -144,6 +144,8 @@ def why(schedule: Schedule, target: Target | None = None, *, cures: bool = True)
         That of the schedule, else this machine.
     cures : bool
         Look for what would make it faster, too: some 50 ms rather than one.
+    constants : {"near", "shared", "memory"}
+        Where a call finds its constants, as for `MeasureOptions`.
 
     Returns
     -------
@@ -167,7 +169,7 @@ def why(schedule: Schedule, target: Target | None = None, *, cures: bool = True)
     if not schedule.is_concrete:
         return None
     target = target or schedule.target or Target.host()
-    machine = Machine.of(target)
+    machine = Machine.of(target, constants)
     found = evaluated(schedule, machine)
     whole, spent = float(whole_cycles(found, machine)[0]), [float(cycles.both[0]) for _, cycles in found]
     if whole <= 0.0:
@@ -192,7 +194,7 @@ def why(schedule: Schedule, target: Target | None = None, *, cures: bool = True)
     given.sort(key=lambda one: -one.part)
     name = found[k][0].plan.name
     if cures and given:
-        trials = SpeedupTrial(schedule, name, target)
+        trials = SpeedupTrial(schedule, name, target, constants)
         given = [replace(one, cure=trials.of(one.code, one.row)) for one in given]
     return Why(name, share, tuple(given))
 

@@ -28,11 +28,13 @@ NEARLY = 0.7
 SIMPLER = 1.25
 
 
-def beside(schedule: Schedule, first: Offer | None, other: Offer | None, target: Target) -> bool:
+def beside(
+    schedule: Schedule, first: Offer | None, other: Offer | None, target: Target, constants: str = "near"
+) -> bool:
     """Whether an offer is legal after another one, and still gains: the two do not pull apart."""
     if first is None or other is None or other.without:
         return False
-    machine = Machine.of(target)
+    machine = Machine.of(target, constants)
     try:
         after = first.taken(schedule)
         return cycles_of(after, machine) >= LEAST * cycles_of(other.taken(after), machine)
@@ -50,10 +52,12 @@ class SpeedupTrial(Trial):
     block : str
         The statement that takes most of the time.
     target : Target
+    constants : str
+        Where a call finds its constants.
     """
 
-    def __init__(self, schedule: Schedule, block: str, target: Target) -> None:
-        super().__init__(schedule, target)
+    def __init__(self, schedule: Schedule, block: str, target: Target, constants: str = "near") -> None:
+        super().__init__(schedule, target, constants)
         self._block = block
         self._before = cycles_of(schedule, self.machine)
         self._longest = max(MAX_BODY, self._body(schedule))

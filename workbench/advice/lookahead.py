@@ -44,13 +44,13 @@ class Default:
         return f"default schedule {'' if self.measured else '≈ '}{gain_text(self.gain)}×"
 
 
-def default_of(schedule: Schedule, target: Target) -> tuple[Schedule, Default]:
+def default_of(schedule: Schedule, target: Target, constants: str = "near") -> tuple[Schedule, Default]:
     """Return the default schedule of the same computation, and how much faster than a schedule it is estimated."""
-    found, machine = default_schedule(schedule.base, target), Machine.of(target)
+    found, machine = default_schedule(schedule.base, target), Machine.of(target, constants)
     return found, Default(cycles_of(schedule, machine) / max(cycles_of(found, machine), 1.0))
 
 
-def step_back(schedule: Schedule, target: Target, enough: float = LEAST) -> Offer | None:
+def step_back(schedule: Schedule, target: Target, enough: float = LEAST, constants: str = "near") -> Offer | None:
     """Take what was done to the main statement back, or everything, and follow the offers from there.
 
     Parameters
@@ -59,56 +59,59 @@ def step_back(schedule: Schedule, target: Target, enough: float = LEAST) -> Offe
     target : Target
     enough : float
         How many times as fast the end of the first path has to be for the second one not to be looked at.
+    constants : str
+        Where a call finds its constants.
 
     Returns
     -------
     Offer or None
         All of their steps; None where the end of no path is faster by the estimate.
     """
-    found = why(schedule, target, cures=False)
+    found = why(schedule, target, cures=False, constants=constants)
     best: Offer | None = None
     for places in dict.fromkeys((_about(schedule, found.block), tuple(range(len(schedule.trace))))) if found else ():
         if places and (best is None or best.gain < enough):
-            cure = _anew(schedule, places, target)
+            cure = _anew(schedule, places, target, constants)
             best = cure if best is None or cure.gain > best.gain else best
     return best if best is not None and best.steps and best.gain >= LEAST else None
 
 
-def _anew(schedule: Schedule, places: tuple[int, ...], target: Target) -> Offer:
+def _anew(schedule: Schedule, places: tuple[int, ...], target: Target, constants: str) -> Offer:
     """Follow the offers without the steps at these places."""
     base = after = replayed(schedule, places)
     taken = []
-    for cure in path(base, target):
+    for cure in path(base, target, constants=constants):
         after = cure.taken(after)
         taken.append(cure.words)
-    machine = Machine.of(target)
+    machine = Machine.of(target, constants)
     gain = cycles_of(schedule, machine) / max(cycles_of(after, machine), 1.0)
     back = f"{len(places)} step{'s' if len(places) > 1 else ''} taken back: "
     return Offer(after.trace[len(base.trace) :], gain, None, places, back, " + ".join(taken))
 
 
-def two_steps(schedule: Schedule, target: Target) -> Offer | None:
+def two_steps(schedule: Schedule, target: Target, constants: str = "near") -> Offer | None:
     """Look for a step that pays only together with an offer that it makes possible."""
-    found, before = why(schedule, target, cures=False), cycles_of(schedule, Machine.of(target))
+    machine = Machine.of(target, constants)
+    found, before = why(schedule, target, cures=False, constants=constants), cycles_of(schedule, machine)
     if found is None:
         return None
-    trials = SpeedupTrial(schedule, found.block, target)
+    trials = SpeedupTrial(schedule, found.block, target, constants)
     for one in found.reasons:
         trials.of(one.code, one.row)
     both = []
     for first in trials.nearly()[:AHEAD]:
         after = first.taken(schedule)
-        for second in path(after, target, 1):
-            gain = before / max(cycles_of(second.taken(after), Machine.of(target)), 1.0)
+        for second in path(after, target, 1, constants):
+            gain = before / max(cycles_of(second.taken(after), machine), 1.0)
             both.append(Offer((*first.steps, *second.steps), gain, says=f"{first.words} + {second.words}"))
     return max((one for one in both if one.gain >= LEAST), key=lambda one: one.gain, default=None)
 
 
-def path(schedule: Schedule, target: Target, most: int = DEEP) -> Iterator[Offer]:
+def path(schedule: Schedule, target: Target, most: int = DEEP, constants: str = "near") -> Iterator[Offer]:
     """Follow the offer that gains most, again and again; yield what is taken."""
     for _ in range(most):
         pause()
-        found = why(schedule, target)
+        found = why(schedule, target, constants=constants)
         cures = [one.cure for one in found.reasons if one.cure is not None] if found is not None else []
         best = max(cures, key=lambda cure: cure.gain, default=None)
         if best is None or best.without or best.gain < LEAST:

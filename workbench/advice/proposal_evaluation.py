@@ -30,10 +30,12 @@ class Trial(ABC):
     schedule : Schedule
         Stays as it is.
     target : Target
+    constants : str
+        Where a call finds its constants.
     """
 
-    def __init__(self, schedule: Schedule, target: Target) -> None:
-        self.schedule, self.target, self.machine = schedule, target, Machine.of(target)
+    def __init__(self, schedule: Schedule, target: Target, constants: str = "near") -> None:
+        self.schedule, self.target, self.machine = schedule, target, Machine.of(target, constants)
         self._known: dict[tuple[Any, ...], Offer | None] = {}
 
     @abstractmethod

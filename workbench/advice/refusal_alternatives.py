@@ -32,7 +32,9 @@ SLOWER = 1.2
 LARGER = 4
 
 
-def instead(view: Schedule, move: Move, target: Target | None = None, peak: float | None = None) -> tuple[Offer, ...]:
+def instead(
+    view: Schedule, move: Move, target: Target | None = None, peak: float | None = None, constants: str = "near"
+) -> tuple[Offer, ...]:
     """Look for legal ways to what a refused step was meant to do, the fastest by the estimate first; at most three.
 
     Ways that make the schedule much slower, or need much more memory than the computation has, are left out.
@@ -47,11 +49,13 @@ def instead(view: Schedule, move: Move, target: Target | None = None, peak: floa
         That of the schedule, else this machine.
     peak : float, optional
         Multiply-add rate of one core; what was measured before when left out.
+    constants : str
+        Where a call finds its constants.
     """
     if move.legal:
         return ()
     machine = target or view.target or Target.host()
-    trial = _AlternativeTrial(view, move.step, machine, peak)
+    trial = _AlternativeTrial(view, move.step, machine, peak, constants)
     case = Case(view, machine, step=move.step)
     found = trial.fastest(proposals(case, move.code, move.primitive))
     if len(found) < MOST:
@@ -64,9 +68,9 @@ def instead(view: Schedule, move: Move, target: Target | None = None, peak: floa
 class _AlternativeTrial(Trial):
     """Takes what may stand in the place of a refused step."""
 
-    def __init__(self, view: Schedule, refused: Primitive, target: Target, peak: float | None) -> None:
-        super().__init__(view, target)
-        self._refused, self._peak = refused, peak
+    def __init__(self, view: Schedule, refused: Primitive, target: Target, peak: float | None, constants: str) -> None:
+        super().__init__(view, target, constants)
+        self._refused, self._peak, self._constants = refused, peak, constants
         before = self._estimate(view)
         self._longest = math.inf if before is None else SLOWER * before.cycles
         self._largest = max(LARGER * _bytes(view.base), _bytes(view.func))
@@ -94,7 +98,7 @@ class _AlternativeTrial(Trial):
         """Estimate a schedule, but not one that stands for several nests: each would have to be made first."""
         if any(step.open_choices() for step in schedule.trace):
             return None
-        return estimated(schedule, self.target, self._peak)
+        return estimated(schedule, self.target, self._peak, self._constants)
 
 
 def _marks(case: Case) -> tuple[int, ...]:

@@ -92,7 +92,7 @@ class Plan:
         return {"text": self.headline, "rows": rows}
 
 
-def plan(schedule: Schedule, target: Target | None = None) -> Plan:
+def plan(schedule: Schedule, target: Target | None = None, *, constants: str = "near") -> Plan:
     """Find a plan for a schedule without open numbers.
 
     Parameters
@@ -100,6 +100,8 @@ def plan(schedule: Schedule, target: Target | None = None) -> Plan:
     schedule : Schedule
     target : Target, optional
         The schedule's own when left out.
+    constants : {"near", "shared", "memory"}
+        Where a call finds its constants, as for `MeasureOptions`.
 
     Returns
     -------
@@ -107,13 +109,13 @@ def plan(schedule: Schedule, target: Target | None = None) -> Plan:
         Without offers where nothing gains. It ends at least as fast as the default schedule, by the estimate.
     """
     target = target or schedule.target or Target.host()
-    machine = Machine.of(target)
+    machine = Machine.of(target, constants)
     usual, _ = default_of(schedule, target)
     now, goal = cycles_of(schedule, machine), cycles_of(usual, machine)
-    anew = best_of_sketches(schedule, target)
+    anew = best_of_sketches(schedule, target, machine)
     if anew is None or goal < BETTER * cycles_of(anew, machine):
         anew = usual
-    onward = tuple(path(schedule, target, ONWARD))
+    onward = tuple(path(schedule, target, ONWARD, constants))
     end = schedule
     for offer in onward:
         end = offer.taken(end)
@@ -126,9 +128,8 @@ def plan(schedule: Schedule, target: Target | None = None) -> Plan:
     return Plan(onward, now / max(last, 1.0), goal / max(last, 1.0), end)
 
 
-def best_of_sketches(schedule: Schedule, target: Target) -> Schedule | None:
+def best_of_sketches(schedule: Schedule, target: Target, machine: Machine) -> Schedule | None:
     """The fastest by the estimate of all sketches of the same computation, each with its favourite numbers."""
-    machine = Machine.of(target)
     found: list[tuple[float, int, Schedule]] = []
     for draft in sketches(Schedule(schedule.base, target), machine, rules=tuple(r for r in RULES if not r.custom)):
         pause()

@@ -30,6 +30,7 @@ class BlockFacts:
 
     The *body* is the straight-line code inside the innermost serial loop: the unrolled and vectorised loops. The
     *tile* is what stays in registers while the reduction loops around the body run; it is visited `visits` times.
+    `again` are loads that several steps of a sum share, but for which no register is left meanwhile.
     """
 
     plan: BlockPlan
@@ -44,6 +45,7 @@ class BlockFacts:
     broadcast: Array
     strided: Array
     hoisted: Array
+    again: Array
     stores: Array
     guards: Array
     lane_guards: Array
@@ -81,6 +83,7 @@ def block_facts(b: BlockPlan, value: Evaluate, n: int, machine: Machine) -> Bloc
     vectors = body_points / vector * pieces
     tile, first = _tile_levels(nest)
     loads = _loads(nest, known, body, vector, pieces)
+    again = _ZERO
     write, acc_vectors, none = prints[0], np.zeros(n, np.float32), np.zeros(n, np.float32)
     visits, reloads, stores, chain, apart = none, none, none, none, none
     own = _store_vectors(nest, b.accesses[0], write, body, vector, pieces)
@@ -96,6 +99,8 @@ def block_facts(b: BlockPlan, value: Evaluate, n: int, machine: Machine) -> Bloc
         reloads = np.where(promoted & (tile <= first), _ZERO, _ONE)
         chain = np.where(own > 0, vectors / np.maximum(own, 1.0), _ONE)
         apart = _apart(nest, body, bodies) if (visits >= bodies).any() else none
+        if (chain > 1.0).any():
+            again = _loaded_again(nest, known, body, chain, pieces, machine.registers - 1.0 - acc_vectors)
         kept = nest.at(np.where(tile < nest.depth, tile, body.level))
     else:
         stores = own
@@ -105,7 +110,7 @@ def block_facts(b: BlockPlan, value: Evaluate, n: int, machine: Machine) -> Bloc
     regs = acc_vectors + np.minimum(loads[0], vector / lanes) + 1.0
     facts = BlockFacts(
         b, points, bodies, body_points, vector, vectors, vectors * b.ops, vectors * b.fma, *loads,
-        stores, *_guards(nest, body.level, lanes), acc_vectors, visits, reloads, chain, apart, regs,
+        nest.full(again), stores, *_guards(nest, body.level, lanes), acc_vectors, visits, reloads, chain, apart, regs,
         _inner_trips(nest, body.level), tasks, share, _ahead(nest), points, moving, prints, body, tile_working, lanes,
     )  # fmt: skip
     return facts if b.intrinsic is None else _called(facts, kept, machine.line)
@@ -250,6 +255,33 @@ def _loads(
         for found, count in zip(out, counts[k], strict=True):
             found += count
     return out[0], out[1], out[2], out[3]
+
+
+def _loaded_again(
+    nest: _Nest, known: Sequence[Footprint], body: Level, chain: Array, pieces: Array, left: Array
+) -> Array:
+    """Loads that the steps of an unrolled sum share, as those of a stencil do, and for which no register is `left`.
+
+    A step needs what its results are made of; what the next one takes over has to stay for as long.
+    """
+    shared, held = np.zeros(nest.n, np.float32), np.zeros(nest.n, np.float32)
+    for k in dict.fromkeys(nest.plan.same[1:]):
+        fp = known[k]
+        step: Array = np.ones(nest.n, np.float32)
+        for d, (lp, extent) in enumerate(zip(nest.plan.loops, nest.extents, strict=True)):
+            if fp.moves[d] and not lp.reduces and d != nest.lane:
+                step = step * np.where(d >= body.level, extent, _ONE)
+        beside = nest.lane is not None and fp.moves[nest.lane]
+        in_order = beside and np.abs(fp.stride[nest.lane]) == 1.0  # type: ignore[index]  # there is one
+        touched = body.pick(fp.elements)
+        touched = np.where(in_order, touched / nest.vector * pieces, touched)
+        if beside:
+            step = step * np.where(in_order, pieces, nest.vector).astype(np.float32)
+        saved: Array = np.maximum(np.float32(0.0), chain * step - touched)
+        shared += saved
+        held += np.where(saved > 0.0, step, _ZERO)
+    lost = np.clip(1.0 - left / np.maximum(held, 1.0), 0.0, 1.0)
+    return (shared * lost).astype(np.float32)
 
 
 def _store_vectors(nest: _Nest, acc: AccessPlan, fp: Footprint, level: Level, vector: Array, pieces: Array) -> Array:

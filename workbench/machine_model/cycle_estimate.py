@@ -32,7 +32,7 @@ def body_parts(f: BlockFacts, machine: Machine, c: Constants, kept: bool = False
     if sums stayed in registers.
     """
     arithmetic = f.fma + f.arithmetic
-    loads = f.contiguous + f.broadcast + c.strided * f.strided
+    loads = f.contiguous + f.broadcast + c.strided * f.strided + f.again
     plain = f.visits >= f.bodies  # no loop around the body keeps its results in registers
     through = _ZERO if kept else np.where(plain & (f.chain > 0), f.accumulators, _ZERO)
     stores = f.stores + through
@@ -43,7 +43,7 @@ def body_parts(f: BlockFacts, machine: Machine, c: Constants, kept: bool = False
     ports = np.maximum(arithmetic * size, loads * np.where(narrow, min(c.narrow, 2.0 / 3.0), c.load_port)) / 2.0
     issue = (arithmetic + loads + stores) / c.issue
     crowded = np.where(narrow, _ZERO, np.maximum(0.0, loads - c.free_loads * arithmetic) * c.crowd)
-    spilled = np.maximum(0.0, f.registers - machine.registers) * c.spill
+    spilled = (np.maximum(0.0, f.registers - machine.registers) + f.again) * c.spill
     stored = stores * np.where(narrow, np.float32(c.turn), np.float32(c.store_port))
     turn = plain * np.float32(c.turn)
     latency = _latency(f, c, _NEVER if kept else plain)
@@ -93,7 +93,7 @@ def tile_cycles(f: BlockFacts, c: Constants) -> Array:
 def waiting(f: BlockFacts, machine: Machine, c: Constants) -> dict[str, Array]:
     """Cycles that each cache waits for the next one: bytes that come in order, and lines at the end of long steps.
 
-    From memory only what the last cache does not keep from one call to the next.
+    From memory only what the last cache does not keep from one call to the next, and weights that are not there.
     """
     near, far = machine.pace
     t = f.traffic
@@ -102,8 +102,14 @@ def waiting(f: BlockFacts, machine: Machine, c: Constants) -> dict[str, Array]:
         "l2": (t.total["l2"] / c.l2 + c.far * t.walks["l2"]) / far,
         "l3": t.total["l3"] / c.l3 + c.memory * t.walks["l3"],
     }
-    found["l3"] = np.where(t.filled[2, 0] > 1.0, found["l3"], _ZERO)
+    found["l3"] = np.where(t.filled[2, 0] > 1.0, found["l3"], _weights(f, machine) / c.l3)
     return found
+
+
+def _weights(f: BlockFacts, machine: Machine) -> Array:
+    """Bytes of constants that come from memory at every call, whatever the last cache could keep."""
+    moved = zip(f.traffic.moved["l3"], f.plan.accesses, strict=True)
+    return sum((x for x, a in moved if a.constant), _ZERO) if machine.weights == "memory" else _ZERO
 
 
 @dataclass(frozen=True, slots=True)

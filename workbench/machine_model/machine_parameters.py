@@ -87,6 +87,8 @@ class Machine:
     pace : tuple of float
         How fast the second and the third level deliver per cycle, against the machine of the fit; 1 where nothing was
         measured.
+    weights : {"near", "shared", "memory"}
+        Where kernels find their constants (`MeasureOptions.constants`).
     gpu : Gpu or None
         The device, where the target is one.
     accelerator : Design or None
@@ -103,6 +105,7 @@ class Machine:
     isa: frozenset[str] = frozenset()
     halves: bool = False
     pace: tuple[float, float] = (1.0, 1.0)
+    weights: str = "near"
     gpu: Gpu | None = None
     accelerator: Design | None = None
 
@@ -117,22 +120,17 @@ class Machine:
         how = "fitted" if self.pace == (1.0, 1.0) else f"measured({self.pace[0]:.3g},{self.pace[1]:.3g})"
         return f"{how}-halves" if self.halves else how
 
-    def with_weights(self, where: str) -> Machine:
-        """The same machine for kernels that find their weights there (`MeasureOptions.constants`): those that come from
-        memory are in no cache but the core's own.
-        """
-        return replace(self, l3=self.l2) if where == "memory" else self
-
     @staticmethod
-    def of(target: Target | None) -> Machine:
+    def of(target: Target | None, weights: str = "near") -> Machine:
         """Numbers of a target (of the host for None); a cache level that does not exist counts as the one below it.
+        `weights` is where kernels find their constants.
 
         A device whose threads do not run together is this processor, behind a driver: it has the numbers of the host,
         and no instruction that a schedule names.
         """
         gpu = None if target is None else Gpu.of(target)
         if gpu is not None and gpu.warp == 1:
-            return replace(Machine.of(None), isa=frozenset())
+            return replace(Machine.of(None, weights), isa=frozenset())
         if target is None:
             target = Target.host()
         l1 = target.l1_bytes or 32 << 10
@@ -144,7 +142,7 @@ class Machine:
             lanes, target.vector_registers, l1, l2, l3, target.line_bytes, target.threads, target.isa, halves,
             gpu=gpu, accelerator=Design.of(target) if target.kind == "vta" else None,
         )  # fmt: skip
-        return replace(found, pace=_stored_pace(target, str(cache_dir()), found))
+        return replace(found, pace=_stored_pace(target, str(cache_dir()), found), weights=weights)
 
 
 #: A target does not say who made the processor. Cores with these two execute vectors of 512 bits in halves (AMD's

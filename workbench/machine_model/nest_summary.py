@@ -52,7 +52,7 @@ class Term:
 @dataclass(frozen=True, slots=True)
 class AccessPlan:
     """One access of a block. `own` marks the accumulator of a reduction (read and written at one place); `scope` is the
-    memory of a temporary.
+    memory of a temporary; `constant` is what every call reads and none writes.
     """
 
     buffer: str
@@ -66,6 +66,7 @@ class AccessPlan:
     loops: frozenset[int]
     scope: str = "global"
     strides: tuple[Dim, ...] = ()
+    constant: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +249,8 @@ def _access(
     assert isinstance(buffer, Buffer)
     temp, scope = buffer.role == "temp", buffer.scope
     return AccessPlan(
-        name, write, own, guarded, temp, itemsize, dims, buffer.shape, loops, scope, buffer.strides()
+        name, write, own, guarded, temp, itemsize, dims, buffer.shape, loops, scope, buffer.strides(),
+        buffer.role == "const",
     )  # fmt: skip
 
 

@@ -92,7 +92,12 @@ class Estimate:
 
 
 def estimate(
-    schedule: Schedule, target: Target | None = None, *, samples: int = 256, peak_gflops: float | None = None
+    schedule: Schedule,
+    target: Target | None = None,
+    *,
+    samples: int = 256,
+    peak_gflops: float | None = None,
+    constants: str = "near",
 ) -> Estimate:
     """Estimate the time of a schedule without building it.
 
@@ -106,6 +111,8 @@ def estimate(
         Rows to draw, over all variants together; the same ones every time.
     peak_gflops : float, optional
         Multiply-add rate of one core; what was measured before (`Target.stored_peak`) when left out.
+    constants : {"near", "shared", "memory"}
+        Where a call finds its constants, as for `MeasureOptions`.
 
     Raises
     ------
@@ -122,7 +129,7 @@ def estimate(
     """
     whole("samples", samples, 1)
     target = target if target is not None else getattr(schedule, "target", None)
-    machine = Machine.of(target)
+    machine = Machine.of(target, constants)
     peak = peak_gflops if peak_gflops is not None else _stored(target)
     if schedule.is_concrete:
         rows = _rows(evaluated(schedule, machine), _ONE_ROW, 1, machine)
@@ -131,10 +138,10 @@ def estimate(
     return _estimate(rows, count_flops(schedule.base), machine, peak, target)
 
 
-def estimated(schedule: Schedule, target: Target, peak: float | None) -> Estimate | None:
+def estimated(schedule: Schedule, target: Target, peak: float | None, constants: str = "near") -> Estimate | None:
     """Estimate a schedule; None where no numbers fit its open ones, so that there is no program to estimate."""
     try:
-        return estimate(schedule, target, peak_gflops=peak)
+        return estimate(schedule, target, peak_gflops=peak, constants=constants)
     except ScheduleError as error:
         if error.code != "hole.empty":
             raise

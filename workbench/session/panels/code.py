@@ -78,13 +78,15 @@ def diff(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
     times = [getattr(state.history.result(node.key), "ms", None) for node in (a, b)]
     met = contests.info(state.history, state.tree, a.id, b.id)
     schedules, target, peak = [node.schedule.copy() for node in (a, b)], state.target, state.peak
+    constants = state.constants
 
     def work() -> dict[str, Any]:
         before, after = schedules
         within = rows_inside(before.func, row) | rows_inside(after.func, row) if row else None
         left, right = (_listing(Same(one.func), kind, target) for one in schedules)
         found = changes(left, right, rows=within, context=None if args.get("all") else 0)
-        pair = [guess or estimated(one, target, peak) for guess, one in zip(known, schedules, strict=True)]
+        guesses = zip(known, schedules, strict=True)
+        pair = [guess or estimated(one, target, peak, constants) for guess, one in guesses]
         both = tuple(guess.to_json() for guess in pair if guess is not None)
         moved = [guess["bytes"] for guess in both] if len(both) == 2 else [{}, {}]
         more = len(found.rows) - MOST_ROWS

@@ -47,11 +47,15 @@ def preview(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     """
     steps, shown, state = (needed(args, "preview", "step"), *listed(args.get("then"))), current_view(host), host.state
     view, target, peak, present = shown.schedule, state.target, state.peak, state.estimates.known(shown, state.peak)
+    constants = state.constants
     base = taken_back(view, args["without"]) if args.get("without") else None
 
     def work() -> dict[str, Any]:
         first, *then = map(from_json, steps)
-        return work_out(view, first, target, then=then, peak_gflops=peak, present=present, base=base).to_json()
+        found = work_out(
+            view, first, target, then=then, peak_gflops=peak, present=present, base=base, constants=constants
+        )
+        return found.to_json()
 
     return work
 
@@ -60,11 +64,11 @@ def preview(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
 def witness(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     """Say why ``step`` is not legal, with two iterations that show it, and which legal steps do what was meant."""
     step, view, state = needed(args, "witness", "step"), current_view(host).schedule, host.state
-    target, peak = state.target, state.peak
+    target, peak, constants = state.target, state.peak, state.constants
 
     def work() -> dict[str, Any]:
         move, _, _ = attempt(view, from_json(step))
-        found = () if why_off("advice") else instead(view, move, target, peak)
+        found = () if why_off("advice") else instead(view, move, target, peak, constants)
         offers = [offer.to_json() for offer in found]
         return {"verdict": verdict_json(move), "instead": offers}
 

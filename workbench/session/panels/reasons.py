@@ -9,6 +9,7 @@ from typing import Any
 from workbench.advice import plan, why
 from workbench.advice.estimated_speedup import LEAST, beside
 from workbench.advice.lookahead import Default, default_of, step_back, two_steps
+from workbench.advice.memory_limit import MemoryLimit, memory_limit
 from workbench.advice.step_text import gain_text
 from workbench.analysis.code_figures import code_figures
 from workbench.errors import WorkbenchError
@@ -17,7 +18,7 @@ from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.session import registry as declare
 from workbench.session.registry import Host, SliceContext
-from workbench.session.state.results import Result
+from workbench.session.state.results import Key, Result
 from workbench.session.state.session_state import SessionState
 from workbench.session.state.trial_origin import DEFAULT
 from workbench.session.state.variant_tree import TreeNode
@@ -30,6 +31,9 @@ APART = 1.5
 NEAR_PEAK = 0.8
 """Share of the peak from which on what was measured is said beside the estimate."""
 
+NEAR_MEMORY = 0.8
+"""Share of what memory allows from which on steps for the core are not offered, but where a measured one is faster."""
+
 LITTLE_LEFT = (0.9, 1.05)
 """Shares of the peak where little is left to gain; beyond, an algorithm does less than what is counted."""
 
@@ -37,23 +41,41 @@ LITTLE_LEFT = (0.9, 1.05)
 @declare.slice_("why", after=("head",))
 def why_slice(context: SliceContext) -> dict[str, Any] | None:
     """Return the slice `why`: what bounds the schedule on show by its estimate; None while numbers are open."""
-    view, target = context.view, context.state.target
+    view, target, constants = context.view, context.state.target, context.state.constants
     if view is None or not view.schedule.is_concrete:
         return None
     if off := why_off("advice"):
         return {"text": "", "rows": [], "measured": "", "off": off}
-    measured, near = _measured(context), _near(context)
+    state = context.state
+    limit, ms = _limit(state, view.schedule), _clean_ms(state, view.key)
+    near = _near_memory(limit, ms) or ("the peak" if _near(context) else "")
+    measured = _measured(context, limit)
 
     def make() -> dict[str, Any] | None:
-        found = why(view.schedule, target, cures=False)
+        found = why(view.schedule, target, cures=False, constants=constants)
         if found is None:
             return None
         told = found.to_json()
         if near:
-            told = {"text": f"{told['text']} Near the peak: little is left.", "rows": []}
+            told = {"text": f"{told['text']} Near {near}: little is left.", "rows": []}
         return {**told, "measured": measured}
 
     return context.cache["why"].of((view.schedule.func, measured, near), make)
+
+
+def _limit(state: SessionState, schedule: Schedule) -> MemoryLimit | None:
+    """Return what memory allows a schedule of the task on show; once roofs are known, see the charts."""
+    return memory_limit(schedule.base, state.target, state.constants) if state.roofs == "stored" else None
+
+
+def _clean_ms(state: SessionState, key: Key) -> float | None:
+    result = state.history.result(key)
+    return None if result is None else result.clean_ms
+
+
+def _near_memory(limit: MemoryLimit | None, ms: float | None) -> str:
+    """Name what a measured time is near; "" where that is not memory."""
+    return f"what {limit.level} allows" if limit is not None and ms and limit.ms >= NEAR_MEMORY * ms else ""
 
 
 def _near(context: SliceContext) -> bool:
@@ -70,8 +92,8 @@ def _near(context: SliceContext) -> bool:
     return bool(speed) and low <= (speed or 0.0) / top <= high
 
 
-def _measured(context: SliceContext) -> str:
-    """Say what was measured where the estimate is not to be believed; "" elsewhere."""
+def _measured(context: SliceContext, limit: MemoryLimit | None) -> str:
+    """Say what was measured where the estimate is not to be believed, or memory bounds it; "" elsewhere."""
     state, view = context.state, context.view
     result = state.history.result(view.key) if view is not None else None
     if view is None or result is None or not (ms := result.clean_ms):
@@ -80,9 +102,12 @@ def _measured(context: SliceContext) -> str:
     share = result.gflops / top if top and result.gflops else 0.0
     off = guess.ms / ms if guess is not None and guess.ms else 1.0
     wrong = max(off, 1.0 / off)
-    if share < NEAR_PEAK and wrong <= APART:
+    bound = _near_memory(limit, ms)
+    if share < NEAR_PEAK and wrong <= APART and not bound:
         return ""
     told = [f"{100 * share:.{1 if share < 0.095 else 0}f} %{'*' if share > 1.0 else ''} of peak"] if share else []
+    if bound and limit is not None:
+        told = [limit.text(ms)]
     if wrong > APART:
         told.append(f"the estimate is {wrong:.1f}× too {'slow' if off > 1.0 else 'fast'} here")
     return f"Measured: {'; '.join(told)}."
@@ -92,7 +117,7 @@ def _measured(context: SliceContext) -> str:
 def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     """Say which legal steps make the variant ``node`` (that on show by default) faster by its estimate, for each reason
     that has some: the one that gains most first, and none that it would make useless; but for more threads, which come
-    with ``or`` then: that a thread rests is not said without the step.
+    with ``or`` then: that a thread rests is not said without the step. Near what memory allows, no step is proposed.
 
     Where none gains, or none that was not measured, ``note`` says so, and rows of no reason say what else does:
     ``steps`` (two that pay together) or ``back`` (an earlier state, and the offers from there), and ``default`` (the
@@ -103,22 +128,26 @@ def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
         return lambda: {"rows": []}
     state = host.state
     node = state.variant(args.get("node"))
-    view, target, known, timed = node.schedule, state.target, _times(state), _Timed.of(state, node)
+    view, target, constants = node.schedule, state.target, state.constants
+    known, timed = _times(state), _Timed.of(state, node)
+    full = _near_memory(_limit(state, view), timed.ms)
 
     def work() -> dict[str, Any]:
-        found = why(view, target) if view.is_concrete else None
+        found = why(view, target, constants=constants) if view.is_concrete else None
         reasons = found.reasons if found is not None else ()
         cured = sorted(((r, r.cure) for r in reasons if r.cure is not None), key=lambda one: -one[1].gain)
         allowed = [(one, cure) for one, cure in cured if timed.allows(cure.taken(view))]
         rows = []
         for one, cure in allowed:
-            other = one is not allowed[0][0] and not beside(view, allowed[0][1], cure, target)
+            other = one is not allowed[0][0] and not beside(view, allowed[0][1], cure, target, constants)
             if not other or one.code == "serial":
                 rows.append({"id": one.id, **cure.to_json(), **({"or": True} if other else {})})
-        better = timed.first(max((cure.gain for _, cure in allowed), default=1.0))
+        better = timed.first(max((cure.gain for _, cure in allowed if not full), default=1.0))
+        if full:
+            return {"rows": better, **({"note": _BETTER} if better else {})}
         if found is None or any(cure.gain >= LEAST for _, cure in allowed):
             return {"rows": [*rows, *better], **({"note": _BETTER} if better else {})}
-        more = better or list(_else(view, target, known, timed))
+        more = better or list(_else(view, target, constants, known, timed))
         dropped = any(cure.gain >= LEAST for _, cure in cured)
         said = _DROPPED if dropped else _NOTE
         return {"rows": [*rows, *more], "note": said.format("" if more else _usual(view, target))}
@@ -161,13 +190,13 @@ def whole_plan(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     """
     if why_off("advice"):
         return lambda: {"text": "", "rows": []}
-    node, target = host.state.variant(args.get("node")), host.state.target
+    node, target, constants = host.state.variant(args.get("node")), host.state.target, host.state.constants
     view, timed = node.schedule, _Timed.of(host.state, node)
 
     def work() -> dict[str, Any]:
         if not view.is_concrete:
             return {"text": "", "rows": []}
-        found = plan(view, target)
+        found = plan(view, target, constants=constants)
         back = bool(found.offers and found.offers[0].without)
         if found.offers and not (timed.allows(found.end) and timed.gain(found.gain, back) >= LEAST):
             told: dict[str, Any] = {
@@ -278,13 +307,15 @@ def _faster(state: SessionState, node: TreeNode, result: Result | None) -> tuple
     return {**row, "id": "best", "label": f"{row['label']}: measured, {gain_text(gain)}× as fast", "row": ""}, gain
 
 
-def _else(view: Schedule, target: Target, known: Mapping[str, float], timed: _Timed) -> Iterator[dict[str, Any]]:
+def _else(
+    view: Schedule, target: Target, constants: str, known: Mapping[str, float], timed: _Timed
+) -> Iterator[dict[str, Any]]:
     """Yield what there is where no step gains; times that are `known`, by the trace, overrule the estimate."""
-    found, best = default_of(view, target)
+    found, best = default_of(view, target, constants)
     best = Default(timed.gain(best.gain, True))
-    if (both := two_steps(view, target)) is not None and timed.allows(both.taken(view)):
+    if (both := two_steps(view, target, constants)) is not None and timed.allows(both.taken(view)):
         yield {"id": "steps", **both.to_json()}
-    elif best.gain >= LEAST and (back := step_back(view, target, ENOUGH * best.gain)) is not None:
+    elif best.gain >= LEAST and (back := step_back(view, target, ENOUGH * best.gain, constants)) is not None:
         gain = timed.gain(back.gain, True)
         if gain >= LEAST and timed.allows(back.taken(view)):
             yield {"id": "back", **replace(back, gain=gain).to_json()}

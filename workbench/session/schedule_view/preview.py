@@ -103,6 +103,7 @@ def preview(
     peak_gflops: float | None = None,
     present: Estimate | None = None,
     base: Schedule | None = None,
+    constants: str = "near",
 ) -> Preview:
     """Work out what a step would do, without taking it.
 
@@ -122,6 +123,8 @@ def preview(
         That of the schedule as it is, where it is known already.
     base : Schedule, optional
         What the step is taken on where that is not `view` itself: without a step that is to be taken back.
+    constants : str
+        Where a call finds its constants, for the estimate.
     """
     machine = target or view.target or Target.host()
 
@@ -130,16 +133,17 @@ def preview(
         if after is None:
             return Preview(move)
         before, rows = nest_rows(view.func, machine).rows, nest_rows(after.func, machine).rows
-        now = present if present is not None else _estimate(view, machine, peak_gflops)
-        return Preview(move, names, before, rows, _estimate(after, machine, peak_gflops), now)
+        now = present if present is not None else _estimate(view, machine, peak_gflops, constants)
+        return Preview(move, names, before, rows, _estimate(after, machine, peak_gflops, constants), now)
 
-    made_of = (view.func, machine, None if base is None else base.func, *map(str, (step, *then)), peak_gflops)
+    steps = map(str, (step, *then))
+    made_of = (view.func, machine, None if base is None else base.func, *steps, peak_gflops, constants)
     return _PREVIEWS.of(made_of, work_out)
 
 
-def _estimate(schedule: Schedule, target: Target, peak: float | None) -> Estimate | None:
+def _estimate(schedule: Schedule, target: Target, peak: float | None, constants: str) -> Estimate | None:
     try:
-        return estimate(schedule, target, peak_gflops=peak)
+        return estimate(schedule, target, peak_gflops=peak, constants=constants)
     except ScheduleError:  # open numbers that no filling satisfies
         return None
 

@@ -25,8 +25,8 @@ _log = logging.getLogger(__name__)
 class Estimates:
     """Fills `History.estimates`. Used in the session's thread, but for the work that `rest` returns."""
 
-    def __init__(self, history: History, target: Target) -> None:
-        self._history, self._target = history, target
+    def __init__(self, history: History, target: Target, constants: str) -> None:
+        self._history, self._target, self._constants = history, target, constants
         self._peak: float | None = None
         #: States that are being worked out.
         self._under_way: frozenset[Key] = frozenset()
@@ -43,7 +43,7 @@ class Estimates:
         self._at(peak)
         known = self._history.estimates
         if view.key not in known and not any(step.open_choices() for step in view.schedule.trace):
-            known[view.key] = estimated(view.schedule, self._target, peak)
+            known[view.key] = estimated(view.schedule, self._target, peak, self._constants)
         return known.get(view.key)
 
     def known(self, view: View, peak: float | None) -> Estimate | None:
@@ -62,14 +62,14 @@ class Estimates:
         if not todo:
             return None
         self._under_way = frozenset(todo)
-        target = self._target
+        target, constants = self._target, self._constants
 
         def work() -> Callable[[], None]:
             found: dict[Key, Estimate | None] = dict.fromkeys(todo)
             failure: Exception | None = None
             for key, schedule in todo.items():
                 try:
-                    found[key] = estimated(schedule, target, peak)
+                    found[key] = estimated(schedule, target, peak, constants)
                 except Exception as error:  # the others have theirs; what went wrong is told, and not tried again
                     failure = error
             return lambda: self._take(found, peak, failure)
@@ -89,7 +89,7 @@ class Estimates:
         self._at_tasks = True
 
         def work() -> Callable[[], None]:
-            found = {task.key: _untuned(task, self._target, peak) for task in todo}
+            found = {task.key: _untuned(task, self._target, peak, self._constants) for task in todo}
             return lambda: self._take_tasks(found, peak)
 
         return work
@@ -114,11 +114,11 @@ class Estimates:
             self._untuned.clear()
 
 
-def _untuned(task: Task, target: Target, peak: float | None) -> Estimate | None:
+def _untuned(task: Task, target: Target, peak: float | None, constants: str) -> Estimate | None:
     """Estimate a task with its default schedule; None for one that has none."""
     try:
         own = task.target or target
-        return estimated(default_schedule(task, own), own, peak)
+        return estimated(default_schedule(task, own), own, peak, constants)
     except Exception:  # it is but a hint which task matters, before anything is measured
         _log.debug("no estimate for %s", task.name, exc_info=True)
         return None

@@ -68,7 +68,7 @@ class SessionState:
         self._told = ToldTimes(self.history)
         model = opened.graph.name if opened.graph is not None else ""
         self.manual_trials = ManualTrials(opened.tasks, model, self.target, self.constants)
-        self.estimates = Estimates(self.history, self.target)
+        self.estimates = Estimates(self.history, self.target, self.constants)
         self.intensities = Intensities(self.target)
         self.chart, self.roofs = ChartChoice(), known_roofs(self.target)
         self.precisions: WorkProgress[dict[str, Any]] = WorkProgress()
@@ -119,6 +119,8 @@ class SessionState:
         model = self.opened.graph.name if self.opened.graph is not None else ""
         self.constants = constants
         self.manual_trials = ManualTrials(self.infos, model, self.target, constants)
+        self.estimates = Estimates(self.history, self.target, constants)
+        self.history.estimates.clear()
 
     def _first(self) -> int:
         """The task to show first: the one with the most arithmetic in the whole model."""

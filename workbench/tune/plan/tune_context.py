@@ -201,7 +201,7 @@ class TuneContext:
     @property
     def _machine(self) -> Machine:
         """What estimates are for: caches as candidates find them when they are timed."""
-        return Machine.of(self._target).with_weights(self._options.constants or "near")
+        return Machine.of(self._target, self._options.constants or "near")
 
     # ---- schedules ----
 
