@@ -57,11 +57,15 @@ def near():
 
 
 def levels(schedule, name):
-    """The structure of a block's loops, as letters: adjacent loops of one kind and level are one letter."""
+    """The structure of a block's loops, as letters: adjacent loops of one kind and level are one letter. Uncut loops,
+    as of a batch, are of none.
+    """
     block, path = schedule.func.block(name)
     reduced = {v for it, x in zip(block.iters, block.binds, strict=True) if it.kind == "R" for v in x.vars}
     out, last = "", None
     for lp in path:
+        if lp.name not in reduced and "." not in lp.name:
+            continue
         place = ("R", lp.name.split(".")[0]) if lp.name in reduced else ("S", lp.name.rpartition(".")[2])
         if place[0] == "R" and last is not None and last[0] == "R" and place[1] != last[1]:
             place = last  # another axis at the same level

@@ -113,7 +113,10 @@ def _panel_axis(func: Func, block: Block, least: int) -> str | None:
 
 def _tile(draft: Draft, block: Block, machine: Machine, form: Structure, panel: str | None) -> Draft:
     s = draft.schedule.copy()
-    spatial, groups, phases = _cut_digits(s, block, axis_loops(draft.func, block, "S"))
+    loops = axis_loops(draft.func, block, "S")
+    batch = _batch(block, loops)
+    spatial, groups, phases = _cut_digits(s, block, [lp for lp in loops if lp.name not in batch])
+    groups = [*batch, *groups]
     reduction = axis_loops(draft.func, block, "R")
     levels = form.spatial
     parts = [_split_spatial(s, lp, levels, machine, last=lp is spatial[-1]) for lp in spatial]
@@ -148,7 +151,15 @@ def _tile(draft: Draft, block: Block, machine: Machine, form: Structure, panel: 
     # Rows that slide, and the weights of all that they belong to, take the other half of the registers.
     machine_of_tile = replace(machine, registers=machine.registers // 2) if slides in inside else machine
     new = new.limited(register_tiles.tile_limits(s.func, at[-1], machine_of_tile, terms, broken))
-    return new.limited(register_tiles.parallel_limits(s.func, at[0], machine))
+    return new.limited(register_tiles.parallel_limits(s.func, [*single, *at[0]], machine))
+
+
+def _batch(block: Block, spatial: Sequence[For]) -> list[str]:
+    """Loops along which no operand is reused, though others are: a tile of several iterations would share nothing."""
+    reused: set[str | None] = set().union(*missing_axes(block).values())
+    if not has_reuse(block) or any(not d.plain for ld in operands(block) for x in ld.index for d, _ in x.terms):
+        return []
+    return [lp.name for lp in spatial[:-1] if lp.extent != 1 and axis_of(block, lp.name) not in reused]
 
 
 def _order(s: Schedule, form: Structure, at: list[list[str]], first: list[list[str]], sums: list[list[str]]) -> None:
