@@ -10,12 +10,13 @@ from session.conftest import matmul, split
 from session.test_by_hand import head, records, timed
 from waiting import until
 
-from workbench import tune
+from workbench import logs, tune
 from workbench.cli import main
 from workbench.log import Comparison, Ledger, load_log
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measurement import Measurement
 from workbench.session.measurement import comparisons
+from workbench.session.panels import reasons
 from workbench.session.state.results import Result
 from workbench.space.default_schedule import default_schedule
 from workbench.tune.display.terminal_table import latency_text, render_table
@@ -159,3 +160,87 @@ def test_a_program_that_takes_longer_than_it_can_has_no_share_of_the_peak(sessio
     now = head(s)
     assert (now["ms"], now["gflops"], now["peak_share"]) == (1.0, None, None)
     assert now["remark"] == "4 ms now, 4.0× as long: the machine is slower than it was"
+
+
+def two_variants(session, fake, path, times=(1.0, 0.9)):
+    """A session with a log, whose variants v1 and v2 took so long by themselves."""
+    s = session(log=path, auto_measure=False)
+    for loop, ms in zip("ji", times, strict=True):
+        s.run("goto", step=0)
+        s.run("apply", step=split(loop, None, 16))
+        measured(s, fake, path, ms)
+    return s
+
+
+def against_each_other(s, monkeypatch, a, b, ratio):
+    """Time two variants in turns; the second one takes `ratio` of the time of the first one."""
+    first = tuple(1.0 + 0.001 * (k % 3) for k in range(12))
+    second = tuple(ratio * ms for ms in first)
+    outcome = lambda *args, **options: played(first, second)  # noqa: E731
+    monkeypatch.setattr(comparisons.schedule_methods, "contest", outcome)
+    s.run("contest", a=a, b=b)
+    until(lambda: s.flush(100) and all(c["state"] == "" for c in s.snapshot().slices["history"]["contests"]))
+
+
+def marked(s):
+    return s.snapshot().slices["history"]["best"]
+
+
+def test_who_wins_in_turns_is_the_best_in_the_tree_the_log_and_the_advice(session, fake, tmp_path, monkeypatch, capfd):
+    path = tmp_path / "mine.tunelog.jsonl"
+    s = two_variants(session, fake, path)
+    assert marked(s) == 2
+    against_each_other(s, monkeypatch, 2, 1, 0.8)
+    until(lambda: s.flush(100) and "comparison" in [line["kind"] for line in records(path)])
+    assert marked(s) == 1
+    ledger = Ledger.of(load_log(path).lines).task(s.task.key)
+    assert (ledger.best.record.trial, ledger.best.sure) == (0, "compared")
+    assert logs.open(path).best().iloc[0]["value"] == 1.0
+    assert head(s)["best_ms"] == ledger.best.ms == variant(s, 1)["ms"]
+    s.run("goto", step=2)
+    change = s.snapshot().slices["history"]["change"]
+    s.run("adopt")
+    assert s.snapshot().slices["history"]["at"] == 1, "Use the best goes to who has won"
+    again = session(matmul(), log=path)
+    again.run("adopt")
+    again.flush(100)
+    assert [str(step) for step in again.schedule.trace] == [str(step) for step in s.schedule.trace]
+    assert change is None or "v1" not in change["text"]
+
+
+def test_without_a_log_who_wins_in_turns_is_the_best_too(session, fake, monkeypatch):
+    s = session(auto_measure=False)
+    for loop, ms in (("j", 1.0), ("i", 0.9)):
+        s.run("goto", step=0)
+        s.run("apply", step=split(loop, None, 16))
+        fake.result = timed(ms)
+        s.run("measure")
+        until(lambda ms=ms: s.flush(100) and head(s)["ms"] == ms)
+    assert marked(s) == 2
+    against_each_other(s, monkeypatch, 1, 2, 1.25)
+    assert marked(s) == 1
+    assert variant(s, 1)["ms"] <= variant(s, 2)["ms"]
+    s.run("adopt")
+    assert s.snapshot().slices["history"]["at"] == 1
+
+
+def test_ties_make_no_two_alike_that_turns_tell_apart(session, fake, monkeypatch):
+    s = session(auto_measure=False)
+    for loop, ms in (("j", 1.2), ("i", 1.0), ("k", 0.8)):
+        s.run("goto", step=0)
+        s.run("apply", step=split(loop, None, 16))
+        fake.result = timed(ms)
+        s.run("measure")
+        until(lambda ms=ms: s.flush(100) and head(s)["ms"] == ms)
+    against_each_other(s, monkeypatch, 1, 2, 1.0)
+    against_each_other(s, monkeypatch, 2, 3, 1.0)
+    assert variant(s, 1)["same"] == "= v2 in turns"
+    assert variant(s, 2)["same"] == "= v3 in turns"
+    against_each_other(s, monkeypatch, 3, 1, 0.9)  # v1 beats v3, whatever v2 says
+    assert marked(s) == 1
+    assert "same" not in variant(s, 1)
+    assert "same" not in variant(s, 3)
+    s.run("goto", step=3)
+    node, state, found = s.state.tree.nodes[3], s.state, []
+    s.run(lambda: found.append(reasons._faster(state, node, state.history.result(node.key))))
+    assert found[0][0]["label"] == "v1: timed in turns, 1.11× as fast"

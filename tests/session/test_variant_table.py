@@ -25,6 +25,12 @@ from workbench.space.default_schedule import default_schedule
 from workbench.widgets.static_view import static_html
 
 
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    """Whatever else runs has no part of the cores."""
+    monkeypatch.setattr(schedule_methods.LoadWatch, "look", lambda self: None)
+
+
 def tiled(session):
     """A session of a product with three steps."""
     s = session(Schedule(workloads.matmul(64, 64, 64), Target.host(threads=1)))
@@ -76,6 +82,37 @@ def test_each_step_is_left_out(session):
     with pytest.raises(UsageError) as told:
         s.run("measure_steps")
     assert told.value.code == "advice.no_steps"
+
+
+def test_a_step_left_out_is_a_comparison_with_the_variant_that_is_without_it(session, monkeypatch):
+    steady = lambda ms: tuple(ms * (1.0 + 0.001 * (k % 3)) for k in range(12))  # noqa: E731
+    played = Contest(measurements=tuple(Measurement(status="ok", costs_ms=steady(ms)) for ms in (1.0, 1.2)))
+    monkeypatch.setattr(schedule_methods, "contest", lambda *args, **options: played)
+    s = tiled(session)
+    s.run("measure_steps")
+    row = finished(s, "leave_one_out")["rows"][2]
+    assert row["text"].startswith("the whole is 1.20× as fast")
+    (met,) = s.snapshot().slices["history"]["contests"]
+    assert (met["a"], met["b"], met["ratio"]) == (3, 2, 1.2)
+    s.run("contest", a=2, b=3)  # the same two the other way round, and the other one is as much faster now
+    until(lambda: s.flush(100) and s.snapshot().slices["history"]["contests"][0]["state"] == "")
+    row = finished(s, "leave_one_out")["rows"][2]
+    assert row["text"].startswith("cannot tell the whole from it without step 2: two comparisons disagree"), row
+
+
+def test_the_table_says_what_all_comparisons_of_two_variants_have_found(session, monkeypatch):
+    steady = lambda ms: tuple(ms * (1.0 + 0.001 * (k % 3)) for k in range(12))  # noqa: E731
+    played = Contest(measurements=tuple(Measurement(status="ok", costs_ms=steady(ms)) for ms in (1.2, 1.0)))
+    monkeypatch.setattr(schedule_methods, "contest", lambda *args, **options: played)
+    s = tiled(session)
+    s.run("compare_variants", nodes=[2, 3])
+    rows = finished(s, "comparison")["rows"]
+    assert [row["text"] for row in rows] == ["v3 is 1.20× as fast (between 1.20 and 1.20) as v2, sure", "the fastest"]
+    s.run("contest", a=3, b=2)
+    until(lambda: s.flush(100) and s.snapshot().slices["history"]["contests"][0]["state"] == "")
+    rows = finished(s, "comparison")["rows"]
+    assert "two comparisons disagree" in rows[0]["text"]
+    assert rows[1]["text"] == "cannot tell from v2"
 
 
 def test_it_ends_between_two_steps(session, monkeypatch):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workbench.arguments import is_a
 from workbench.errors import UsageError, WorkbenchError
 from workbench.runtime import schedule_methods
 from workbench.runtime.results.comparison_words import outcome
+from workbench.runtime.results.contest import Contest
 from workbench.safe_text import shown_legibly
 from workbench.schedule import Schedule
 from workbench.target import Target
@@ -35,6 +36,8 @@ class Without:
         The outcome in words.
     ms, whole_ms : float or None
         Milliseconds of one run without it, and with all steps, timed in turns; None where it was not timed.
+    contest : Contest or None
+        All of the turns, the whole schedule first; None where it was not timed.
     """
 
     number: int
@@ -45,6 +48,7 @@ class Without:
     text: str
     ms: float | None = None
     whole_ms: float | None = None
+    contest: Contest | None = field(default=None, repr=False)
 
 
 class LeaveOneOut(tuple[Without, ...]):
@@ -117,7 +121,7 @@ def _without(schedule: Schedule, k: int, target: Target | str | None, options: M
     if failed is not None:
         return Without(k, step, None, None, f"{failed.status}: {failed.error}", "")
     ratio, sure, text = contest.ratio(1), contest.confidence(0, 1), outcome(contest, 1, 0)
-    return Without(k, step, ratio, sure, "", text, contest.latency_ms(1), contest.latency_ms(0))
+    return Without(k, step, ratio, sure, "", text, contest.latency_ms(1), contest.latency_ms(0), contest)
 
 
 def _rest(schedule: Schedule, left_out: int) -> tuple[Schedule | None, str]:

@@ -42,7 +42,7 @@ class Comparison(Line):
     )
     confidence: float | None = column("how sure it is that the best challenger is faster, 0 to 1", default=None)
     winner: int = column("trial number of the participant that is the best from now on")
-    reason: str = column("why they were compared: new best or play-off", default="")
+    reason: str = column("why they were compared: new best, play-off, or by hand", default="")
     clean: bool = column(
         "whether the repeats were timed undisturbed; a comparison that was not decides nothing", default=True
     )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from workbench.arguments import index, is_a, shown, whole
 from workbench.errors import UsageError
+from workbench.logs.ledger_places import LedgerPlaces, ranked, trial_key
 from workbench.logs.source import Fault
 from workbench.many_values import many_values
 
@@ -150,6 +152,9 @@ class TuningLog:
     def best(self, k: int = 1, task: str | None = None) -> pandas.DataFrame:
         """Return the rows of `records` with the best values of each task, device and objective, the best first.
 
+        Of the workbench's own logs those come first that the ledger ranks first: who has won a comparison, and not who
+        was lucky once (``docs/ledger.md``).
+
         Parameters
         ----------
         k : int
@@ -167,9 +172,14 @@ class TuningLog:
         most = whole("k", k)
         records = self._of(task)
         good = records[(records["status"] == "ok") & records["value"].notna()]
+        ledger = LedgerPlaces(self.paths) if "workbench" in self.format.split(", ") else None
         found = []
         for key, part in good.groupby(list(_COMPARED), sort=False, observed=True, dropna=False):
-            found.append(part.sort_values("value", ascending=key[-1] == "min", kind="stable").head(most))
+            part = part.sort_values("value", ascending=key[-1] == "min", kind="stable")
+            if ledger is not None:
+                names = starmap(trial_key, zip(part["device"], part["timestamp"], part["value"], strict=True))
+                part = part.iloc[ranked(names, ledger.of(str(key[0]), str(key[2])))]
+            found.append(part.head(most))
         return pandas.concat(found) if found else good
 
     def table(self, task: str | None = None) -> pandas.DataFrame:

@@ -284,6 +284,7 @@ class Session:
     def _finish(self, then: Callable[[], None]) -> None:
         try:
             then()
+            self._measurements.write()
         except Exception as error:
             self._fail(error)
         self._publisher.changed()

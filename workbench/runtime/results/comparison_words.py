@@ -117,7 +117,7 @@ def outcome(contest: Contest, i: int, j: int) -> str:
         about = f"{contest.name(fast)} is about {as_fast(contest.ratio(fast, slow))} as {contest.name(slow)}"
         return f"{about}, not sure: {contest.why_not}; {AGAIN}"
     times = as_fast(contest.ratio(fast, slow), contest.resolution(fast, slow))
-    return f"{contest.name(fast)} is {times} as {contest.name(slow)}, {how_sure(contest.confidence(fast, slow))}"
+    return f"{contest.name(fast)} is {times} as {contest.name(slow)}, {how_sure(contest.certainty(fast, slow))}"
 
 
 def _alike(a: str, b: str, width: float, why_not: str) -> str:

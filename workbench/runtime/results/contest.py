@@ -116,6 +116,14 @@ class Contest:
         """How sure it is that `i` is faster than `j`: one minus the chance of this outcome between equal kernels."""
         return confidence(self.costs_ms[i], self.costs_ms[j])
 
+    def certainty(self, i: int, j: int = 0) -> float:
+        """How sure a difference that is seen is, whichever of the two is faster: the confidence, or 1 where every block
+        of one took so much longer that it needs no statistics.
+        """
+        if self.clean and plain(self.costs_ms[i], self.costs_ms[j]):
+            return 1.0
+        return max(self.confidence(i, j), self.confidence(j, i))
+
     def resolution(self, i: int, j: int = 0) -> float:
         """Logarithm of the ratio below which the two could not be told apart in this contest (99 %)."""
         return resolution(self.costs_ms[i], self.costs_ms[j])

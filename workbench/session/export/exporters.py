@@ -201,6 +201,7 @@ def _script_text(found: Variant, target: str, title: str, options: Mapping[str, 
         about.append(f"Left open, so that there is nothing to measure yet: {', '.join(holes)}. wb.tune(s) fills them.")
     elif expected:
         about.append(f"Measured there: {expected}.")
+        about += [f"Timed in turns: {row['than']}."] if row.get("than") else []
     elif row["status"] not in ("", "ok", "queued", "measuring"):
         about.append(f"Measuring it there failed: {row['status'].replace('_', ' ')}.")
     return script(
@@ -230,12 +231,14 @@ def _trace(host: Host, args: Mapping[str, Any]) -> Work:
     found, state = variant(host, args.get("node")), host.state
     info = state.infos[state.index or 0]
     rows, target, name = state.history.rows(state.tree, state.doing), str(state.target), stem(host)
-    kept = ("id", "parent", "edge", "name", "star", "by", "text", "ms", "spread", "status", "trial", "doubt")
+    best = state.history.best.get(state.index or 0)
+    kept = ("id", "parent", "edge", "name", "star", "by", "text", "ms", "spread", "status", "trial", "doubt", "same",
+            "than")  # fmt: skip
 
     def work() -> File:
         value = {
             "schema": 1, "workbench": __version__, "task": info.name, "key": info.key, "target": target,
-            "func": printer.to_text(found.schedule.base), "variant": found.row["id"],
+            "func": printer.to_text(found.schedule.base), "variant": found.row["id"], "best": best,
             "trace": found.schedule.to_json(), "variants": [{k: r[k] for k in kept if k in r} for r in rows],
         }  # fmt: skip
         return File(f"{name}.{found.label}.json", "application/json", json.dumps(value, indent=1, ensure_ascii=False))

@@ -32,7 +32,7 @@ def _fastest(state: SessionState, index: int) -> Record | None:
     if best is None:
         return None
     if (found := state.traced(index, best.record)) is not None:
-        return replace(found, latency_ms=best.ms)
+        return replace(found, latency_ms=best.ms, trial=max(found.trial, -1))  # one that is in no log has no number
     logged = state.stats.of(state.infos[index].key).best
     return None if logged is None else replace(logged.record, latency_ms=logged.ms)
 

@@ -100,7 +100,7 @@ def start(host: Host, a: TreeNode, b: TreeNode) -> None:
     def work() -> Callable[[], None]:
         with held(state.watch):
             found = _measured(a, b, state.target, state.constants)
-        return lambda: state.history.meet(keys, found)
+        return lambda: state.meet(keys, found)
 
     host.later(f"contest {a.key[0]} {a.id} {b.id}", work, "measure")  # numbers of variants are those of their task
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.errors import LogError, TargetError
 from workbench.graph.tasks import Task
-from workbench.log import Record
+from workbench.log import Comparison, Record
 from workbench.runtime.machine.measured_roofline import measure_all_threads, product_peaks
 from workbench.runtime.machine.queue_line import Waiting
 from workbench.schedule import Schedule
@@ -141,7 +141,7 @@ class Measurements:
         else:
             rest()
 
-    def _written(self, records: list[Record], about: dict[str, Any] | None) -> None:
+    def _written(self, records: list[Record | Comparison], about: dict[str, Any] | None) -> None:
         self._state.stats.add(records)
         self._state.note = about or self._state.note
         self._publisher.changed()

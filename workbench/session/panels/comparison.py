@@ -24,9 +24,10 @@ from workbench.session import registry as declare
 from workbench.session.core.protocol import error_json
 from workbench.session.measurement.comparisons import closed
 from workbench.session.registry import Host, Row, SliceContext
-from workbench.session.state.history import open_parts
+from workbench.session.state.history import History, open_parts
 from workbench.session.state.results import Key
 from workbench.session.state.statistics import rounded
+from workbench.session.state.variant_tree import TreeNode
 from workbench.session.stepped_work import SteppedWork
 
 _log = logging.getLogger(__name__)
@@ -47,9 +48,26 @@ def comparison(context: SliceContext) -> dict[str, Any] | None:
         return {**state.compared.to_json(), "levels": [], "rows": []}
     nodes = [state.history.trees[view.key[0]].find(key) for key in found.keys]
     left = [i for i, node in enumerate(nodes) if node is not None]
-    timed = _timed(found.contest, tuple(left))
+    timed = _together(_timed(found.contest, tuple(left)), found.keys, nodes, state.history)
     rows = [{"id": node.id, **found.looks[i], **timed[i]} for i, node in enumerate(nodes) if node is not None]
     return {**state.compared.to_json(), "levels": list(found.levels), "rows": rows}
+
+
+def _together(
+    timed: Mapping[int, dict[str, Any]], keys: Sequence[Key], nodes: Sequence[TreeNode | None], history: History
+) -> dict[int, dict[str, Any]]:
+    """Return rows that say what several comparisons of a variant with the fastest have found together."""
+    best = next((i for i, row in timed.items() if row["ratio"] == 1.0), None)
+    if best is None or (first := nodes[best]) is None:
+        return dict(timed)
+    met = {i: history.contests.get(frozenset((keys[i], keys[best]))) for i in timed if i != best}
+    several = {i: pair for i, pair in met.items() if pair is not None and len(pair.contests) > 1 and timed[i]["ms"]}
+    said = {i: pair.info(first.id, node.id, keys[best])["text"] for i, pair in several.items() if (node := nodes[i])}
+    rows = {i: {**row, "text": said.get(i, row["text"])} for i, row in timed.items()}
+    seen = {i: pair.verdict("", keys[best]) for i, pair in several.items()}
+    if alike := [f"v{node.id}" for i, one in seen.items() if one and not one.told and (node := nodes[i])]:
+        rows[best]["text"] = f"cannot tell from {', '.join(alike)}"
+    return rows
 
 
 @declare.command
@@ -111,7 +129,7 @@ class _Comparison(SteppedWork[Compared]):
         SteppedWork._end(self, answer, error)
         if fresh and answer is not None:
             for keys, contest in _pairs(answer):
-                self.host.state.history.meet(keys, contest)
+                self.host.state.meet(keys, contest)
 
     def _looked_at(self, schedule: Schedule, levels: list[str]) -> tuple[list[str], dict[str, Any]]:
         """Return the names of the cache levels, and what is known of a variant without running it, or why it is not."""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from workbench import markup as m
 from workbench.codegen.backend import require_runnable
 from workbench.errors import UsageError
 from workbench.log import Record
-from workbench.runtime.results.comparison_words import as_fast
+from workbench.runtime.results.comparison_words import as_fast, outcome
 from workbench.schedule import Schedule
 from workbench.session import registry as declare
 from workbench.session.measurement.comparisons import closed
 from workbench.session.registry import Host, Row, SliceContext
+from workbench.session.state.history import History
 from workbench.session.state.results import Key
 from workbench.session.state.statistics import rounded
 from workbench.session.stepped_work import SteppedWork
@@ -32,8 +33,9 @@ def leave_one_out(context: SliceContext) -> dict[str, Any] | None:
         return None
     found = state.without.answer
     node = None if found is None else state.history.trees[view.key[0]].find(found["key"])
-    rows = found["rows"] if found is not None and node is not None else []
-    return {**state.without.to_json(), "node": None if node is None else node.id, "rows": rows}
+    rows = found["rows"] if found is not None and node is not None else ()
+    told = [_row(row, node.key, state.history) for row in rows if node is not None]
+    return {**state.without.to_json(), "node": None if node is None else node.id, "rows": told}
 
 
 @declare.command
@@ -63,8 +65,35 @@ class _LeaveOneOut(SteppedWork[dict[str, Any]]):
         options = {"going_on": self.going_on, "constants": state.constants}
         found = leave_one_out(self.schedule, state.target, progress=self.step, **options)
         numbers = ("ratio", "confidence", "ms", "whole_ms")
-        rows = [{**asdict(one), **{name: rounded(getattr(one, name)) for name in numbers}} for one in found]
-        return {"key": self.key, "rows": rows}
+        plain = (asdict(replace(one, contest=None)) for one in found)
+        rows = [{**row, **{name: rounded(row[name]) for name in numbers}} for row in plain]
+        for row in rows:
+            del row["contest"]
+        return {"key": self.key, "rows": rows, "met": [one.contest for one in found]}
+
+    def _end(self, answer: dict[str, Any] | None, error: dict[str, Any] | None) -> None:
+        fresh = answer is not None and answer is not self.host.state.without.answer
+        SteppedWork._end(self, answer, error)
+        for k, contest in enumerate(answer["met"] if fresh and answer is not None else ()):
+            if contest is not None:
+                self.host.state.meet((self.key, without(self.key, k)), contest)
+
+
+def without(key: Key, k: int) -> Key:
+    """Return the state without one of its steps."""
+    steps = key[1].split("\n")
+    return key[0], "\n".join([*steps[:k], *steps[k + 1 :]])
+
+
+def _row(row: Mapping[str, Any], key: Key, history: History) -> dict[str, Any]:
+    """Return a row that says what all comparisons of the two have found, where there are several."""
+    pair = history.contests.get(frozenset((key, without(key, row["number"]))))
+    if not row["ratio"] or pair is None or len(pair.contests) < 2:
+        return dict(row)
+    seen = replace(pair.seen_from(key), names=("the whole", f"it without step {row['number']}"))
+    text = f"{outcome(seen, 1, 0)} (in {len(pair.contests)} comparisons)"
+    return {**row, "ratio": rounded(seen.ratio(1)), "ms": rounded(seen.beside_ms(1)),
+            "whole_ms": rounded(seen.latency_ms(0)), "text": text}  # fmt: skip
 
 
 @declare.command

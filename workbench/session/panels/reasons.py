@@ -22,6 +22,7 @@ from workbench.session.state.results import Key, Result
 from workbench.session.state.session_state import SessionState
 from workbench.session.state.trial_origin import DEFAULT
 from workbench.session.state.variant_tree import TreeNode
+from workbench.session.state.verdicts import Verdict, verdict
 from workbench.space.program_keys import program_key
 from workbench.target import Target
 
@@ -129,7 +130,7 @@ def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     state = host.state
     node = state.variant(args.get("node"))
     view, target, constants = node.schedule, state.target, state.constants
-    known, timed = _times(state), _Timed.of(state, node)
+    known, timed = _gains(state, node), _Timed.of(state, node)
     full = _near_memory(_limit(state, view), timed.ms)
 
     def work() -> dict[str, Any]:
@@ -240,7 +241,7 @@ class _Timed:
     slow : float
         How many times too slow the estimate of that schedule is; 1 where it is near the truth, or too fast.
     known : tuple
-        Schedules of the task, and how long each takes at least, in milliseconds.
+        Schedules of the task, and how long each takes at least, over the time of that schedule.
     best : tuple or None
         The fastest that was measured, as a row of `cures`, and how many times as fast it is; None where it is not
         clearly faster.
@@ -254,13 +255,9 @@ class _Timed:
     @staticmethod
     def of(state: SessionState, node: TreeNode) -> _Timed:
         """Take what a session knows; `node` is the variant that offers are for."""
-        history = state.history
-        pairs = ((one.schedule, history.result(one.key)) for one in state.tree.nodes.values())
-        known = tuple(
-            (one, found.bounds[0] if found.why_not else found.ms) for one, found in pairs if found and found.ms
-        )
-        result = history.result(node.key)
+        result = state.history.result(node.key)
         ms = result.clean_ms if result is not None else None
+        known = tuple((one.schedule, ratio) for one, ratio in _ratios(state, node))
         guess = state.history.estimates.get(node.key)
         off = guess.ms / ms if ms and guess is not None and guess.ms else 1.0
         return _Timed(ms, off if off > APART else 1.0, known, _faster(state, node, result))
@@ -270,8 +267,8 @@ class _Timed:
         if self.ms is None or not self.known:
             return True
         key = program_key(end.func)
-        times = [ms for one, ms in self.known if one.is_concrete and program_key(one.func) == key]
-        return not times or min(times) < self.ms
+        ratios = [ratio for one, ratio in self.known if one.is_concrete and program_key(one.func) == key]
+        return not ratios or min(ratios) < 1.0
 
     def first(self, gain: float) -> list[dict[str, Any]]:
         """Return the row of the best where it is faster than an offer of this gain would be."""
@@ -283,34 +280,33 @@ class _Timed:
 
 
 def _faster(state: SessionState, node: TreeNode, result: Result | None) -> tuple[dict[str, Any], float] | None:
-    """Return the best of the task on show as a row, and how many times as fast as a variant it is."""
+    """Return the best of the task on show as a row, and how many times as fast as a variant it is; None where nobody
+    can tell the two apart.
+    """
     best = None if state.index is None else state.best(state.index)
-    if best is None or best.sure == "disturbed" or result is None or not result.clean_ms or result.same:
+    if state.index is None or best is None or best.sure == "disturbed" or result is None or not result.clean_ms:
         return None
-    ms, trial, usual = best.ms, best.record.trial, best.record.origin == "default"
-    found = None
-    if trial < 0 and not usual:  # a variant; where that one was let go, the fastest that is left
-        fastest = state.history.fastest(state.tree)
-        found = None if fastest is None else state.tree.nodes[fastest]
-        left = None if found is None else state.history.result(found.key)
-        if found is None or left is None or not left.clean_ms:
-            return None
-        ms, usual = left.clean_ms, found.label == DEFAULT
-    gain = result.clean_ms / ms
-    if usual:
+    found, trial, usual = state.node_of(state.index, best.record), best.record.trial, best.record.origin == "default"
+    if found is None and trial < 0 and not usual:  # that variant was let go: the best of those that are left
+        found = state.tree.nodes.get(state.history.best.get(state.index) or 0)
+    name = f"trial {trial}" if trial >= 0 else "" if found is None else f"v{found.id}"
+    than: Verdict | None = verdict("", node.key, result, Result("ok", best.ms, best.record.spread), None)
+    if found is not None:
+        than = state.history.verdict(found.key, node.key, "")
+    if than is None or not than.told or than.ratio >= 1.0 or not (usual or name):
+        return None
+    gain = 1.0 / than.ratio
+    if usual or (found is not None and found.label == DEFAULT):
         return {"id": "default", "label": str(Default(gain, True)), "row": ""}, gain
-    row: dict[str, Any] = (
-        {"label": f"trial {trial}", "act": "open_trial", "args": {"trial": trial}}
-        if found is None
-        else {"label": f"v{found.id}", "act": "goto", "args": {"step": found.id}}
-    )
-    return {**row, "id": "best", "label": f"{row['label']}: measured, {gain_text(gain)}× as fast", "row": ""}, gain
+    act = ("open_trial", {"trial": trial}) if trial >= 0 else ("goto", {"step": found.id if found is not None else 0})
+    label = f"{name}: {than.how}, {gain_text(gain)}× as fast"
+    return {"label": label, "act": act[0], "args": act[1], "id": "best", "row": ""}, gain
 
 
 def _else(
     view: Schedule, target: Target, constants: str, known: Mapping[str, float], timed: _Timed
 ) -> Iterator[dict[str, Any]]:
-    """Yield what there is where no step gains; times that are `known`, by the trace, overrule the estimate."""
+    """Yield what there is where no step gains; gains that are `known`, by the trace, overrule the estimate."""
     found, best = default_of(view, target, constants)
     best = Default(timed.gain(best.gain, True))
     if (both := two_steps(view, target, constants)) is not None and timed.allows(both.taken(view)):
@@ -319,14 +315,26 @@ def _else(
         gain = timed.gain(back.gain, True)
         if gain >= LEAST and timed.allows(back.taken(view)):
             yield {"id": "back", **replace(back, gain=gain).to_json()}
-    now, then = (known.get("\n".join(map(str, s.trace))) for s in (view, found))
-    if now and then:
-        best = Default(now / then, True)
+    if measured := known.get("\n".join(map(str, found.trace))):
+        best = Default(measured, True)
     if best.gain >= LEAST and timed.allows(found):
         yield {"id": "default", "label": str(best), "row": ""}
 
 
-def _times(state: Any) -> dict[str, float]:
-    """Return the measured milliseconds of the states of the task on show, by their traces."""
-    found = ((n.key[1], state.history.result(n.key)) for n in state.tree.nodes.values())
-    return {trace: r.clean_ms for trace, r in found if r is not None and r.clean_ms}
+def _ratios(state: SessionState, node: TreeNode) -> Iterator[tuple[TreeNode, float]]:
+    """Yield the variants of the task on show that have a time, and how long each takes beside one of them."""
+    then = state.history.result(node.key)
+    for one in state.tree.nodes.values():
+        now, said = state.history.result(one.key), state.history.verdict(one.key, node.key, "")
+        if said is None or now is None or then is None or not then.ms:
+            continue
+        yield one, now.bounds[0] / then.ms if now.why_not and not said.told else said.ratio
+
+
+def _gains(state: SessionState, node: TreeNode) -> dict[str, float]:
+    """Return how many times as fast variants of the task on show are as one of them, by their traces."""
+    found = state.history.result(node.key)
+    if found is None or not found.clean_ms:
+        return {}
+    known = ((one, ratio, state.history.result(one.key)) for one, ratio in _ratios(state, node))
+    return {one.key[1]: 1.0 / ratio for one, ratio, result in known if ratio and result and result.clean_ms}

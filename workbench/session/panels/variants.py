@@ -45,7 +45,7 @@ def history(context: SliceContext) -> dict[str, Any]:
     return {
         "rows": kept.rows(tree, state.doing), "at": view.node, "path": list(tree.path(view.node)),
         "can_undo": node.parent is not None, "can_redo": node.last_child is not None, "auto": state.auto,
-        "best": kept.fastest(tree), "hidden": kept.hidden.get(tree.task, 0),
+        "best": kept.best.get(tree.task), "hidden": kept.hidden.get(tree.task, 0),
         "contests": contests.shown(kept, tree), "change": contests.change(kept, tree),
     }  # fmt: skip
 
@@ -199,9 +199,8 @@ def _variants_svg(history: Row, slices: Mapping[str, Any], to: Canvas) -> str:
     for row in rows:
         if (before := parent[row["id"]]) in place:
             _draw_edge(to, place[before], place[row["id"]], dashed=bool(row.get("undone")))
-    best = min((row["ms"] for row in rows if row["ms"] is not None and not row.get("doubt")), default=None)
     for row in rows:
-        _draw_variant(to, row, *place[row["id"]], now=row["id"] == at, best=best)
+        _draw_variant(to, row, *place[row["id"]], now=row["id"] == at, fastest=row["id"] == history.get("best"))
     head = slices.get("head") or {}
     to.text(PAD, 20, f"Variants of {head.get('name', '')}", size=13, bold=True)
     width = max(x for x, _ in place.values()) + STEP_X / 2 + PAD
@@ -218,8 +217,8 @@ def _draw_edge(to: Canvas, a: tuple[float, float], b: tuple[float, float], dashe
     to.path(d, width=1.5, stroke_dasharray="3 3" if dashed else None)
 
 
-def _draw_variant(to: Canvas, row: Row, x: float, y: float, *, now: bool, best: float | None) -> None:
-    failed, fastest = row["status"] not in CALM, best is not None and row["ms"] == best and not row.get("doubt")
+def _draw_variant(to: Canvas, row: Row, x: float, y: float, *, now: bool, fastest: bool) -> None:
+    failed = row["status"] not in CALM
     name = f"v{row['id']}" + (f" {row['name']}" if row.get("name") else "") + (" ★" if row.get("star") else "")
     note = f"{name} · best" if fastest and len(name) < 12 else name
     to.text(x, y - 16, note, size=11, anchor="middle", fill="ac" if now else "tx2", bold=now or fastest, room=STEP_X)

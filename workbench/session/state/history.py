@@ -86,6 +86,8 @@ class History:
         What is said of a time that was measured under other conditions, by state.
     contests : dict
         What two states measured against each other, by both.
+    best : dict
+        The variant of each task that is marked as the best; None where there are no two to compare.
     hidden : dict
         Variants of each task that were let go because there were too many.
     """
@@ -96,6 +98,7 @@ class History:
     elsewhere: dict[Key, str] = field(default_factory=dict)
     contests: dict[frozenset[Key], PairResult] = field(default_factory=dict)
     trees: dict[int, Tree] = field(default_factory=dict)
+    best: dict[int, int | None] = field(default_factory=dict)
     hidden: dict[int, int] = field(default_factory=dict)
     #: Selected row, to return to it.
     selected: dict[Key, str] = field(default_factory=dict)
@@ -118,11 +121,12 @@ class History:
         """Return what is shown of the time of a state; None where it was not measured."""
         return self.told.get(key) or self.results.get(key)
 
-    def meet(self, keys: tuple[Key, Key], found: Contest | str) -> None:
+    def meet(self, keys: tuple[Key, Key], found: Contest | str) -> PairResult:
         """Take in what came of timing two states against each other, beside what came of it before; or why nothing."""
         known = self.contests.get(frozenset(keys)) or PairResult(keys)
         now = replace(known, state="failed", error=found) if isinstance(found, str) else known.also(keys, found)
         self.contests[frozenset(keys)] = now
+        return now
 
     def verdict(self, key: Key, other: Key, whose: str) -> Verdict | None:
         """Say how fast a state is beside another one, which is called `whose`; None where one has no time."""
@@ -133,14 +137,21 @@ class History:
         return verdict(whose, other, then, now, self.contests.get(frozenset((key, other))))
 
     def ties(self, tree: Tree) -> dict[Key, TreeNode]:
-        """Return for each state of a tree the fastest variant that takes the same time as it in turns."""
+        """Return for each state of a tree the fastest variant that takes the same time as it in turns: none that takes
+        the same as a third one from which turns tell it apart.
+        """
+        met = {keys: pair for keys, pair in self.contests.items() if pair.contests and all(map(tree.find, keys))}
+        alike: dict[Key, set[Key]] = {}
+        for keys, pair in met.items():
+            if pair.seen_from(pair.keys[0]).tied(1):
+                for key in keys:
+                    alike.setdefault(key, set()).update(keys - {key})
+        apart = {keys for keys, pair in met.items() if pair.winner is not None}
         found: dict[Key, TreeNode] = {}
-        for match in self.contests.values():
-            nodes = [node for key in match.keys if (node := tree.find(key)) is not None]
-            if len(nodes) == 2 and match.contests and match.seen_from(match.keys[0]).tied(1):
-                for one, other in (nodes, nodes[::-1]):
-                    if one.key not in found or self._ms(other.key) < self._ms(found[one.key].key):
-                        found[one.key] = other
+        for key, others in alike.items():
+            fit = [one for one in others if not any(frozenset((key, third)) in apart for third in alike[one])]
+            if fit and (node := tree.find(min(fit, key=self._ms))) is not None:
+                found[key] = node
         return found
 
     def _ms(self, key: Key) -> float:
@@ -154,12 +165,6 @@ class History:
         tree = self.trees.get(key[0])
         node = None if tree is None else tree.find(key)
         return "hand" if node is None else node.by
-
-    def fastest(self, tree: Tree) -> int | None:
-        """Return the variant with the lowest latency that nothing disturbed, where there are two to compare."""
-        known = [((self.result(n.key) or Result("")).clean_ms, n.id) for n in tree.nodes.values()]
-        timed = [(ms, id) for ms, id in known if ms is not None]
-        return min(timed)[1] if len(timed) > 1 else None
 
     def remark(self, key: Key) -> str:
         """Return why a state has the number that it has, or what was measured where none of here is known."""

@@ -13,11 +13,12 @@ from typing import TypeAlias
 from workbench import __version__
 from workbench.errors import LogError, WorkbenchError
 from workbench.graph.tasks import Task
-from workbench.log import Header, LogWriter, Record, Round
+from workbench.log import Comparison, Header, LogWriter, Record, Round
 from workbench.runtime.results.measurement import Measurement
 from workbench.schedule import Schedule
 from workbench.session.state.results import Key, Result
 from workbench.session.state.session_input import TaskInfo
+from workbench.session.state.verdicts import PairResult
 from workbench.space.default_schedule import default_schedule
 from workbench.space.program_keys import program_key
 from workbench.target import Target
@@ -47,11 +48,12 @@ class ManualTrials:
     def __init__(self, tasks: Sequence[TaskInfo], model: str, target: Target, constants: str) -> None:
         self._tasks, self._model, self._target = {t.key: t for t in tasks}, model, target
         caches = TuneOptions(constants=constants).caches
-        self._stamp = Stamp(str(target), f"{platform.node()} {platform.machine()}", 0, caches)
+        self.stamp = Stamp(str(target), f"{platform.node()} {platform.machine()}", 0, caches)
         self._waiting: list[Waiting] = []
         self._made: list[Waiting] = []
         self._numbers: dict[Key, int] = {}
         self._trials: dict[Key, Record] = {}
+        self._met: dict[frozenset[Key], PairResult] = {}
         self._defaults: dict[str, Schedule | None] = {}
         self._list = threading.Lock()
         #: Held while the log is open: who starts a run waits for the moment that takes.
@@ -60,7 +62,7 @@ class ManualTrials:
     @property
     def waiting(self) -> bool:
         """Whether there is something to write."""
-        return bool(self._waiting)
+        return bool(self._waiting or self._decided())
 
     def place(self, key: Key, log: str | None) -> str:
         """Say where the measurement of a state is kept."""
@@ -78,12 +80,21 @@ class ManualTrials:
         """Whether a state is a trial, of the log or to be."""
         return key in self._numbers or any(k == key for k, _ in self._made)
 
-    def remembered(self, key: Key, info: TaskInfo, result: Result) -> Record:
-        """Return the trial of a state that another session has measured."""
+    def compare(self, pair: PairResult) -> None:
+        """Note what came of timing two states against each other, once both are trials of the log."""
+        with self._list:
+            self._met[frozenset(pair.keys)] = pair
+
+    def _decided(self) -> list[PairResult]:
+        """Pairs that are to be written: one of the two is faster, and both are in the log."""
+        return [one for one in self._met.values() if one.winner and all(key in self._numbers for key in one.keys)]
+
+    def remembered(self, key: Key, info: TaskInfo, result: Result, number: int) -> Record:
+        """Return the trial of a state that another session has measured, with a number that no other one has."""
         return Record(
-            task_key=info.key, task=info.name, trial=-1, status="ok", target=str(self._target), weight=info.weight,
-            flops=info.flops, key=f"{_STATE}{key[0]} {key[1]}", origin="manual", caches=self._stamp.caches,
-            host=self._stamp.host, latency_ms=result.ms, spread=result.spread, clean=not result.why_not,
+            task_key=info.key, task=info.name, trial=number, status="ok", target=str(self._target), weight=info.weight,
+            flops=info.flops, key=f"{_STATE}{key[0]} {key[1]}", origin="manual", caches=self.stamp.caches,
+            host=self.stamp.host, latency_ms=result.ms, spread=result.spread, clean=not result.why_not,
             why_not=result.why_not, at_least_ms=result.at_least_ms or 0.0,
         )  # fmt: skip
 
@@ -112,8 +123,8 @@ class ManualTrials:
             given = GivenCandidate(f"default:{task.key}", "default", schedule=schedule)
         else:
             given = GivenCandidate(program_key(schedule.func), "manual", schedule=schedule)
-        record = trial_line(task, given, schedule, measurement, self._stamp, trial=-1)
         with self._list:
+            record = trial_line(task, given, schedule, measurement, self.stamp, trial=-1 - len(self._made))
             self._waiting.append((key, record))
             self._made.append((key, record))
         if key is not None:
@@ -138,7 +149,7 @@ class ManualTrials:
                 self._defaults[task.key] = None
         return self._defaults[task.key]
 
-    def write(self, path: str) -> list[Record]:
+    def write(self, path: str) -> list[Record | Comparison]:
         """Write what waits; returns what was written: nothing while somebody else writes to this log.
 
         Raises
@@ -147,13 +158,14 @@ class ManualTrials:
             Where the log cannot be written at all: then the measurements stay in memory only.
         """
         with self.lock:
+            if not self.waiting:
+                return []
             with self._list:
                 made, self._waiting = self._waiting, []
-            if not made:
-                return []
             try:
                 with LogWriter(path, self._header(path, made), resume=True) as writer:
-                    return [self._append(writer, one, k) for k, one in enumerate(made)]
+                    records = [self._append(writer, one, k) for k, one in enumerate(made)]
+                    return [*records, *self._append_comparisons(writer)]
             except LogError as error:
                 if error.code != "log.locked":
                     raise
@@ -164,7 +176,8 @@ class ManualTrials:
     def _header(self, path: str, made: Sequence[Waiting]) -> Header:
         """Return the header of a new log; one that is there has to know the tasks that were measured."""
         there = Path(path).exists() and Path(path).stat().st_size > 0
-        tasks = dict.fromkeys(record.task_key for _, record in made) if there else self._tasks
+        trials = [*(record for _, record in made), *(self._trials[key] for one in self._decided() for key in one.keys)]
+        tasks = dict.fromkeys(record.task_key for record in trials) if there else self._tasks
         return Header(
             tasks=tuple((key, self._tasks[key].name) for key in tasks), target=str(self._target), model=self._model,
             version=__version__, created=time.time(),
@@ -181,3 +194,20 @@ class ManualTrials:
         if key is not None:
             self._numbers[key] = number
         return record
+
+    def _append_comparisons(self, writer: LogWriter) -> list[Comparison]:
+        """Write who was faster in turns, of those that are in the log by now."""
+        lines: list[Record | Round] = [*writer.found.records, *writer.found.rounds]
+        spent = max((line.elapsed_s for line in lines), default=0.0)
+        with self._list:
+            found = self._decided()
+            for pair in found:
+                del self._met[frozenset(pair.keys)]
+        written = []
+        for pair in found:
+            trials = {key: replace(self._trials[key], trial=self._numbers[key]) for key in pair.keys}
+            about = self._tasks.get(trials[pair.keys[0]].task_key)
+            if about is not None and (line := pair.line(about, trials, self.stamp)) is not None:
+                written.append(replace(line, elapsed_s=spent))
+                writer.append(written[-1])
+        return written

@@ -14,6 +14,7 @@ from workbench.log import Best, Record, TaskLedger
 from workbench.log.replay import schedule_of
 from workbench.runtime.machine.measured_roofline import all_threads
 from workbench.runtime.machine.system_load import Load
+from workbench.runtime.results.contest import Contest
 from workbench.schedule import Schedule
 from workbench.session.core.notifications import NO_PROGRAM_HINT, note
 from workbench.session.state.chart_choice import ChartChoice, known_roofs
@@ -26,6 +27,7 @@ from workbench.session.state.results import Key, Result
 from workbench.session.state.roofline_points import Intensities
 from workbench.session.state.session_input import SessionInput, TaskInfo
 from workbench.session.state.statistics import Statistics
+from workbench.session.state.task_lines import lines_of, trials_of
 from workbench.session.state.told_times import ToldTimes
 from workbench.session.state.trial_origin import BY, origin, to_recall
 from workbench.session.state.tuning_watch import TuningWatch
@@ -274,14 +276,19 @@ class SessionState:
         }
         return [(kind, work) for kind, work in found.items() if work is not None]
 
+    def meet(self, keys: tuple[Key, Key], found: Contest | str) -> None:
+        """Take in what came of timing two states against each other, or why nothing did."""
+        self.manual_trials.compare(self.history.meet(keys, found))
+
+    def trials_of(self, index: int) -> dict[Key, Record]:
+        """Return the trial of each state of a task that has a time: one of the log, or with a number below 0."""
+        return trials_of(index, self.infos[index], self.history, self.manual_trials)
+
     def ledger_of(self, index: int) -> TaskLedger:
-        """Return what is known about a task, from its log and from measurements by hand that are in none."""
-        info, known = self.infos[index], self.manual_trials.made(self.infos[index].key)
-        found = [record for _, record in known]
-        for key, result in self.history.by_hand(index):
-            if not self.manual_trials.knows(key):  # it was kept with the variants
-                found.append(self.manual_trials.remembered(key, info, result))
-        return self.stats.also(info.key, tuple(found))
+        """Return what is known about a task: from its log, and what was measured and compared by hand."""
+        info, written = self.infos[index], {line.timestamp for line in self.stats.comparisons}
+        lines = lines_of(info, self.trials_of(index), self.history, self.manual_trials, written)
+        return self.stats.also(info.key, lines)
 
     def best(self, index: int) -> Best | None:
         """Return the best of a task, whoever found it. Of several tasks, a time by hand that is in no log and more than
@@ -296,7 +303,14 @@ class SessionState:
     def tell(self) -> None:
         """See to it that every variant of the task on show has the time that is told of its program."""
         if self.index in self.history.trees:
-            self._told.update(self.history.trees[self.index], self.ledger_of(self.index), self.manual_trials)
+            self._told.update(self.tree, self.ledger_of(self.index), self.trials_of(self.index))
+
+    def node_of(self, index: int, record: Record) -> TreeNode | None:
+        """Return the variant that has a trial's program; None where there is none."""
+        ledger, tree = self.ledger_of(index), self.history.trees.get(index)
+        wanted, known = ledger.of(record), self.trials_of(index).items() if tree is not None else ()
+        same = [key for key, other in known if wanted and (one := ledger.of(other)) and one.record is wanted.record]
+        return next((node for key in same if tree and (node := tree.find(key)) is not None), None)
 
     def traced(self, index: int, record: Record) -> Record | None:
         """Return a trial with its steps; None for one that another session has measured, if its variant was let go."""
@@ -321,8 +335,13 @@ class SessionState:
         self.stats.add(self.watch.fresh())
 
     def adopt(self, item: object, trial: int | None = None) -> None:
-        """Show the best schedule of a task in the log, or that of a trial: the variant that has it, else a branch."""
+        """Show the best schedule of a task, or that of a trial: the variant that has it, else a branch."""
         index = self.find(item)
+        if trial is None and (best := self.ledger_of(index).best) is not None:
+            trial = best.record.trial if best.record.trial >= 0 else None
+            if trial is None and (node := self.node_of(index, best.record)) is not None:
+                self.open_task(index)
+                return self.go(node.id)
         found, record = self.tuned(index, trial)
         self.open_task(index)
         self.go(self.hang(self.tree, found, record))

@@ -49,8 +49,8 @@ class Statistics:
         """Return what is known about a task; nothing where no line is about it."""
         return self.ledger.task(key)
 
-    def also(self, key: str, others: tuple[Record, ...]) -> TaskLedger:
-        """Return what is known about a task, together with trials that are in no log, or not yet."""
+    def also(self, key: str, others: tuple[Record | Comparison, ...]) -> TaskLedger:
+        """Return what is known about a task, together with trials and comparisons that are in no log, or not yet."""
         if not others:
             return self.of(key)
         known = (len(self.lines), others)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from workbench.log import Record, TaskLedger
 from workbench.runtime.results.comparison_words import told_apart
 from workbench.session.state.history import History
-from workbench.session.state.manual_trials import ManualTrials
-from workbench.session.state.results import Result
+from workbench.session.state.results import Key, Result
 from workbench.session.state.variant_tree import Tree
 
 SLOWER = 1.5
@@ -22,8 +22,10 @@ class ToldTimes:
         self._history = history
         self._known: tuple[object, ...] = ()
 
-    def update(self, tree: Tree, ledger: TaskLedger, trials: ManualTrials) -> None:
-        """Work out what is told of all variants of a tree that are `trials`, if something is new."""
+    def update(self, tree: Tree, ledger: TaskLedger, trials: Mapping[Key, Record]) -> None:
+        """Work out what is told of all variants of a tree that have `trials`, and which is the best, if something is
+        new.
+        """
         timed = [(n.key, r) for n in tree.nodes.values() if (r := self._history.results.get(n.key)) is not None]
         known = (ledger, ledger.trials, ledger.comparisons, timed, list(self._history.contests.values()))
         if known == self._known:
@@ -31,11 +33,22 @@ class ToldTimes:
         self._known = known
         now = self._history.told
         for key, result in timed:
-            record = trials.trial(key)
+            record = trials.get(key)
             now[key] = result if record is None else told(result, record, ledger)
         for key, other in self._history.ties(tree).items():
             if key in now and other.key in now:
                 now[key] = beside(now[key], f"v{other.id}", now[other.key])
+        self._history.best[tree.task] = best_of(tree, ledger, trials)
+
+
+def best_of(tree: Tree, ledger: TaskLedger, trials: Mapping[Key, Record]) -> int | None:
+    """Return the variant that the ledger ranks before the others, of those whose times nothing disturbed; None where
+    there are no two to compare.
+    """
+    place = {id(one.record): k for k, one in enumerate(ledger.ranked()) if one.sure != "disturbed"}
+    found = ((node, ledger.of(trials[node.key])) for node in tree.nodes.values() if node.key in trials)
+    ranks = [(place[id(one.record)], node.id) for node, one in found if one is not None and id(one.record) in place]
+    return min(ranks)[1] if len(ranks) > 1 else None
 
 
 def told(result: Result, record: Record, ledger: TaskLedger) -> Result:

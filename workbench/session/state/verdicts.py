@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from workbench.log import Comparison, Record
+from workbench.log.similar_tasks import NamedTask
 from workbench.runtime.results.comparison_words import against, as_fast, how_sure, outcome, told_apart
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.repeated_contests import MOST, together
 from workbench.session.state.results import Key, Result
 from workbench.session.state.statistics import rounded
+from workbench.tune.state.log_recorder import Stamp, comparison_line
 
 State = Literal["", "running", "failed"]
+
+BY_HAND = "by hand"
+"""Why two were compared, in the log."""
 
 IN_TURNS, APART = "timed in turns", "each timed by itself"
 """How it is known which of two is faster."""
@@ -61,12 +69,15 @@ class PairResult:
         Those in which both were timed, the newest last: their turns count together.
     error : str
         Why the newest one failed.
+    at : float
+        Seconds since the epoch when the newest one ended.
     """
 
     keys: tuple[Key, Key]
     state: State = "running"
     contests: tuple[Contest, ...] = ()
     error: str = ""
+    at: float = 0.0
 
     def also(self, keys: tuple[Key, Key], found: Contest) -> PairResult:
         """Return this with another contest, of the two in this order."""
@@ -74,11 +85,31 @@ class PairResult:
             return replace(self, state="failed", error=found.error or found.status)
         found = replace(found, names=())
         kept = (*self.contests, found if keys == self.keys else _turned(found))[-MOST:]
-        return replace(self, state="", contests=kept, error="")
+        return replace(self, state="", contests=kept, error="", at=round(time.time(), 4))
 
     def seen_from(self, first: Key) -> Contest:
         """Return the outcome of all with this state as the one that the other is compared with."""
         return together(self.contests if self.keys[0] == first else tuple(map(_turned, self.contests)))
+
+    @property
+    def winner(self) -> Key | None:
+        """The faster one of the two, where the comparisons are sure of it."""
+        if not self.contests:
+            return None
+        slow, fast = self.keys
+        if self.seen_from(slow).winner() == 1:
+            return fast
+        return slow if self.seen_from(fast).winner() == 1 else None
+
+    def line(self, about: NamedTask, trials: Mapping[Key, Record], stamp: Stamp) -> Comparison | None:
+        """Return what the log says of it; None where nobody is the faster one, or one of the two is no trial."""
+        fast = self.winner
+        if fast is None or not all(key in trials for key in self.keys):
+            return None
+        slow = self.keys[self.keys[0] == fast]
+        numbers, seen = (trials[slow].trial, trials[fast].trial), self.seen_from(slow)
+        found = comparison_line(about, numbers, seen, BY_HAND, stamp)
+        return None if found is None or not found.clean else replace(found, timestamp=self.at)
 
     def verdict(self, whose: str, other: Key) -> Verdict | None:
         """Say how fast one of the two is beside `other`, which is called `whose`; None until that is known."""
@@ -86,7 +117,7 @@ class PairResult:
             return None
         seen = self.seen_from(other)
         told, ratio = seen.differ(1), seen.ratio(1)
-        sure = max(seen.confidence(1), seen.confidence(0, 1)) if told and seen.clean else None
+        sure = seen.certainty(1) if told and seen.clean else None
         return Verdict(ratio, told, against(whose, ratio, told, why_not=seen.why_not), IN_TURNS, sure)
 
     def info(self, a: int, b: int, first: Key) -> dict[str, Any]:
@@ -101,7 +132,7 @@ class PairResult:
         if self.contests and not self.state:
             seen = replace(self.seen_from(first), names=(f"v{a}", f"v{b}"))
             ratio, resolution = seen.ratio(1), seen.resolution(1)
-            confidence = seen.confidence(1) if ratio <= 1.0 else seen.confidence(0, 1)
+            confidence = seen.certainty(1)
             text, ms = outcome(seen, 1, 0), [rounded(seen.latency_ms(0)), rounded(seen.beside_ms(1))]
             text += f" (in {len(self.contests)} comparisons)" if len(self.contests) > 1 else ""
         else:

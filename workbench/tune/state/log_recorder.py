@@ -20,6 +20,7 @@ from workbench.tune.state.events import Event, EventKind
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.log import LogWriter
+    from workbench.log.similar_tasks import NamedTask
     from workbench.runtime.results.contest import Contest
     from workbench.runtime.results.measurement import Measurement
     from workbench.schedule import Schedule
@@ -150,7 +151,7 @@ def trial_line(
 
 
 def comparison_line(
-    task: Task, trials: Sequence[int], contest: Contest, reason: str, stamp: Stamp, **place: Any
+    task: NamedTask, trials: Sequence[int], contest: Contest, reason: str, stamp: Stamp, **place: Any
 ) -> Comparison | None:
     """Return what a contest showed, or None when it shows nothing: nobody was timed.
 
