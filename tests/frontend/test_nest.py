@@ -312,6 +312,33 @@ def test_a_whole_plan_is_asked_for_when_it_is_opened_and_taken_up_to_a_row(bench
     assert [args["step"]["primitive"], *(one["primitive"] for one in args["then"])] == ["split", "vectorize"]
 
 
+def test_the_way_to_the_best_is_said_of_what_is_slower_and_taken_up_to_a_row(bench: Bench) -> None:
+    page = bench.open(fixture="matmul").page
+    page.wait_for_selector(".swb-plan")
+    assert page.evaluate("model.sent.some(m => m.q === 'way')") is False, "it has no time, or is the best"
+    page.evaluate("""() => {
+        const step = { primitive: 'split', args: { loop: 'j', factors: [null, 64] } };
+        const parallel = { primitive: 'parallel', args: { loops: ['i'] } };
+        const rows = [
+            { id: 'way1', row: 'j', step, then: [], without: [0], label: 'split j by 64, not 32' },
+            { id: 'way2', row: 'j', step, then: [parallel], without: [0], label: 'parallel i ≈ 2.0×' },
+        ];
+        const value = { text: '49 % of the best, trial 7', differs: 'tiles of 64 results, not 32', rows };
+        const { history, head } = kernel.slices;
+        kernel.answers.unshift({ q: 'way', args: { node: history.at }, answer: { ok: true, value } });
+        kernel.put('head', { ...head, ms: 0.2, best_ms: 0.1 });
+        kernel.patch(model, kernel.changed);
+    }""")
+    way = page.locator(".swb-way")
+    way.locator("summary", has_text="49 % of the best, trial 7").click()
+    assert "The best has tiles of 64 results, not 32." in way.inner_text()
+    way.locator("button").last.click()
+    bench.wait_for("model.sent.some(m => m.cmd === 'apply')")
+    _, args = bench.commands()[-1]
+    assert args["without"] == [0]
+    assert [args["step"]["primitive"], *(one["primitive"] for one in args["then"])] == ["split", "parallel"]
+
+
 def test_where_no_step_gains_it_says_so_and_offers_a_way_out(bench: Bench) -> None:
     page = bench.open(fixture="matmul").page
     page.wait_for_selector("[data-reason=scalar] button")

@@ -200,6 +200,35 @@ def test_the_fastest_that_was_measured_is_offered_before_less(session, fake):
     assert "best" not in {row["id"] for row in cures_of(s)["rows"]}
 
 
+def way_of(s: Any, node: int | None = None) -> dict[str, Any]:
+    found: list[Any] = []
+    done = threading.Event()
+    s.ask("way", {} if node is None else {"node": node}, lambda message: (found.append(message), done.set()))
+    assert done.wait(30)
+    answer: dict[str, Any] = found[0]["value"]
+    return answer
+
+
+def test_how_far_the_best_is_and_the_way_there_by_decisions(session, fake):
+    s = session(Schedule(workloads.matmul(64, 64, 64), Target.host(threads=1)))
+    for ms, factor in ((0.01, 16), (0.02, 32)):
+        s.run("goto", step=0)
+        s.schedule.split("j", [None, factor])
+        s.schedule.reorder("k", "j.1").vectorize("j.1")
+        fake.result = Result("ok", ms, 0.01, 10.0)
+        s.run("measure")
+        until(lambda ms=ms: s.flush(100) and s.snapshot().slices["head"]["ms"] == ms)
+    answer = way_of(s)
+    assert answer["text"] == "50 % of the best, made by hand"
+    assert answer["differs"] == "tiles of 16 results, not 32"
+    [row] = answer["rows"]
+    assert row["label"].startswith("split j by 16, not 32")
+    best = next(n for n in s.state.tree.nodes.values() if (r := s.state.history.result(n.key)) and r.ms == 0.01)
+    s.run("apply", step=row["step"], then=row["then"], without=row["without"])
+    assert s.schedule.trace == best.schedule.trace
+    assert way_of(s, best.id)["rows"] == [], "it is the best"
+
+
 def test_the_time_of_a_variant_that_was_let_go_is_not_told_of_another_one(session, fake):
     s = session(Schedule(workloads.matmul(64, 64, 64), Target.host(threads=1)))
     for ms, factor in ((1.0, 0), (1e-5, 16), (1e-3, 8)):

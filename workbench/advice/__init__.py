@@ -6,6 +6,7 @@ A *proposal* is steps that nobody has judged yet; a trial takes them on a copy, 
 - `refusal_alternatives`, `drop_targets`: legal steps for a refused one; places to drop a row of the nest on.
 - `lookahead`: several steps, where no single proposal gains; `whole_plan`: all of them, to the fastest schedule that
   the estimate finds.
+- `way_to_best`: what a faster schedule decides otherwise, and the steps there.
 - `leave_one_out`: what each step of a schedule is worth, measured.
 - `memory_limit`: what a call takes at least, for what it has to fetch.
 - `reason_proposers`, `refusal_proposers`: what is proposed; `register_tiles`, `row_reductions` and `stage_placement`
@@ -21,6 +22,7 @@ import workbench.analysis  # noqa: F401 (the room before its modules, see `workb
 from workbench.advice.bottlenecks import Reason, Why, why
 from workbench.advice.leave_one_out import LeaveOneOut, leave_one_out
 from workbench.advice.offer import Offer
+from workbench.advice.way_to_best import Way, way_to
 from workbench.advice.whole_plan import Plan, plan
 
-__all__ = ["LeaveOneOut", "Offer", "Plan", "Reason", "Why", "leave_one_out", "plan", "why"]
+__all__ = ["LeaveOneOut", "Offer", "Plan", "Reason", "Way", "Why", "leave_one_out", "plan", "way_to", "why"]

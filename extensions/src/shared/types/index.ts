@@ -6,7 +6,7 @@ import type { CodeAnswer, DiffAnswer } from './code';
 import type { ExportAnswer } from './export';
 import type { GraphColumns, GraphSlice, PassesAnswer, StagesSlice } from './graph';
 import type { LengthsSlice } from './lengths';
-import type { AccessesSlice, CuresAnswer, PlanAnswer, DropsAnswer, NestSlice, WhySlice } from './nest';
+import type { AccessesSlice, CuresAnswer, PlanAnswer, WayAnswer, DropsAnswer, NestSlice, WhySlice } from './nest';
 import type { PaletteSlice, PreviewAnswer, StepAnswer, WitnessAnswer } from './palette';
 import type { PrecisionSlice } from './precision';
 import type { HeadSlice, MetaSlice, SelectionSlice, StatusSlice } from './status';
@@ -68,6 +68,7 @@ export interface Questions {
   readonly graph: GraphColumns;
   readonly passes: PassesAnswer;
   readonly cures: CuresAnswer;
+  readonly way: WayAnswer;
   readonly plan: PlanAnswer;
   readonly spills: { readonly text: string };
   readonly drops: DropsAnswer;

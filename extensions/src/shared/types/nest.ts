@@ -85,6 +85,10 @@ export interface PlanAnswer {
   readonly text: string;
   readonly rows: readonly Cure[];
 }
+/** Answer to the question "way": how far it is to the best, what that decides otherwise; each row takes those before it. */
+export interface WayAnswer extends PlanAnswer {
+  readonly differs: string;
+}
 /** A place to drop a row on, and the step that it means: before a loop, inside it, or into it as a stage. */
 export interface DropTarget {
   readonly onto: string;

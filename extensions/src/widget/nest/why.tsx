@@ -40,6 +40,28 @@ function Plan({ store, take }: Pick<PanelProps, 'store'> & { take: (cure: Cure) 
   );
 }
 
+/** From a variant that is slower to the best that was measured, decision by decision. */
+function Way({ store, take }: Pick<PanelProps, 'store'> & { take: (cure: Cure) => ComponentChild }) {
+  const node = store.see('history')?.at;
+  const head = store.see('head');
+  const slower = head?.ms != null && head.best_ms != null && head.best_ms < head.ms;
+  const wanted = node != null && slower && !noKernel(store); // asked again when either time has changed
+  const about = `way ${head?.task} ${head?.ms} ${head?.best_ms}`;
+  const found = useAnswer(store, about, 'way', wanted ? { node } : null);
+  if (!wanted || found.old || !found.value?.rows.length) return null;
+  return (
+    <details class="swb-plan swb-way">
+      <summary>{found.value.text}: the way there, one decision after the other</summary>
+      <p class="swb-mut">The best has {found.value.differs}. Each row takes those before it, too.</p>
+      <ol>
+        {found.value.rows.map(cure => (
+          <li key={cure.id}>{take(cure)}</li>
+        ))}
+      </ol>
+    </details>
+  );
+}
+
 /** Share of the task in the recorded run of the network, and the way there. */
 function InNetwork({ store }: Pick<PanelProps, 'store'>) {
   const ui = useUi();
@@ -108,6 +130,7 @@ export function Why({ store }: Pick<PanelProps, 'store'>) {
           </li>
         )}
       </ul>
+      {!why.off && <Way store={store} take={take} />}
       {!why.off && <Plan store={store} take={take} />}
     </section>
   );
