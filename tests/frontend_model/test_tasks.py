@@ -289,6 +289,19 @@ def test_the_header_stays_while_the_rows_scroll(panels: Panels) -> None:
     assert head.bounding_box() == before
 
 
+def test_the_open_task_is_in_sight_and_the_first_at_the_top(panels: Panels) -> None:
+    """What is open first may stand far below; when the costliest one is opened, the table begins with it."""
+    panels.open("tasks", states.state())
+    panels.page.locator(".swb-tasks-scroll").evaluate("box => { box.style.maxHeight = '120px'; }")
+    panels.patch({"head": {"=": {**states.state()["head"], "task": order(panels)[-1]}}})
+    panels.settle()
+    scrolled = "() => document.querySelector('.swb-tasks-scroll').scrollTop"
+    assert panels.page.evaluate(scrolled) > 0
+    panels.patch({"head": {"=": {**states.state()["head"], "task": order(panels)[0]}}})
+    panels.settle()
+    assert panels.page.evaluate(scrolled) == 0
+
+
 def test_without_tasks_it_says_what_to_do(panels: Panels) -> None:
     panels.open("tasks", states.state(tasks=None))
     assert "Workbench" in panels.page.locator(".swb-blank").inner_text()

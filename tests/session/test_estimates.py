@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from dataclasses import replace
+
 import pytest
 from session.conftest import Mirror, matmul, split
 from waiting import until
@@ -123,3 +126,43 @@ def test_what_goes_wrong_is_told_once_and_the_others_have_theirs(session, monkey
     assert calls.count(1) == 1
     assert s.snapshot().slices["status"]["note"] is None
     assert rows(s)[2] is not None
+
+
+def two_tasks(session, monkeypatch, gate):
+    """A model of two: the second does less arithmetic, and should take longer."""
+    subject = [matmul(64), matmul(32)]
+    slow = subject[1].key
+
+    def guess(task, *how):
+        assert gate.wait(100)
+        return replace(real(task, *how), cycles=9e9 if task.key == slow else 1.0, ms=None)
+
+    real = estimates._untuned
+    monkeypatch.setattr(estimates, "_untuned", guess)
+    s = session(subject)
+    Mirror(s)
+    return s
+
+
+def test_the_task_that_should_take_most_is_the_open_one_and_the_first_of_the_table(session, monkeypatch):
+    gate = threading.Event()
+    s = two_tasks(session, monkeypatch, gate)
+    assert head(s)["task"] == 0
+    gate.set()
+    until(lambda: head(s)["task"] == 1)
+    table = s.snapshot().slices["tasks"]["rows"]
+    assert max(table, key=lambda row: row["est_share"])["id"] == 1
+
+
+@pytest.mark.parametrize("going_on", ["schedule", "command"])
+def test_who_has_gone_on_keeps_the_task(session, monkeypatch, going_on):
+    gate = threading.Event()
+    s = two_tasks(session, monkeypatch, gate)
+    if going_on == "schedule":
+        assert s.schedule is not None
+    else:
+        s.run("select", id="i")
+    gate.set()
+    until(lambda: all(row.get("est_share") for row in s.snapshot().slices["tasks"]["rows"]))
+    assert s.flush(100)
+    assert head(s)["task"] == 0

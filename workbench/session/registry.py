@@ -212,6 +212,7 @@ def run(host: Host, name: object, args: object) -> None:
         inspect.signature(function).bind(host, **args)
     except TypeError as error:
         raise UsageError("session.arguments", f"{name}: {error}", (str(name),)) from None
+    host.state.begun = True
     function(host, **args)
 
 

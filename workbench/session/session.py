@@ -29,6 +29,7 @@ from workbench.session.state.history import View
 from workbench.session.state.opening_notes import first_note
 from workbench.session.state.session_input import open_subject
 from workbench.session.state.session_state import SessionState
+from workbench.session.state.task_costs import settle
 from workbench.target import Target
 from workbench.tune.run.tuning_session import TuningSession
 
@@ -113,12 +114,14 @@ class Session:
 
     @property
     def schedule(self) -> Schedule | None:
-        """The schedule on show; None for a tuning log."""
+        """The schedule on show, with which who asks goes on; None for a tuning log."""
+        self.state.begun = True
         return self.state.schedule
 
     @property
     def task(self) -> Task | None:
         """The task on show."""
+        self.state.begun = True
         return self.state.task
 
     @property
@@ -362,6 +365,7 @@ class Session:
         now, publisher, watch = time.monotonic(), self._publisher, self.state.watch
         self._follow(now)
         waits = [TUNING_GAP_S] if self._tell_failure() else []
+        settle(self.state)
         publisher.renew()
         for kind, work in self.state.to_estimate():
             self.later(kind, work, "estimate")

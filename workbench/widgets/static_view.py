@@ -63,7 +63,7 @@ def static_text(slices: Mapping[str, Any]) -> str:
 def saved_slices(session: Session) -> dict[str, Any]:
     """Return what is shown, and beside it the text of the nest, for `static_html`."""
     slices: dict[str, Any] = dict(session.snapshot().slices)
-    schedule = session.schedule
+    schedule = session.state.schedule
     if schedule is not None:
         slices["code"] = {"text": schedule.copy().nest()}
     return slices

@@ -15,6 +15,7 @@ from workbench.log.weighted_latency import shares, total
 from workbench.session import registry as declare
 from workbench.session.measurement import faster_than_peak as above
 from workbench.session.registry import Host, Row, SliceContext
+from workbench.session.state import task_costs
 from workbench.session.state import tuning_watch as tuning
 from workbench.session.state.session_state import SessionState
 from workbench.session.state.statistics import delta, rounded, spark
@@ -42,12 +43,8 @@ def tasks(context: SliceContext) -> dict[str, Any]:
     rows = [
         {**_task_row(state, i, by_key.get(info.key)), **outlook.get(info.key, {})} for i, info in enumerate(state.infos)
     ]
-    bests = [state.best(i) for i in range(len(rows))]
-    now = [(r["weight"], b.ms if b else None) for r, b in zip(rows, bests, strict=True)]
-    network = state.stats.ledger.network
-    longer = network.stretched() if network is not None else {}
-    inside = [(w, None if ms is None else ms * longer.get(r["key"], 1.0)) for (w, ms), r in zip(now, rows, strict=True)]
-    for row, share in zip(rows, shares(inside), strict=True):
+    now, network = task_costs.measured(state), state.stats.ledger.network
+    for row, share in zip(rows, shares(task_costs.inside(state)), strict=True):
         row["share"] = None if share is None else round(share, 4)
     untuned = total([(r["weight"], r["untuned_ms"]) for r in rows])
     guess = _guess(state, rows) if total(now) is None else None
@@ -63,19 +60,13 @@ def _guess(state: SessionState, rows: list[dict[str, Any]]) -> Any:
     """Write beside tasks that have no time what they should take without tuning, and beside all of them their share of
     measured and estimated times; return the sum of these.
     """
-    found = [state.estimates.untuned(r["key"]) for r in rows]
-    for row, one in zip(rows, found, strict=True):
+    calls, in_ms = task_costs.estimated(state)
+    for row, share in zip(rows, shares(calls), strict=True):
         if row["ms"] is None:
+            one = state.estimates.untuned(row["key"])
             row["est"] = None if one is None else rounded(one.ms, 3)
-    mixed = [(r["weight"], r["est"] if r["ms"] is None else r["ms"]) for r in rows]
-    if any(ms is None for _, ms in mixed):  # the clock is not known: cycles can be compared with each other only
-        mixed = [(r["weight"], None if e is None else e.cycles) for r, e in zip(rows, found, strict=True)]
-        whole = None
-    else:
-        whole = total(mixed)
-    for row, share in zip(rows, shares(mixed), strict=True):
         row["est_share"] = rounded(share, 3)
-    return rounded(whole, 3)
+    return rounded(total(calls), 3) if in_ms else None
 
 
 _REASONS = {

@@ -27,6 +27,7 @@ from workbench.session.state.results import Key, Result
 from workbench.session.state.roofline_points import Intensities
 from workbench.session.state.session_input import SessionInput, TaskInfo
 from workbench.session.state.statistics import Statistics
+from workbench.session.state.task_costs import at_first, settle
 from workbench.session.state.task_lines import lines_of, trials_of
 from workbench.session.state.told_times import ToldTimes
 from workbench.session.state.trial_origin import BY, origin, to_recall
@@ -113,8 +114,11 @@ class SessionState:
             self._cursors[0] = opened.schedule
         if opened.tuning is not None:
             self.attach(opened.tuning, "all" if len(self.infos) > 1 else "task")
+        #: Whether somebody has gone on from what is shown first, so that nothing else takes its place.
+        self.begun = opened.schedule is not None or len(self.infos) < 2
         if self.infos:
-            self.open_task(self._first())
+            self.open_task(at_first(self))
+            settle(self)
 
     def time_with(self, constants: str) -> None:
         """Find constants where another session found them, so that times compare; before anything is timed here."""
@@ -123,10 +127,6 @@ class SessionState:
         self.manual_trials = ManualTrials(self.infos, model, self.target, constants)
         self.estimates = Estimates(self.history, self.target, constants)
         self.history.estimates.clear()
-
-    def _first(self) -> int:
-        """The task to show first: the one with the most arithmetic in the whole model."""
-        return max(range(len(self.infos)), key=lambda i: self.infos[i].weight * self.infos[i].flops)
 
     # ----- the schedule on show
 

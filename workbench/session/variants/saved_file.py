@@ -108,6 +108,7 @@ def load(state: SessionState, path: str) -> None:
 
 def take_in(state: SessionState, value: Mapping[str, Any], name: str) -> None:
     """Take in what `content` returned, of which `is_sound` is true; `name` is what it is called in a note."""
+    state.begun = True
     other = _other_conditions(state, value)
     known = {info.key: index for index, info in enumerate(state.infos) if info.task is not None}
     lost = strange = 0
