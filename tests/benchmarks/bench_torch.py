@@ -63,6 +63,11 @@ def measure(name: str, options: argparse.Namespace) -> float:
     make, inputs = NETWORKS[name]
     torch.manual_seed(0)
     model, given = make().eval(), inputs()
+    with torch.inference_mode():
+        return _measured(name, model, given, options)
+
+
+def _measured(name: str, model: nn.Module, given: tuple[Any, ...], options: argparse.Namespace) -> float:
     ours = {"fallback": False, "log": options.log, "trials": options.trials, "threads": options.threads}
     ways: dict[str, Any] = {"workbench": torch.compile(model, backend="workbench", options=ours), "eager": model}
     if not options.no_inductor:
@@ -89,8 +94,7 @@ def main() -> int:
     parser.add_argument("--no-inductor", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    with torch.inference_mode():
-        return max(measure(name, options) for name in options.only or NETWORKS) > 2e-4
+    return max(measure(name, options) for name in options.only or NETWORKS) > 2e-4
 
 
 if __name__ == "__main__":

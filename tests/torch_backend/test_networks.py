@@ -112,6 +112,16 @@ def test_gradients_are_left_to_torch():
     assert torch.allclose(model.weight.grad, expected)
 
 
+def test_weights_made_in_inference_mode_are_read_in_each_run_and_that_is_told():
+    with torch.inference_mode():
+        model, x = nn.Linear(4, 3).eval(), torch.randn(2, 4)
+        fast = torch.compile(model, backend="workbench")
+        with pytest.warns(ModelWarning, match="outside of torch.inference_mode"):
+            agree(fast(x), model(x))
+        model.weight.mul_(2)
+        agree(fast(x), model(x))
+
+
 def test_arguments_that_are_changed_in_place_are_changed():
     def step(x, y):
         x.add_(y)

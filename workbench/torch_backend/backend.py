@@ -75,11 +75,14 @@ class Options:
 
 def compile_fx(module: GraphModule, examples: Sequence[Any], options: Options) -> Callable[..., Any]:
     """Return what runs an FX graph of Dynamo's."""
-    weights = {
-        k: x
-        for k, x in enumerate(examples)
-        if isinstance(x, torch.Tensor) and hasattr(x, "_dynamo_static_input_type") and not x.is_inference()
+    found = {
+        k: x for k, x in enumerate(examples) if isinstance(x, torch.Tensor) and hasattr(x, "_dynamo_static_input_type")
     }
+    weights = {k: x for k, x in found.items() if not x.is_inference()}
+    if len(weights) < len(found):
+        text = "Weights made in inference mode are read in each run: torch does not say when one changes"
+        hint = "make the model outside of torch.inference_mode(); its weights are then packed once"
+        warnings.warn(ModelWarning("torch.inference_weights", text, (), hint), stacklevel=2)
 
     def inference(aten: GraphModule, inputs: Sequence[Any]) -> Any:
         known = weights if len(inputs) == len(examples) else {}
