@@ -123,7 +123,10 @@ def test_one_verdict_in_header_and_tree(w, monkeypatch):
         ((8.0, 0.43), (0.8, 0.02), "10.0× as fast as v0"),
     ):
         w._ask(lambda then=then, now=now: (take(*then, 0), take(*now, 2)))
-        assert w._ask(lambda: history()["change"]) == {"text": told, "title": f"v0 took {then[0]:.3g} ms"}
+        assert w._ask(lambda: history()["change"]) == {
+            "text": told,
+            "title": f"v0 took {then[0]:.3g} ms; each timed by itself",
+        }
     assert "than" not in w._ask(lambda: history()["rows"][2])
     noisy, quiet = (1.0, 9.0) * 4 + (5.0,), (2.5,) * 9
     for costs, told in (((noisy, quiet), "cannot tell from v0"), (((2.0,) * 9, (1.0,) * 9), "2.00× as fast as v0")):

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from workbench.log.similar_tasks import differences
+from workbench.runtime.results.measure_options import FLUSHED, FOUND, WARM
 
 if TYPE_CHECKING:
     from workbench.log.record import Record
@@ -16,6 +17,19 @@ CACHES: Mapping[str, str] = MappingProxyType(
     {"near": "warm", "shared": "constants shared", "memory": "constants in memory"}
 )
 """State of the caches as the log names it, by where a kernel finds its constants (`MeasureOptions.constants`)."""
+
+
+def found_in(caches: str, constants: bool = True) -> str:
+    """Say what a kernel found in the caches, in the words of `Measurement.caches`; "" where a log does not say so.
+
+    Parameters
+    ----------
+    constants : bool
+        Whether it has any.
+    """
+    if caches == "flushed":
+        return FLUSHED
+    return "" if caches not in CACHES.values() else FOUND[constants_in(caches)] if constants else WARM
 
 
 def constants_in(caches: str) -> str:

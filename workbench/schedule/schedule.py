@@ -291,12 +291,18 @@ class Schedule(Drawn, States):
     def measure(self, target: Any = None, **options: Any) -> Any:
         """Compile, compare with the reference and time; see `Measurement`.
 
+        The time is of warm caches: inputs and constants are where the last call left them. In a network constants come
+        from further away, and that is how a `Workbench` of a model times; ``constants="shared"`` does so here. What is
+        printed says which it was.
+
         Parameters
         ----------
         target : Target or str, optional
             The schedule's own by default.
         **options
-            ``repeat``, ``min_repeat_ms``, ``flush_cache``.
+            ``constants``: "near" (warm), "shared" (from beyond the cores' own caches, as weights of a network) or
+            "memory"; ``flush_cache=True`` evicts all operands; ``repeat``, ``min_repeat_ms``, and what else
+            `MeasureOptions` has.
         """
         self._need_concrete("measure")
         return self._lent("measure", target, options)

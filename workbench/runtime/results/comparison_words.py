@@ -140,7 +140,8 @@ def contest_text(contest: Contest) -> str:
     """Say in one line what came of a contest, and how long everybody took."""
     everyone = enumerate(contest.costs_ms)
     times = ", ".join(f"{contest.name(i)} {milliseconds(contest.latency_ms(i))}" for i, costs in everyone if costs)
-    return "; ".join([*outcomes(contest), f"{times or contest.status} (in {plural(contest.rounds, 'round')})"])
+    rounds = "; ".join(filter(None, (f"in {plural(contest.rounds, 'round')}", contest.caches)))
+    return "; ".join([*outcomes(contest), f"{times or contest.status} ({rounds})"])
 
 
 def factor(times: float) -> str:

@@ -88,6 +88,11 @@ class Contest:
         """What disturbed it; empty where nothing did."""
         return next((each.why_not for each in self.measurements if not each.clean), "")
 
+    @property
+    def caches(self) -> str:
+        """What all participants found in the caches, in words."""
+        return next((each.caches for each in self.measurements if each.caches), "")
+
     def shared(self, why_not: str) -> Contest:
         """Return the same where something else had a part of its cores; nothing that is known better is replaced."""
         if not why_not or not self.clean:

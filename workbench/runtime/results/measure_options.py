@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.arguments import is_a, real, whole
 from workbench.errors import UsageError
+from workbench.ir import Buffer
 
 #: Where a kernel that is timed may find its constants.
 CONSTANTS = ("near", "shared", "memory")
+
+WARM, FLUSHED = "warm caches", "flushed caches"
+FOUND = {
+    "near": WARM,
+    "shared": "constants from beyond the cores' caches, inputs in place",
+    "memory": "constants from memory, inputs in place",
+}
+"""What a kernel that is timed finds in the caches, in words, by where its constants come from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +75,12 @@ class MeasureOptions:
     at_least: int = 1
     early_stop: float = 1.3
     seed: int = 0
+
+    def found(self, params: Sequence[Buffer]) -> str:
+        """Say what a kernel with these parameters finds in the caches: the condition that its time is of."""
+        if self.flush_cache:
+            return FLUSHED
+        return FOUND[self.constants] if any(b.role == "const" and b.nbytes for b in params) else WARM
 
     def __post_init__(self) -> None:
         for name in ("repeat", "at_least"):

@@ -50,6 +50,8 @@ class Measurement(Times):
         its threads ran.
     waited_s : float
         Seconds that were waited for turns, where measurements of several users queue.
+    caches : str
+        What the kernel found in the caches, in words: times of other conditions are no measure of this one.
     """
 
     status: Status
@@ -66,6 +68,7 @@ class Measurement(Times):
     why_not: str = ""
     at_least_ms: float = 0.0
     waited_s: float = 0.0
+    caches: str = ""
 
     @property
     def ok(self) -> bool:
@@ -75,6 +78,10 @@ class Measurement(Times):
     @property
     def _once(self) -> str:
         return "cycles counted" if self.clock == "cycles" else ONCE
+
+    @property
+    def _under(self) -> str:
+        return f"; {self.caches}" if self.caches else ""
 
     @property
     def gflops(self) -> float:
@@ -97,11 +104,11 @@ class Measurement(Times):
             lines = self.error.strip().splitlines()
             return f"{self.status}: {lines[-1]}" if lines else self.status
         if not self.clean:
-            return f"at least {self.at_least_ms:.4f} ms, {self.ms:.4f} ms seen ({self.why_not})"
+            return f"at least {self.at_least_ms:.4f} ms, {self.ms:.4f} ms seen ({self.why_not}{self._under})"
         speed = f", {self.gflops:.1f} GFLOP/s" if self.flops else ""
         if self.spread is None:
-            return f"{self.ms:.4f} ms ({self._once}){speed}"
-        noise = f"least {self.min_ms:.4f}, spread {self.spread:.1%}, {self.repeats} repeats"
+            return f"{self.ms:.4f} ms ({self._once}{self._under}){speed}"
+        noise = f"least {self.min_ms:.4f}, spread {self.spread:.1%}, {self.repeats} repeats{self._under}"
         return f"{self.ms:.4f} ms ({noise}){speed}"
 
     def __repr__(self) -> str:
@@ -115,11 +122,12 @@ class Measurement(Times):
             return m.page(head, m.fold("Full text", m.code(lines, 40)) if "\n" in lines else "")
         if not self.clean:
             time = f"at least {m.milliseconds(self.at_least_ms)}"
-            return m.page(m.heading("Measured", time, f"{m.milliseconds(self.ms)} seen", self.why_not))
+            return m.page(m.heading("Measured", time, f"{m.milliseconds(self.ms)} seen", self.why_not, self.caches))
         facts = [self._once]
         if self.spread is not None:
             facts = [f"least {m.milliseconds(self.min_ms)}", f"spread {m.percent(self.spread)}"]
             facts.append(m.plural(self.repeats, "repetition"))
+        facts += [self.caches] if self.caches else []
         if self.flops:
             facts.append(f"{m.digits(self.gflops)} GFLOP/s")
         return m.page(m.heading("Measured", m.milliseconds(self.ms), *facts))

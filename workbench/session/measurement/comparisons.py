@@ -14,6 +14,7 @@ from workbench.session.core.protocol import error_json
 from workbench.session.registry import Host
 from workbench.session.state.history import History, open_parts
 from workbench.session.state.results import Result
+from workbench.session.state.statistics import rounded
 from workbench.session.state.tuning_watch import held
 from workbench.session.state.variant_tree import Tree, TreeNode
 from workbench.session.state.verdicts import PairResult
@@ -28,11 +29,31 @@ def change(history: History, tree: Tree) -> dict[str, str] | None:
     if len(timed) < 2 or timed[-1].id != tree.at:
         return None
     than = list({n.id: n for n in (timed[-2], timed[0])}.values())
-    told = [said.text for n in than if (said := history.verdict(timed[-1].key, n.key, f"v{n.id}")) is not None]
+    known = [said for n in than if (said := history.verdict(timed[-1].key, n.key, f"v{n.id}")) is not None]
+    told = [said.text for said in known]
     if all(" as fast " in text for text in told):
         told[1:] = [text.replace("as fast ", "") for text in told[1:]]
     title = ", ".join(f"v{n.id} took {_took(result)}" for n in than if (result := history.result(n.key)))
-    return {"text": ", ".join(told), "title": title}
+    how = dict.fromkeys(", ".join(filter(None, (said.how, said.caches))) for said in known)
+    return {"text": ", ".join(told), "title": "; ".join((title, *how))}
+
+
+def ahead(history: History, tree: Tree) -> dict[str, dict[str, Any]]:
+    """Say how many times as fast the best variant is as that on show; nothing where nobody can tell the two apart."""
+    best = history.best.get(tree.task)
+    node = None if best is None else tree.nodes.get(best)
+    if node is None or node.id == tree.at:
+        return {}
+    said = history.verdict(node.key, tree.nodes[tree.at].key, f"v{tree.at}")
+    if said is None or not said.told or not said.ratio:
+        return {}
+    return {"ahead": {"gain": rounded(1.0 / said.ratio), "text": ", ".join(filter(None, (said.full, said.how)))}}
+
+
+def versus(history: History, tree: Tree, a: int, b: int) -> str:
+    """Say how fast the variant `b` is beside `a`, and how that is known; "" where one has no time."""
+    said = history.verdict(tree.node(b).key, tree.node(a).key, f"v{a}")
+    return "" if said is None else ", ".join(filter(None, (said.full, said.how, said.caches)))
 
 
 def _took(result: Result) -> str:

@@ -77,6 +77,7 @@ def diff(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
     known = [state.history.estimates.get(node.key) for node in (a, b)]
     times = [getattr(state.history.result(node.key), "ms", None) for node in (a, b)]
     met = contests.info(state.history, state.tree, a.id, b.id)
+    versus = contests.versus(state.history, state.tree, a.id, b.id)
     schedules, target, peak = [node.schedule.copy() for node in (a, b)], state.target, state.peak
     constants = state.constants
 
@@ -97,6 +98,7 @@ def diff(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
             "est": [None if guess is None else rounded(guess.ms, 3) for guess in pair],
             "bytes": {level: [moved[0][level], moved[1][level]] for level in moved[0] if level in moved[1]},
             "ms": [rounded(ms) for ms in times], "contest": met,
+            "versus": versus,
         }  # fmt: skip
 
     return work

@@ -38,6 +38,7 @@ def head(context: SliceContext) -> dict[str, Any] | None:
         "spread": rounded(result.spread, 3) if result else None, "gflops": rounded(gflops),
         "doubt": result.doubt() if result else None, "remark": "" if view is None else state.history.remark(view.key),
         **({"same": result.same} if result and result.same else {}),
+        **({"caches": result.caches} if result and result.caches else {}),
         "peak_share": rounded(gflops / top, 4) if gflops and top else None,
         "product": product,
         "above": "" if view is None else above.of_schedule(state, view.schedule.func, speed),
@@ -102,6 +103,7 @@ def _head_html(head: Mapping[str, Any], limit: int) -> m.Html:
     if head.get("ms") is not None:
         facts.append(m.Html(f"<b>{m.row_time(head)}</b>"))
         facts.append(m.bad(head["doubt"]["text"], 120) if head.get("doubt") else "")
+        facts.append(head.get("caches", ""))
         facts.append(f"{m.digits(head.get('gflops'))} GFLOP/s" if head.get("gflops") else "")
         peak = f"of the {head['product']} peak" if head.get("product", PLAIN) != PLAIN else "of the peak"
         facts.append(f"{marked(head['peak_share'])} {peak}" if head.get("peak_share") else "")

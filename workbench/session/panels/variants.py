@@ -47,6 +47,7 @@ def history(context: SliceContext) -> dict[str, Any]:
         "can_undo": node.parent is not None, "can_redo": node.last_child is not None, "auto": state.auto,
         "best": kept.best.get(tree.task), "hidden": kept.hidden.get(tree.task, 0),
         "contests": contests.shown(kept, tree), "change": contests.change(kept, tree),
+        **contests.ahead(kept, tree),
     }  # fmt: skip
 
 

@@ -239,7 +239,7 @@ class History:
             "gflops": rounded(result.gflops), "est": rounded(low, 3),
             "est_high": None if low == high else rounded(high, 3), "status": result.status, "error": result.error,
             "undone": False, "doubt": result.doubt(), "remark": self.remark(node.key),
-            **({"same": result.same} if result.same else {}),
+            **({"same": result.same} if result.same else {}), **({"caches": result.caches} if result.caches else {}),
         }  # fmt: skip
 
     def _layout(self, tree: Tree) -> dict[int, tuple[int, int]]:

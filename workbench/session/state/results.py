@@ -7,6 +7,7 @@ from typing import Any
 
 from workbench.errors import WorkbenchError, render
 from workbench.log import Record
+from workbench.log.conditions import found_in
 from workbench.markup import doubtful
 from workbench.runtime import schedule_methods
 from workbench.runtime.results.comparison_words import UNKNOWN
@@ -42,6 +43,8 @@ class Result:
     remark: str = ""
     #: Which variant takes the same time in turns, where this one's own time is longer.
     same: str = ""
+    #: What it found in the caches, in words; "" where nobody knows.
+    caches: str = ""
     #: All of it, until it is in a log.
     measurement: Measurement | None = field(default=None, compare=False, repr=False)
 
@@ -50,19 +53,21 @@ class Result:
         """Keep what is shown of a measurement."""
         if not measurement.ok:
             return Result(measurement.status, error=measurement.error, measurement=measurement)
+        ms, caches = measurement.ms, measurement.caches
         if not measurement.clean:
             least, why_not = measurement.at_least_ms or None, measurement.why_not
-            return Result("ok", measurement.ms, why_not=why_not, at_least_ms=least, measurement=measurement)
+            return Result("ok", ms, why_not=why_not, at_least_ms=least, caches=caches, measurement=measurement)
         gflops = measurement.gflops or None
-        return Result("ok", measurement.ms, measurement.spread, gflops, measurement=measurement)
+        return Result("ok", ms, measurement.spread, gflops, caches=caches, measurement=measurement)
 
     @staticmethod
-    def of_record(record: Record) -> Result:
-        """Keep what is shown of a trial."""
+    def of_record(record: Record, constants: bool = True) -> Result:
+        """Keep what is shown of a trial, of a task with `constants` or without."""
+        ms, caches = record.latency_ms, found_in(record.caches, constants) if record.ok else ""
         if not record.clean:
             why_not, least = record.why_not or DISTURBED, record.at_least_ms or None
-            return Result(record.status, record.latency_ms, error=record.error, why_not=why_not, at_least_ms=least)
-        return Result(record.status, record.latency_ms, record.spread, record.gflops, record.error)
+            return Result(record.status, ms, error=record.error, why_not=why_not, at_least_ms=least, caches=caches)
+        return Result(record.status, ms, record.spread, record.gflops, record.error, caches=caches)
 
     @property
     def clean_ms(self) -> float | None:

@@ -352,7 +352,7 @@ class SessionState:
         parent, edge, label = origin(tree, found, record, self._open_trials(record.task_key, tree))
         by = BY.get(record.origin, "tuner")
         node = tree.node(tree.add(parent, found, edge=edge, by=by, label=label, trial=record.trial))
-        self.history.results[node.key] = Result.of_record(record)
+        self.history.results[node.key] = Result.of_record(record, any(b.role == "const" for b in found.base.params))
         self.manual_trials.know(node.key, record)
         return node.id
 

@@ -67,7 +67,7 @@ def told(result: Result, record: Record, ledger: TaskLedger) -> Result:
     if not result.why_not and (longer := (result.ms or 0.0) / best.ms) > SLOWER:
         last, gflops = f"{result.ms:.3g} ms now, {longer:.1f}× as long: the machine is slower than it was", None
     remark = "; ".join(filter(None, (last, result.remark)))
-    return Result("ok", best.ms, best.record.spread, gflops, remark=remark)
+    return Result("ok", best.ms, best.record.spread, gflops, remark=remark, caches=result.caches)
 
 
 def beside(result: Result, whose: str, other: Result) -> Result:

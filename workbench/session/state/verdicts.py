@@ -41,6 +41,8 @@ class Verdict:
         How that is known, `IN_TURNS` or `APART`.
     confidence : float or None
         How sure a comparison is of the faster one; None where nothing says that.
+    caches : str
+        What both found in the caches, in words; "" where nobody knows.
     """
 
     ratio: float
@@ -48,6 +50,7 @@ class Verdict:
     text: str
     how: str
     confidence: float | None = None
+    caches: str = ""
 
     @property
     def full(self) -> str:
@@ -118,7 +121,7 @@ class PairResult:
         seen = self.seen_from(other)
         told, ratio = seen.differ(1), seen.ratio(1)
         sure = seen.certainty(1) if told and seen.clean else None
-        return Verdict(ratio, told, against(whose, ratio, told, why_not=seen.why_not), IN_TURNS, sure)
+        return Verdict(ratio, told, against(whose, ratio, told, why_not=seen.why_not), IN_TURNS, sure, seen.caches)
 
     def info(self, a: int, b: int, first: Key) -> dict[str, Any]:
         """Return what a front end shows of it: the time of `b` over that of `a`, and how sure the faster one is.
@@ -161,8 +164,11 @@ def verdict(whose: str, other: Key, then: Result, now: Result, match: PairResult
         return Verdict(least, True, said, APART)
     if met is not None:
         return met
+    if then.caches and now.caches and then.caches != now.caches:
+        why_not = f"timed under other conditions ({then.caches}; {now.caches})"
     told, ratio = not why_not and told_apart(then.ms, now.ms, (then.spread, now.spread)), now.ms / then.ms
-    return Verdict(ratio, told, against(whose, ratio, told, why_not=why_not), APART)
+    said = against(whose, ratio, told, why_not=why_not)
+    return Verdict(ratio, told, said, APART, caches=now.caches if then.caches == now.caches else "")
 
 
 def _settled(then: Result, now: Result) -> float | None:

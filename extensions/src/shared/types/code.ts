@@ -64,4 +64,6 @@ export interface DiffAnswer {
   readonly bytes: Readonly<Record<string, readonly [number, number]>>;
   readonly ms: readonly [number | null, number | null];
   readonly contest: ContestInfo | null;
+  /** How fast `b` is beside `a`, and how that is known; empty where one has no time. */
+  readonly versus?: string;
 }

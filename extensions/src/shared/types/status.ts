@@ -59,6 +59,8 @@ export interface HeadSlice {
   readonly doubt?: Doubt | null;
   /** Why there is this time and no longer another one. */
   readonly remark?: string;
+  /** What the kernel found in the caches, in words. */
+  readonly caches?: string;
   /** Which faster variant takes the same time in turns. */
   readonly same?: string;
   readonly peak_share: number | null;

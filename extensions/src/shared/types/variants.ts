@@ -27,6 +27,8 @@ export interface VariantRow {
   readonly gflops: number | null;
   readonly doubt?: Doubt | null;
   readonly remark?: string;
+  /** What the kernel found in the caches, in words. */
+  readonly caches?: string;
   /** Which faster variant takes the same time in turns. */
   readonly same?: string;
   /** Estimated latency; where numbers are open, from it to `est_high`. */
@@ -53,6 +55,8 @@ export interface HistorySlice {
   readonly contests: readonly ContestInfo[];
   /** How fast the variant on show is beside those that it was made of, as far as anybody can tell. */
   readonly change?: { readonly text: string; readonly title: string } | null;
+  /** How many times as fast the best variant is as that on show, where the two can be told apart. */
+  readonly ahead?: { readonly gain: number; readonly text: string };
 }
 
 /** What came of taking a variant's steps on another task; with the note of the status. */

@@ -33,9 +33,7 @@ export function Facts({
 }) {
   const rows = pair.map(id => history.rows.find(row => row.id === id));
   const both = (what: 'ms' | 'est'): Two => rows.map(row => row?.[what] ?? null);
-  const [a = 0, b = 0] = both('ms') as number[];
-  // As `comparison_words.told_apart`.
-  const half = rows.reduce((sum, row) => sum + ((row?.ms ?? 0) * (row?.spread ?? 0.1)) / 2, 0);
+  const unsure = answer?.versus?.startsWith('cannot tell') ? 'cannot tell' : '';
   const doubt = rows.find(row => row?.doubt)?.doubt;
   const contest = contestOf(history, pair);
   const met = contest?.state === ''; // it says more
@@ -57,7 +55,7 @@ export function Facts({
         title={
           turns
             ? `Both in turns; each by itself took ${rows.map(row => measured(row!)).join(' and ')} ms`
-            : 'Each by itself; to be sure, time them against each other'
+            : `Each by itself; to be sure, time them against each other${answer?.versus ? ` (${answer.versus})` : ''}`
         }
       >
         <i>{turns ? 'in turns' : 'measured'}</i>{' '}
@@ -70,7 +68,7 @@ export function Facts({
             <b>{rows.map(row => measured(row!)).join(' → ')}</b> ms {met || `cannot tell: ${doubt.text}`}
           </>
         ) : (
-          change(both('ms'), milliseconds, ' ms', met ? ' ' : Math.abs(a - b) > half ? '' : 'cannot tell')
+          change(both('ms'), milliseconds, ' ms', met ? ' ' : unsure)
         )}
       </span>
       <Timed store={store} history={history} pair={pair} />

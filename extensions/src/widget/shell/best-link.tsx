@@ -17,6 +17,14 @@ export function Remark({ of }: { of: HeadSlice }) {
   ) : null;
 }
 
+/** Under which condition it is this time. */
+export const Caches = ({ of }: { of: HeadSlice }) =>
+  of.caches ? (
+    <span class="swb-cut" data-swb-value="caches" title={`What the kernel found in the caches: ${of.caches}`}>
+      {of.caches}
+    </span>
+  ) : null;
+
 /** The best of the log goes to its schedule, as “Use the best” does; where that is on show already, it only says it. */
 export function BestLink({ store, head, children }: { store: Store; head: HeadSlice; children: ComponentChildren }) {
   const ui = useUi();

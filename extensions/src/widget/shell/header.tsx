@@ -14,7 +14,7 @@ import { noKernel } from '../kernel/link-words';
 import { TargetButton } from './targets';
 import { AllPanels } from './whole';
 import { Default, MODEL, startOf } from './as-written';
-import { BestLink, Remark } from './best-link';
+import { BestLink, Caches, Remark } from './best-link';
 
 function Crumb({ store, meta, head }: { store: Store; meta: MetaSlice | null; head: HeadSlice | null }) {
   const title = meta?.title ?? '';
@@ -270,6 +270,7 @@ function Figures({
               {history.change.text}
             </span>
           )}
+          <Caches of={head} />
           <Default usual={usual} />
           {head.logged && (
             <span class="swb-cut" data-swb-value="logged" title="Compiling a network takes the schedules of its log">

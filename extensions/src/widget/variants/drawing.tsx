@@ -3,7 +3,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { HistorySlice, VariantRow } from '../../shared/types';
 import type { Ui } from '../shell/ui';
-import { contestOf, mark, marked } from './compare';
+import { mark, marked } from './compare';
 import { NameField, Node } from './node';
 import { cell, edge, HEIGHT, next, WIDTH, type Tree } from './tree';
 
@@ -78,11 +78,7 @@ export function Drawing({ ui, history, tree, chosen, naming, onGo, onPick, onNam
     event.preventDefault();
     event.stopPropagation();
   };
-  const first = tree.rows.get(best ?? at)!.ms;
-  const met = best === null ? undefined : contestOf(history, [at, best]);
-  const alone = here.ms && !here.doubt && !here.same && first ? first / here.ms : null;
-  const ratio = met?.ratio ? (met.a === at ? met.ratio : 1 / met.ratio) : alone;
-  const gain = here.same || !ratio || best === at ? null : ratio - 1;
+  const gain = history.ahead ? 1 / history.ahead.gain - 1 : null;
   const marks = marked(ui);
   const [left, top] = cell(tree, naming ?? chosen);
   return (

@@ -50,6 +50,7 @@ export function words(row: VariantRow): string {
     shownAs(row),
     row.doubt ? `disturbed: ${row.doubt.text}` : spreadOf(row),
     row.same,
+    row.caches,
     row.remark,
     row.than,
     row.ms !== null && row.est !== null && !failed(row) && `estimated ${guess(row)} ms`,
