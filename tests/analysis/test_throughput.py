@@ -11,8 +11,8 @@ import pytest
 import workbench as wb
 from workbench import analysis
 from workbench.analysis.loop_nest.code_listing import Line
+from workbench.analysis.loop_nest.machine_loops import innermost
 from workbench.analysis.throughput import report
-from workbench.analysis.throughput.machine_loops import innermost
 from workbench.errors import InputError, UsageError
 
 ISA = "+avx,+avx2,+fma,+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl,+avx512vnni,+avx512bf16,+avx512fp16"

@@ -359,14 +359,15 @@ def test_spills_of_the_code_are_told_with_what_they_want(session, monkeypatch):
     target = Target("llvm", cpu="haswell", threads=1)
     s = session(Schedule(workloads.matmul(64, 64, 64), target))
 
-    def asked(registers: int, spills: int) -> str:
+    def asked(registers: int, *spilled: tuple[str, int]) -> str:
         found: list[Any] = []
         done = threading.Event()
-        monkeypatch.setattr(reasons, "code_figures", lambda *_: CodeFigures(1, 1, registers, spills))
+        monkeypatch.setattr(reasons, "code_figures", lambda *_: CodeFigures(1, 1, registers, spilled))
         s.ask("spills", {}, lambda message: (found.append(message), done.set()))
         assert done.wait(30)
         return str(found[0]["value"]["text"])
 
-    assert asked(16, 22) == "22 spills in the machine code: the tile needs more than 16 registers"
-    assert asked(9, 1) == "1 spill in the machine code"
-    assert asked(16, 0) == ""
+    assert asked(16, ("k", 22)) == "22 spills in an iteration of k: the tile needs more than 16 registers"
+    assert asked(9, ("k", 3), ("i", 1)) == "3 spills in an iteration of k, 1 of i"
+    assert asked(9, ("", 2)) == "2 spills in the machine code, which has no loop"
+    assert asked(16) == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import threading
 from base64 import b64decode
 
@@ -16,6 +17,7 @@ from workbench import markup as m
 from workbench.advice import leave_one_out as advised
 from workbench.analysis import cache_view
 from workbench.analysis.code_figures import code_figures
+from workbench.analysis.loop_nest.code_listing import listing
 from workbench.errors import InputError, ScheduleError, UsageError
 from workbench.runtime import schedule_methods
 from workbench.runtime.results.contest import Contest
@@ -272,6 +274,20 @@ def test_a_kernel_that_needs_more_registers_than_there_are_spills():
     found = code_figures(s.func, target)
     assert found.spills > 16, "eight rows of four vectors are twice as many as there are registers"
     assert found.registers == 16
+    assert found.spilled[0] == ("k", found.spills)
+
+
+def test_what_is_put_aside_around_the_innermost_loop_is_no_spill_of_it():
+    target = Target("llvm", cpu="haswell", triple="x86_64-unknown-linux-gnu", threads=2)
+    s = Schedule(workloads.conv2d_nhwc(112, 112, 3, 32, stride=2, bias=True, relu=True), target)
+    s.compute_inline("bias_add").compute_inline("pad")
+    s.split("w", [None, 14, 2])
+    s.reorder("n", "h", "w.0", "w.1", "kh", "kw", "c", "w.2", "o")
+    s.reverse_compute_at("relu", "w.1")
+    s.unroll("w.2").unroll("c").vectorize("o").unroll("relu_w").vectorize("relu_o").parallel("n", "h")
+    around = [line.text for line in listing(s.func, "asm", target).lines if re.search(r"ymm.*\(%rsp\)", line.text)]
+    assert around, "the code puts vectors aside somewhere"
+    assert code_figures(s.func, target).spilled == ()
 
 
 @pytest.mark.parametrize("kind", ["cpu-simt", "vta"])

@@ -1,4 +1,4 @@
-"""Figures of a function's machine code: bytes, vector registers, and what is kept on the stack for want of them."""
+"""Figures of a function's machine code: bytes, vector registers, and what loops keep on the stack for want of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from workbench.analysis.loop_nest.code_listing import listing
+from workbench.analysis.loop_nest.machine_loops import innermost
 from workbench.codegen.backend import build_func
 from workbench.codegen.device_image import unwrapped
 from workbench.errors import InputError
@@ -30,15 +31,22 @@ class CodeFigures:
     instructions : int
     registers : int or None
         Vector registers that occur; None for a machine whose assembly is not known here.
-    spills : int or None
-        Instructions that move a vector register to the stack or take an operand from there, or None. Elements of arrays
-        on the stack, which an index picks, do not count.
+    spilled : tuple of (str, int), or None
+        For each innermost loop that has some, the row of the nest and how many instructions of one iteration move a
+        vector register to the stack or take an operand from there, most first; without any loop, of the whole code,
+        whose row is "". What is put aside around these loops costs little. Elements of arrays on the stack, which an
+        index picks, do not count. None where `registers` is.
     """
 
     nbytes: int
     instructions: int
     registers: int | None
-    spills: int | None
+    spilled: tuple[tuple[str, int], ...] | None
+
+    @property
+    def spills(self) -> int | None:
+        """The most that one loop has."""
+        return None if self.spilled is None else max((n for _, n in self.spilled), default=0)
 
 
 def code_figures(func: Func, target: Target) -> CodeFigures:
@@ -60,13 +68,17 @@ def code_figures(func: Func, target: Target) -> CodeFigures:
     found = build_func(func, target)
     if unwrapped(found.object)[0]:
         raise InputError("code.kind", "Kernels of a device are no machine code of a processor", (target.kind,))
-    lines = [line.text for line in listing(func, "asm", target).lines]
-    code = [text for text in lines if text[:1].isspace()]
+    lines = listing(func, "asm", target).lines
+    code = [line.text for line in lines if line.text[:1].isspace()]
     written = _WRITTEN.get(target.arch)
     if written is None:
         return CodeFigures(code_bytes(found.object), len(code), None, None)
     names, stack = written
-    vectors = [(text, names.findall(text)) for text in code]
-    registers = len({number for _, numbers in vectors for number in numbers})
-    spills = sum(1 for text, numbers in vectors if numbers and stack.search(text))
-    return CodeFigures(code_bytes(found.object), len(code), registers, spills)
+    registers = len({number for text in code for number in names.findall(text)})
+    spilled: dict[str, int] = {}
+    for row, body in [(one.row, one.lines) for one in innermost(lines)] or [("", lines)]:
+        count = sum(1 for line in body if stack.search(line.text) and names.search(line.text))
+        if count > spilled.get(row, 0):  # the rest of a loop is a loop, too
+            spilled[row] = count
+    most_first = tuple(sorted(spilled.items(), key=lambda one: -one[1]))
+    return CodeFigures(code_bytes(found.object), len(code), registers, most_first)

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 from workbench import markup as m
 from workbench.analysis.loop_nest.code_listing import listing
+from workbench.analysis.loop_nest.machine_loops import MachineLoop, innermost
 from workbench.analysis.loop_nest.nest_rows import nest_rows
 from workbench.analysis.throughput import llvm_mca, osaca_model
 from workbench.analysis.throughput.findings import Finding, Found
-from workbench.analysis.throughput.machine_loops import MachineLoop, innermost
 from workbench.arguments import is_a
 from workbench.errors import InputError, UsageError, did_you_mean
 from workbench.ir import Func

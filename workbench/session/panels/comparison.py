@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from typing import Any
@@ -136,7 +136,9 @@ class _Comparison(SteppedWork[Compared]):
         target, row, notes = self.host.state.target, dict[str, Any](), list[str]()
 
         def code() -> None:
-            row.update(asdict(code_figures(schedule.func, target)))
+            found = code_figures(schedule.func, target)
+            row.update(nbytes=found.nbytes, instructions=found.instructions)
+            row.update(registers=found.registers, spills=found.spills)
 
         def caches() -> None:
             counts = cache_view(_for(schedule, target))

@@ -156,9 +156,15 @@ def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     return work
 
 
+MORE_SPILLS = 2
+"""Loops beside the worst one that are named."""
+
+_UNROLLED = "{} spills in the machine code, which has no loop"
+
+
 @declare.question("spills", lane="spills")
 def spills(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
-    """Say how often the code of the variant ``node`` keeps a vector register on the stack; "" where it does not.
+    """Say how often innermost loops of the variant ``node`` keep a vector register on the stack; "" where they do not.
 
     The estimate counts the values of a statement; what the compiler makes of it only the code says.
     """
@@ -173,12 +179,15 @@ def spills(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
             found = code_figures(view.func, target)
         except WorkbenchError:  # code that cannot be made, or is no processor's, has no such reason
             return {"text": ""}
-        if not found.spills:
+        if not found.spilled:
             return {"text": ""}
         most = Machine.of(target).registers
         full = found.registers is not None and found.registers >= most
         why_so = f": the tile needs more than {most} registers" if full else ""
-        return {"text": f"{found.spills} spill{'s' * (found.spills != 1)} in the machine code{why_so}"}
+        first, *rest = found.spilled
+        told = f"{first[1]} spill{'s' * (first[1] != 1)} in an iteration of {first[0]}" if first[0] else _UNROLLED
+        told = told.format(first[1]) + "".join(f", {n} of {row}" for row, n in rest[:MORE_SPILLS])
+        return {"text": f"{told}{why_so}"}
 
     return work
 
