@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from workbench.arguments import whole
 from workbench.errors import ScheduleError
 from workbench.ir.flops import count_flops
-from workbench.ir.func import Same
+from workbench.ir.func import Func, Same
 from workbench.machine_model.batched_values import Telling, Values
 from workbench.machine_model.block_counts import BlockFacts, block_facts
 from workbench.machine_model.cache_traffic import LEVELS
@@ -192,6 +192,11 @@ Evaluated = tuple[BlockFacts, Cycles]
 def evaluated(schedule: Schedule, machine: Machine) -> tuple[Evaluated, ...]:
     """Evaluate every statement of a schedule without open numbers; what was evaluated last is kept."""
     return _evaluated(Same(schedule.func), count_flops(schedule.base), machine)
+
+
+def evaluated_func(func: Func, machine: Machine) -> tuple[Evaluated, ...]:
+    """Evaluate every statement of a function without open numbers, whatever it was made from."""
+    return _evaluated(Same(func), count_flops(func), machine)
 
 
 def cycles_of(schedule: Schedule, machine: Machine) -> float:

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -40,29 +41,78 @@ def _simulated(text: str, target: Target, iterations: int) -> Any:
     return json.loads(ran.stdout)
 
 
-def _slow(instructions: Sequence[str], rows: Sequence[Any]) -> bool:
-    """Whether the model begins one multiply-add a cycle, as LLVM 14 says of Zen 3."""
-    return any("vfm" in text and row["RThroughput"] > 0.5 for text, row in zip(instructions, rows, strict=True))
+#: A multiply-add in AT&T's syntax: its sign and order, its type, its first operands, and the register that it changes.
+_MULTIPLY_ADD = re.compile(r"^(\s*)vfn?m(?:add|sub)\d+([ps][sd])(\s+)(.*),\s*%[xyz]mm\d+,\s*(%[xyz]mm\d+)(.*)$")
+
+
+#: A vector register by its number; cycles of a load, and iterations until only the longest chain counts.
+_VECTOR, _LOAD, _CHAINED = re.compile(r"%[xyz]mm(\d+)"), 7.0, 16
+
+
+def _slow(instructions: Sequence[str], rows: Sequence[Any], target: Target) -> bool:
+    """Whether the model begins one multiply-add a cycle where the processor begins two, as LLVM 14 says of Zen 3."""
+    return target.cpu == "znver3" and any(
+        _MULTIPLY_ADD.match(text) and row["RThroughput"] > 0.5 for text, row in zip(instructions, rows, strict=True)
+    )
+
+
+def _as_products(instructions: Sequence[str]) -> list[str]:
+    """Multiply-adds as products that change the same register: these occupy the ports as long as both should."""
+    return [_MULTIPLY_ADD.sub(r"\1vmul\2\3\4, \5, \5\6", one) for one in instructions]
+
+
+def _chain(instructions: Sequence[str], rows: Sequence[Any]) -> float:
+    """Cycles that an iteration takes where nothing but vector registers of the one before is waited for."""
+    ready: dict[str, float] = {}
+    ends = []
+    for _ in range(2 * _CHAINED):
+        for text, row in zip(instructions, rows, strict=True):
+            *sources, last = _VECTOR.findall(text) or [""]
+            if last and not text.rstrip().endswith(")"):  # else it is stored
+                own = [last] if _MULTIPLY_ADD.match(text) else []
+                spent = row["Latency"] - (_LOAD if "(" in text and sources else 0.0)
+                ready[last] = max((ready.get(name, 0.0) for name in (*sources, *own)), default=0.0) + spent
+        ends.append(max(ready.values(), default=0.0))
+    return (ends[-1] - ends[_CHAINED - 1]) / _CHAINED
+
+
+@dataclass(frozen=True, slots=True)
+class _Simulation:
+    """A loop on the model: what is said of each instruction, its ports, cycles of an iteration, and who was asked."""
+
+    rows: Sequence[Any]
+    ports: Sequence[dict[str, float]]
+    names: Sequence[str]
+    steady: float
+    model: str
+
+    @staticmethod
+    def of(instructions: Sequence[str], target: Target) -> _Simulation:
+        text = "\n".join(["loop:", *(re.sub(r"\.LBB\w+", "loop", one) for one in instructions)]) + "\n"
+        short, long = (_simulated(text, target, n) for n in _RUNS)
+        region, resources = long["CodeRegions"][0], long["TargetInfo"]["Resources"]
+        names = [re.sub(r"^([A-Z0-9]+)(?=(Port|FPDivider|Divider))", "", n) for n in resources]
+        ports_of = {m[1] for n in resources if (m := re.match(r"([A-Z]+)(?=Port\d)", n))}
+        rows = region["InstructionInfoView"]["InstructionList"]
+        ports: list[dict[str, float]] = [{} for _ in rows]
+        for use in region["ResourcePressureView"]["ResourcePressureInfo"]:
+            if use["InstructionIndex"] < len(rows):
+                ports[use["InstructionIndex"]][names[use["ResourceIndex"]]] = float(use["ResourceUsage"])
+        cycles = [one["CodeRegions"][0]["SummaryView"]["TotalCycles"] for one in (short, long)]
+        steady = (cycles[1] - cycles[0]) / (_RUNS[1] - _RUNS[0])
+        # LLVM lends a processor without a model of its own that of another one; the names of its ports tell which.
+        model = " ".join([long["TargetInfo"]["CPUName"], *(f"(ports of {name})" for name in sorted(ports_of))])
+        return _Simulation(rows, ports, names, steady, model)
 
 
 def analyse(instructions: Sequence[str], target: Target) -> Found:
     """Analyse a loop, given by its instructions without the label."""
-    text = "\n".join(["loop:", *(re.sub(r"\.LBB\w+", "loop", one) for one in instructions)]) + "\n"
-    short, long = (_simulated(text, target, n) for n in _RUNS)
-    region = long["CodeRegions"][0]
-    names = [re.sub(r"^([A-Z0-9]+)(?=(Port|FPDivider|Divider))", "", n) for n in long["TargetInfo"]["Resources"]]
-    ports_of = {m[1] for n in long["TargetInfo"]["Resources"] if (m := re.match(r"([A-Z]+)(?=Port\d)", n))}
-    rows = region["InstructionInfoView"]["InstructionList"]
-    ports: list[dict[str, float]] = [{} for _ in rows]
-    for use in region["ResourcePressureView"]["ResourcePressureInfo"]:
-        if use["InstructionIndex"] < len(rows):
-            ports[use["InstructionIndex"]][names[use["ResourceIndex"]]] = float(use["ResourceUsage"])
-    found = tuple(Finding(p, float(row["Latency"]), False) for p, row in zip(ports, rows, strict=True))
-    cycles = [one["CodeRegions"][0]["SummaryView"]["TotalCycles"] for one in (short, long)]
-    pressure = {n: sum(p.get(n, 0.0) for p in ports) for n in names}
-    steady = (cycles[1] - cycles[0]) / (_RUNS[1] - _RUNS[0])
-    # LLVM lends a processor without a model of its own that of another one; the names of its ports tell which.
-    scheduling = " ".join([long["TargetInfo"]["CPUName"], *(f"(ports of {name})" for name in sorted(ports_of))])
-    if target.cpu == "znver3" and _slow(instructions, rows):
-        scheduling += ", which begins one multiply-add a cycle: the processor begins two"
-    return Found(f"llvm-mca {_version()}", scheduling, found, pressure, 0.0, steady)
+    run = _Simulation.of(instructions, target)
+    rows, steady, model = run.rows, run.steady, run.model
+    if _slow(instructions, rows, target):
+        run = _Simulation.of(_as_products(instructions), target)
+        steady = max(run.steady, min(steady, _chain(instructions, rows)))
+        model += ", corrected: it begins one multiply-add a cycle, the processor two"
+    found = tuple(Finding(p, float(row["Latency"]), False) for p, row in zip(run.ports, rows, strict=True))
+    pressure = {n: sum(p.get(n, 0.0) for p in run.ports) for n in run.names}
+    return Found(f"llvm-mca {_version()}", model, found, pressure, 0.0, steady)

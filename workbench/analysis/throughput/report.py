@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from workbench import markup as m
@@ -13,6 +13,7 @@ from workbench.analysis.loop_nest.machine_loops import MachineLoop, innermost
 from workbench.analysis.loop_nest.nest_rows import nest_rows
 from workbench.analysis.throughput import llvm_mca, osaca_model
 from workbench.analysis.throughput.findings import Finding, Found
+from workbench.analysis.throughput.kernel_bound import bound_ms
 from workbench.arguments import is_a
 from workbench.errors import InputError, UsageError, did_you_mean
 from workbench.ir import Func
@@ -65,6 +66,8 @@ class Throughput:
         neither hides the other, and the loop takes somewhat longer than `cycles`.
     unknown : tuple of str
         Instructions that the model does not know: `cycles` may be too small then.
+    bound_ms : float or None
+        Milliseconds of a whole call for the iterations of this loop; None where their number or the clock is not known.
     """
 
     analyser: str
@@ -78,6 +81,7 @@ class Throughput:
     cycles: float
     bound: str
     unknown: tuple[str, ...]
+    bound_ms: float | None = None
 
     @property
     def busiest(self) -> tuple[str, ...]:
@@ -100,10 +104,18 @@ class Throughput:
             more += f"; registers are short, {spilled} vectors are kept in memory: waiting for these is not counted"
         return f"{of}: {why}{more} ({self.analyser}, model {self.model})"
 
+    @property
+    def bound_text(self) -> str:
+        """What that makes of a call, in a sentence; "" where it is not known."""
+        if self.bound_ms is None:
+            return ""
+        return f"A call takes {m.milliseconds(self.bound_ms)} at least, for the iterations of {self.row}"
+
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
         return {
             "analyser": self.analyser, "model": self.model, "row": self.row, "trips": self.trips, "text": self.text,
+            "whole": self.bound_text,
             "cycles": round(self.cycles, 3), "port_cycles": round(self.port_cycles, 3),
             "chain_cycles": round(self.chain_cycles, 3), "bound": self.bound, "unknown": list(self.unknown),
             "ports": [p for p, x in self.pressure.items() if x],
@@ -118,7 +130,7 @@ class Throughput:
 
     @shown_legibly
     def __repr__(self) -> str:
-        lines = [self.text, ""]
+        lines = [self.text, *filter(None, [self.bound_text]), ""]
         for one in self.instructions:
             ports = " ".join(f"{p}:{x:.3g}" for p, x in one.found.ports.items())
             latency = "?" if one.found.latency is None else f"{one.found.latency:g}"
@@ -133,7 +145,14 @@ class Throughput:
              "chain" if i.found.chain else "", " ".join(f"{p}:{x:.3g}" for p, x in i.found.ports.items())]
             for i in self.instructions
         ]  # fmt: skip
-        return str(m.page(m.heading("Throughput", self.row), m.line(m.text(self.text, 400)), m.table(columns, rows)))
+        return str(
+            m.page(
+                m.heading("Throughput", self.row),
+                m.line(m.text(self.text, 400)),
+                m.line(m.text(self.bound_text, 400)),
+                m.table(columns, rows),
+            )
+        )
 
 
 def throughput(
@@ -170,8 +189,8 @@ def throughput(
     analyse = _analyser(analyser, machine)
     loop = _chosen(innermost(listing(func, "asm", machine).lines), func, machine, row)
     lines = [(k, loop.lines[k]) for k in loop.instructions]
-    found = analyse([line.text for _, line in lines], machine)
-    return _report(loop, lines, found)
+    report = _report(loop, lines, analyse([line.text for _, line in lines], machine))
+    return replace(report, bound_ms=bound_ms(func, loop, report.cycles, machine))
 
 
 def _analyser(name: str | None, target: Target) -> Callable[[Sequence[str], Target], Found]:

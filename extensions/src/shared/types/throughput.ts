@@ -19,6 +19,8 @@ export interface ThroughputAnswer {
   readonly row: string;
   readonly trips: number | null;
   readonly text: string;
+  /** What that makes of a call, in a sentence; "" where it is not known. */
+  readonly whole?: string;
   readonly cycles: number;
   readonly port_cycles: number;
   readonly chain_cycles: number;

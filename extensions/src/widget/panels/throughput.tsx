@@ -77,6 +77,7 @@ function Answer({ store }: PanelProps) {
         <b>{value.row}</b>: {value.text}
         {value.trips !== null && `; ${count(value.trips)} iterations of the machine loop in one run`}
       </p>
+      {value.whole && <p class="swb-tasks-tip">{value.whole}.</p>}
       <Ports of={value} />
     </>
   );
