@@ -16,7 +16,7 @@ from workbench.log import Comparison, Ledger, load_log
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.measurement import Measurement
 from workbench.session.measurement import comparisons
-from workbench.session.panels import reasons
+from workbench.session.panels import reasons, way_to_best
 from workbench.session.state.results import Result
 from workbench.space.default_schedule import default_schedule
 from workbench.tune.display.terminal_table import latency_text, render_table
@@ -242,5 +242,8 @@ def test_ties_make_no_two_alike_that_turns_tell_apart(session, fake, monkeypatch
     assert "same" not in variant(s, 3)
     s.run("goto", step=3)
     node, state, found = s.state.tree.nodes[3], s.state, []
-    s.run(lambda: found.append(reasons._faster(state, node, state.history.result(node.key))))
+    s.run(lambda: found.append(reasons._faster(state, node)))
     assert found[0][0]["label"] == "v1: timed in turns, 1.11× as fast"
+    s.run(lambda: found.append(way_to_best._best(state, node)))
+    assert found[1][1] == pytest.approx(0.9, rel=0.01), "alone v3 took 0.8 and v1 1.2 ms"
+    assert s.snapshot().slices["history"]["ahead"]["text"] == "1.11× as fast as v3, sure, timed in turns"

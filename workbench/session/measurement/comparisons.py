@@ -8,16 +8,18 @@ from typing import Any
 
 from workbench.codegen.backend import require_runnable
 from workbench.errors import ScheduleError, UsageError, WorkbenchError, render
+from workbench.log import Best
 from workbench.runtime import schedule_methods
 from workbench.runtime.results.contest import Contest
 from workbench.session.core.protocol import error_json
 from workbench.session.registry import Host
 from workbench.session.state.history import History, open_parts
 from workbench.session.state.results import Result
+from workbench.session.state.session_state import SessionState
 from workbench.session.state.statistics import rounded
 from workbench.session.state.tuning_watch import held
 from workbench.session.state.variant_tree import Tree, TreeNode
-from workbench.session.state.verdicts import PairResult
+from workbench.session.state.verdicts import PairResult, Verdict, verdict
 
 
 def change(history: History, tree: Tree) -> dict[str, str] | None:
@@ -48,6 +50,24 @@ def ahead(history: History, tree: Tree) -> dict[str, dict[str, Any]]:
     if said is None or not said.told or not said.ratio:
         return {}
     return {"ahead": {"gain": rounded(1.0 / said.ratio), "text": ", ".join(filter(None, (said.full, said.how)))}}
+
+
+def best_beside(state: SessionState, node: TreeNode) -> tuple[Best, TreeNode | None, Verdict] | None:
+    """Return the best of the task on show, the variant that it is, if it is one, and how fast it is beside another one;
+    None where it is no faster, or nobody can tell the two apart.
+    """
+    best, result = None if state.index is None else state.best(state.index), state.history.result(node.key)
+    if state.index is None or best is None or best.sure == "disturbed" or result is None or not result.clean_ms:
+        return None
+    found = state.node_of(state.index, best.record)
+    if found is None and best.record.trial < 0 and best.record.origin != "default":
+        # that variant was let go: the best of those that are left
+        found = state.tree.nodes.get(state.history.best.get(state.index) or 0)
+    if found is not None:
+        than = state.history.verdict(found.key, node.key, f"v{node.id}")
+    else:
+        than = verdict(f"v{node.id}", node.key, result, Result("ok", best.ms, best.record.spread), None)
+    return None if than is None or not than.told or than.ratio >= 1.0 else (best, found, than)
 
 
 def versus(history: History, tree: Tree, a: int, b: int) -> str:

@@ -17,12 +17,12 @@ from workbench.exercise_mode import why_off
 from workbench.machine_model.machine_parameters import Machine
 from workbench.schedule import Schedule
 from workbench.session import registry as declare
+from workbench.session.measurement.comparisons import best_beside
 from workbench.session.registry import Host, SliceContext
-from workbench.session.state.results import Key, Result
+from workbench.session.state.results import Key
 from workbench.session.state.session_state import SessionState
 from workbench.session.state.trial_origin import DEFAULT
 from workbench.session.state.variant_tree import TreeNode
-from workbench.session.state.verdicts import Verdict, verdict
 from workbench.space.program_keys import program_key
 from workbench.target import Target
 
@@ -269,7 +269,7 @@ class _Timed:
         known = tuple((one.schedule, ratio) for one, ratio in _ratios(state, node))
         guess = state.history.estimates.get(node.key)
         off = guess.ms / ms if ms and guess is not None and guess.ms else 1.0
-        return _Timed(ms, off if off > APART else 1.0, known, _faster(state, node, result))
+        return _Timed(ms, off if off > APART else 1.0, known, _faster(state, node))
 
     def allows(self, end: Schedule) -> bool:
         """Whether a schedule may be offered: not if its program was measured and is no faster."""
@@ -288,28 +288,24 @@ class _Timed:
         return estimated / self.slow if back else estimated
 
 
-def _faster(state: SessionState, node: TreeNode, result: Result | None) -> tuple[dict[str, Any], float] | None:
+def _faster(state: SessionState, node: TreeNode) -> tuple[dict[str, Any], float] | None:
     """Return the best of the task on show as a row, and how many times as fast as a variant it is; None where nobody
     can tell the two apart.
     """
-    best = None if state.index is None else state.best(state.index)
-    if state.index is None or best is None or best.sure == "disturbed" or result is None or not result.clean_ms:
+    if (known := best_beside(state, node)) is None:
         return None
-    found, trial, usual = state.node_of(state.index, best.record), best.record.trial, best.record.origin == "default"
-    if found is None and trial < 0 and not usual:  # that variant was let go: the best of those that are left
-        found = state.tree.nodes.get(state.history.best.get(state.index) or 0)
-    name = f"trial {trial}" if trial >= 0 else "" if found is None else f"v{found.id}"
-    than: Verdict | None = verdict("", node.key, result, Result("ok", best.ms, best.record.spread), None)
-    if found is not None:
-        than = state.history.verdict(found.key, node.key, "")
-    if than is None or not than.told or than.ratio >= 1.0 or not (usual or name):
-        return None
-    gain = 1.0 / than.ratio
-    if usual or (found is not None and found.label == DEFAULT):
+    best, found, than = known
+    gain, trial = 1.0 / than.ratio, best.record.trial
+    if best.record.origin == "default" or (found is not None and found.label == DEFAULT):
         return {"id": "default", "label": str(Default(gain, True)), "row": ""}, gain
-    act = ("open_trial", {"trial": trial}) if trial >= 0 else ("goto", {"step": found.id if found is not None else 0})
+    if trial >= 0:
+        name, act, args = f"trial {trial}", "open_trial", {"trial": trial}
+    elif found is not None:
+        name, act, args = f"v{found.id}", "goto", {"step": found.id}
+    else:
+        return None
     label = f"{name}: {than.how}, {gain_text(gain)}× as fast"
-    return {"label": label, "act": act[0], "args": act[1], "id": "best", "row": ""}, gain
+    return {"label": label, "act": act, "args": args, "id": "best", "row": ""}, gain
 
 
 def _else(

@@ -11,8 +11,8 @@ from workbench.exercise_mode import why_off
 from workbench.log import Record
 from workbench.log.replay import schedule_of
 from workbench.session import registry as declare
+from workbench.session.measurement.comparisons import best_beside
 from workbench.session.registry import Host
-from workbench.session.state.results import Result
 from workbench.session.state.session_state import SessionState
 from workbench.session.state.variant_tree import TreeNode
 
@@ -28,7 +28,7 @@ def way(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
         return lambda: _NOTHING
     state = host.state
     node = state.variant(args.get("node"))
-    found = _best(state, node, state.history.result(node.key))
+    found = _best(state, node)
     task = None if state.index is None else state.infos[state.index].task
     if found is None or task is None:
         return lambda: _NOTHING
@@ -47,10 +47,10 @@ def way(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     return work
 
 
-def _best(state: SessionState, node: TreeNode, result: Result | None) -> tuple[Record, float] | None:
+def _best(state: SessionState, node: TreeNode) -> tuple[Record, float] | None:
     """Return the best of the task on show and the share of its speed that a variant has; None where that is all."""
-    best = None if state.index is None else state.best(state.index)
-    if best is None or state.index is None or best.sure == "disturbed" or result is None or not result.clean_ms:
+    known = best_beside(state, node)
+    if known is None or state.index is None or known[2].ratio > 1.0 / LEAST:
         return None
-    record, share = state.traced(state.index, best.record), best.ms / result.clean_ms
-    return None if record is None or share > 1.0 / LEAST or result.same else (record, share)
+    record = state.traced(state.index, known[0].record)
+    return None if record is None else (record, known[2].ratio)
