@@ -138,6 +138,21 @@ def test_marks_are_of_one_task(panels: Panels) -> None:
     assert button.inner_text() == "Compare 3 variants"
 
 
+def test_those_that_were_measured_are_chosen_at_first_and_all_or_none_by_one_press(panels: Panels) -> None:
+    rows = [{**row, "ms": 1.0 if row["id"] != 1 else None, "holes": 0} for row in HISTORY["rows"]]
+    box = show(panels, "comparison", {"levels": LEVELS, "rows": []}, {**HISTORY, "rows": rows})
+    button = panels.page.locator("[data-swb-do=compare-variants]")
+    assert button.inner_text() == "Compare 2 variants"
+    box.get_by_role("button", name="all").click()
+    assert button.inner_text() == "Compare 3 variants"
+    box.get_by_role("button", name="none").click()
+    assert button.get_attribute("aria-disabled") == "true"
+    box.get_by_role("checkbox").nth(1).click()
+    box.get_by_role("checkbox").nth(2).click()
+    assert press(panels, "compare-variants") == "Compare 2 variants"
+    assert panels.sent == [("compare_variants", {"nodes": [1, 2]})]
+
+
 def test_a_column_that_goes_leaves_the_order_of_times(panels: Panels) -> None:
     box = show(panels, "comparison", {"levels": LEVELS, "rows": ROWS})
     box.get_by_role("button", name="L1 misses").click()

@@ -109,22 +109,34 @@ function Table({ store, slice: { levels, rows }, at }: TableProps) {
 /** Which variants are compared: a box for each that can be measured. */
 function Choice({
   history,
-  left,
+  picked,
   onPick
 }: {
   history: HistorySlice;
-  left: ReadonlySet<number>;
-  onPick: (id: number) => void;
+  picked: ReadonlySet<number>;
+  onPick: (ids: Iterable<number>) => void;
 }) {
+  const closed = history.rows.filter(row => !row.holes).map(row => row.id);
+  const toggle = (id: number): void => onPick(picked.has(id) ? [...picked].filter(one => one !== id) : [...picked, id]);
   return (
     <fieldset class="swb-choice" aria-label="Variants to compare">
+      <Button
+        class="swb-link"
+        reason={picked.size === closed.length ? 'all are chosen' : ''}
+        onPress={() => onPick(closed)}
+      >
+        all
+      </Button>
+      <Button class="swb-link" reason={picked.size ? '' : 'none is chosen'} onPress={() => onPick([])}>
+        none
+      </Button>
       {history.rows.map(row => (
         <label key={row.id} title={row.holes ? 'numbers are open' : row.text}>
           <input
             type="checkbox"
-            checked={!row.holes && !left.has(row.id)}
+            checked={picked.has(row.id)}
             disabled={row.holes > 0}
-            onChange={() => onPick(row.id)}
+            onChange={() => toggle(row.id)}
           />
           {` v${row.id} ${row.name}`}
         </label>
@@ -133,21 +145,29 @@ function Choice({
   );
 }
 
+/** Those that were measured; where these are too few, all that can be. */
+function usual(history: HistorySlice): readonly number[] {
+  const closed = history.rows.filter(row => !row.holes);
+  const measured = closed.filter(row => row.ms !== null);
+  return (measured.length < 2 ? closed : measured).map(row => row.id);
+}
+
 function Body(props: PanelProps) {
   const { store } = props;
-  const left = useSignal<ReadonlySet<number>>(new Set());
+  const mine = useSignal<readonly number[] | null>(null); // until somebody chooses, the usual ones
   const slice = store.see('comparison');
   const history = store.see('history');
   if (!slice || !history) return null;
-  const chosen = history.rows.filter(row => !row.holes && !left.value.has(row.id)).map(row => row.id);
+  const picked = new Set(mine.value ?? usual(history));
+  const chosen = history.rows.filter(row => !row.holes && picked.has(row.id)).map(row => row.id);
   const said = slice.rows.filter(row => row.note || row.error);
   return (
     <>
       <Choice
         history={history}
-        left={left.value}
-        onPick={id => {
-          left.value = new Set(left.value.has(id) ? [...left.value].filter(one => one !== id) : [...left.value, id]);
+        picked={new Set(chosen)}
+        onPick={ids => {
+          mine.value = [...ids];
         }}
       />
       <SteppedWork
