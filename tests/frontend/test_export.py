@@ -202,3 +202,22 @@ def test_without_a_kernel_the_buttons_say_so(bench: Bench) -> None:
     button = page.locator(".swb-export button:text-is('Python script')")
     assert button.get_attribute("aria-disabled") == "true"
     assert "kernel" in (button.get_attribute("title") or "")
+
+
+def test_the_best_by_hand_is_the_one_that_the_tree_tells(bench: Bench) -> None:
+    """A time that is less by itself is none that turns have shown to be the same, and not that of the marked best."""
+    bench.open()
+    page = bench.page
+    page.evaluate("""() => {
+        const { history } = kernel.slices;
+        const now = history.rows.find(row => row.id === history.at);
+        const hand = { ...now, parent: 0, by: 'hand', trial: null, doubt: null, name: '' };
+        const rows = [...history.rows.filter(row => row.id < 90 && row.by !== 'hand' || row === now),
+            { ...hand, id: 91, ms: now.ms * 0.5, same: '= v92 in turns' }, { ...hand, id: 92, ms: now.ms * 0.6 },
+            { ...hand, id: 93, ms: now.ms * 0.55 }];
+        kernel.put('history', { ...history, rows, best: 92 });
+        kernel.patch(model, kernel.changed);
+    }""")
+    bench.click("[data-swb-do=export]")
+    shown = page.locator("[aria-label='Which schedule'] option").all_inner_texts()
+    assert [text.split(",")[0] for text in shown][:2] == ["v7 on show", "v92 best by hand"]

@@ -241,7 +241,7 @@ def test_what_takes_the_time_leads_to_the_very_step_that_was_estimated(bench: Be
     page = bench.open(fixture="matmul").page
     page.wait_for_selector("[data-reason=scalar] button")
     text = bench.text(".swb-reasons")
-    assert "one element at a time; a vector holds 16 first: split j by 64 + vectorize j.1 ≈ " in text
+    assert "one element at a time; a vector holds 16; first: split j by 64 + vectorize j.1 ≈ " in text
     assert text.count("first:") == 1, "only the offer that gains most"
     page.click("[data-reason=scalar] button")  # two steps: taken together, and only their end is measured
     bench.wait_for("model.sent.some(m => m.cmd === 'apply')")

@@ -226,6 +226,12 @@ def test_an_earlier_step_is_changed_in_its_own_form_with_the_keyboard(bench: Ben
         const rows = [...kernel.slices.history.rows, later];
         kernel.put('history', { ...kernel.slices.history, rows, at: 2, path: [0, 1, 2] });
         kernel.patch(model, kernel.changed);
+        const preview = kernel.preview;
+        kernel.preview = step => {
+            const ok = step.args.factors[1] === 32;
+            const lost = { text: "unroll('j.1')", ok, reason: ok ? '' : 'it is too long', hint: '', where: [] };
+            return { ...preview.call(kernel, step), later: [lost] };
+        };
     }""")
     page.locator(node(1)).focus()
     page.locator("[data-swb-do=change]").focus()
@@ -234,7 +240,12 @@ def test_an_earlier_step_is_changed_in_its_own_form_with_the_keyboard(bench: Ben
     apply = page.locator("[data-swb-apply]")
     assert apply.inner_text().startswith("Change step 1 of v2"), "of what was on show"
     assert page.get_by_role("radio", name="32", exact=True).get_attribute("aria-checked") == "true"
+    page.wait_for_selector("[data-swb-later]:has-text('the later step, which still applies')")
     page.get_by_role("radio", name="16", exact=True).click()
+    page.wait_for_selector("[data-swb-later].swb-careful")
+    assert "1 later step would go: unroll('j.1'), it is too long" in page.locator("[data-swb-later]").inner_text()
+    asked = [m["args"].get("change") for m in bench.sent("ask") if m["q"] == "preview"]
+    assert asked[-1] == {"node": 2, "step": 1}
     page.keyboard.press("Enter")
     bench.wait_for("model.sent.some(m => m.cmd === 'change')")
     (_, goto), *_, (cmd, sent) = bench.commands()

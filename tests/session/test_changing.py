@@ -7,8 +7,10 @@ import random
 import pytest
 from property.randoms import propose, random_schedule
 from session.conftest import Mirror, split
+from waiting import until
 
 from workbench import Schedule, workloads
+from workbench.analysis import estimate
 from workbench.errors import ScheduleError, UsageError, WorkbenchError
 from workbench.session.schedule_view.edit_step import changed
 from workbench.widgets import Workbench
@@ -122,6 +124,36 @@ def test_what_cannot_be_changed_changes_nothing(steps, step, args, code, kind):
     assert e.value.code == code
     assert steps.schedule.trace == trace
     assert steps.snapshot().slices["history"] == before
+
+
+def test_a_preview_of_a_change_is_of_the_whole_schedule(steps):
+    steps.run("apply", step=split("j.1", None, 4))
+
+    def preview(factor):
+        step = {"primitive": "split", "args": {"loop": "j", "factors": [None, factor]}}
+        asked = {"step": step, "change": {"node": 4, "step": 2}}
+        told = []
+        steps.ask("preview", asked, told.append)
+        until(lambda: told)
+        return told[0]
+
+    whole = preview(32)["value"]
+    assert [one["ok"] for one in whole["later"]] == [True, True]
+    assert {"j.1.0", "j.1.1"} <= set(whole["order"]), "the later steps are in it, too"
+    cut = preview(2)["value"]
+    assert [one["ok"] for one in cut["later"]] == [True, False]
+    assert "j.1.1" not in cut["order"]
+    assert cut["later"][1]["text"].startswith("split('j.1'")
+    assert cut["later"][1]["reason"]
+    refused = preview(7)["value"]
+    assert (refused["verdict"]["legal"], refused["verdict"]["code"]) == (False, "split.divides")
+    changed_to = steps.state.variant(4).schedule
+    known = estimate(changed_to, steps.state.target, peak_gflops=steps.state.peak, constants=steps.state.constants)
+    assert whole["before"] == known.to_json()
+    told = []
+    steps.ask("preview", {"step": split("j", None, 2), "change": 3}, told.append)
+    until(lambda: told)
+    assert told[0]["error"]["code"] == "session.arguments"
 
 
 def test_in_python_the_outcome_is_a_value(steps):

@@ -28,21 +28,30 @@ def model(path, dims, dtype=TensorProto.FLOAT, weight=None):
     return str(path)
 
 
+ONE = "1 is a batch of one"
+
+
 @pytest.mark.parametrize(
-    ("dims", "dtype", "shape"),
+    ("dims", "dtype", "shape", "guess"),
     [
-        ([1, 64], TensorProto.FLOAT, [1, 64]),
-        (["batch", "sequence_length", 64], TensorProto.INT64, [1, 128, 64]),
-        ([None, None, 64], TensorProto.INT64, [1, 128, 64]),
-        (["N", 3, "height", 64], TensorProto.FLOAT, [1, 3, 224, 64]),
-        ([None, None, None, 64], TensorProto.FLOAT, [1, 3, 224, 64]),
-        (["anything", 64], TensorProto.FLOAT, [1, 64]),
+        ([1, 64], TensorProto.FLOAT, [1, 64], ""),
+        (["batch", "sequence_length", 64], TensorProto.INT64, [1, 128, 64], f"{ONE}, 128 stands for any length"),
+        ([None, None, 64], TensorProto.INT64, [1, 128, 64], f"{ONE}, 128 stands for any length"),
+        (["N", 3, "height", 64], TensorProto.FLOAT, [1, 3, 224, 64], f"{ONE}, 224 is a usual side of an image"),
+        (
+            [None, None, None, 64],
+            TensorProto.FLOAT,
+            [1, 3, 224, 64],
+            f"{ONE}, 3 are the channels of an image, 224 is a usual side of an image",
+        ),
+        (["anything", 64], TensorProto.FLOAT, [1, 64], ONE),
+        ([64, 64, "what"], TensorProto.FLOAT, [64, 64, 1], "of others nothing is known"),
     ],
 )
-def test_open_dimensions_have_names_and_proposals(tmp_path, dims, dtype, shape):
+def test_open_dimensions_have_names_and_proposals(tmp_path, dims, dtype, shape, guess):
     found = json.loads(model_form.describe(model(tmp_path / "m.onnx", dims, dtype)))
     [one] = found["inputs"]
-    assert (one["name"], one["dims"], one["shape"]) == ("x", dims, shape)
+    assert (one["name"], one["dims"], one["shape"], one["guess"]) == ("x", dims, shape, guess)
     assert found["threads"] >= 1
     assert found["empty"] is False
 

@@ -113,4 +113,4 @@ def failed(many: int, kinds: Mapping[str, int]) -> m.Html:
 
 def failure_words(kinds: Mapping[str, int]) -> str:
     """``3 timeout, 1 wrong answer``, the most frequent first."""
-    return ", ".join(f"{n} {kind.replace('_', ' ')}" for kind, n in sorted(kinds.items(), key=lambda k: -k[1]))
+    return ", ".join(f"{n} {kind.replace('_', ' ')}" for kind, n in sorted(kinds.items(), key=lambda k: -k[1]) if n)

@@ -18,10 +18,15 @@ from workbench.graph.onnx.reader import read_program
 from workbench.session.core.protocol import error_json
 from workbench.session.export.saved_view import read_view, tasks_of
 
-USUAL = ((r"batch|^n$|^b$", 1), (r"seq|len|tok|time|word", 128), (r"chan|^c$", 3), (r"height|width|size|^h$|^w$", 224))
-"""What open dimensions are proposed to be, by what their names contain."""
+BATCH, LENGTH = (1, "1 is a batch of one"), (128, "128 stands for any length")
+CHANNELS, SIDE = (3, "3 are the channels of an image"), (224, "224 is a usual side of an image")
+UNKNOWN = (1, "of others nothing is known")
 
-IMAGE = (1, 3, 224, 224)
+USUAL = ((r"batch|^n$|^b$", BATCH), (r"seq|len|tok|time|word", LENGTH), (r"chan|^c$", CHANNELS),
+         (r"height|width|size|^h$|^w$", SIDE))  # fmt: skip
+"""What open dimensions are proposed to be, by what their names contain, and why."""
+
+IMAGE = (BATCH, CHANNELS, SIDE, SIDE)
 
 LOOKED_AT = 4096
 """So many elements of a weight are looked at to see whether they are all the same."""
@@ -31,7 +36,8 @@ def describe(path: str) -> str:
     """Return the inputs of a model as JSON, or ``{"error": ...}`` that says in words why it cannot be read.
 
     Each input has ``name``, ``dtype``, ``dims`` (sizes, names of open ones, None for what is not known; None without
-    any shape) and ``shape``, which is what is proposed. ``empty`` says that all weights are stubs.
+    any shape), ``shape``, which is what is proposed, and ``guess``, why that. ``empty`` says that all weights
+    are stubs.
     """
     return _told(lambda: _described(read_program(_file(path))))
 
@@ -73,24 +79,35 @@ def _file(path: str) -> Path:
 
 def _described(program: Program) -> dict[str, Any]:
     inputs = [
-        {"name": i.name, "dtype": i.dtype, "dims": None if i.dims is None else list(i.dims), "shape": proposed(i)}
+        {"name": i.name, "dtype": i.dtype, "dims": None if i.dims is None else list(i.dims), "shape": proposed(i),
+         "guess": why_proposed(i)}
         for i in program.inputs
-    ]
+    ]  # fmt: skip
     return {"inputs": inputs, "threads": host.detect().threads, "empty": _empty(program)}
 
 
 def proposed(declared: Declared) -> list[int]:
     """Return a shape for an input: known sizes, and usual ones for those that are open, by their name and place."""
+    return [d if isinstance(d, int) else size for d, (size, _) in _guesses(declared)]
+
+
+def why_proposed(declared: Declared) -> str:
+    """Say of the sizes of an input that are open why these are proposed; empty where none is."""
+    told = dict.fromkeys(why for d, (_, why) in _guesses(declared) if not isinstance(d, int))
+    return ", ".join(told)
+
+
+def _guesses(declared: Declared) -> list[tuple[Dim, tuple[int, str]]]:
     dims = declared.dims or ()
     image = len(dims) == len(IMAGE) and declared.dtype.startswith("float")
-    return [d if isinstance(d, int) else _usual(d, k, image) for k, d in enumerate(dims)]
+    return [(d, _usual(d, k, image)) for k, d in enumerate(dims)]
 
 
-def _usual(name: Dim, place: int, image: bool) -> int:
-    for pattern, size in USUAL if isinstance(name, str) else ():
+def _usual(name: Dim, place: int, image: bool) -> tuple[int, str]:
+    for pattern, guess in USUAL if isinstance(name, str) else ():
         if re.search(pattern, str(name), re.IGNORECASE):
-            return size
-    return IMAGE[place] if image else 1 if place == 0 else 128 if place == 1 else 1
+            return guess
+    return IMAGE[place] if image else BATCH if place == 0 else LENGTH if place == 1 else UNKNOWN
 
 
 def _empty(program: Program) -> bool:

@@ -8,6 +8,8 @@ from typing import Any
 from workbench import markup as m
 from workbench.advice.refusal_alternatives import instead
 from workbench.advice.step_legality import attempt, verdict, verdict_json
+from workbench.arguments import shown
+from workbench.errors import UsageError
 from workbench.exercise_mode import why_off
 from workbench.schedule.primitive import from_json
 from workbench.session import registry as declare
@@ -15,7 +17,9 @@ from workbench.session.core.encoding import relative
 from workbench.session.registry import Host, SliceContext, needed
 from workbench.session.schedule_view import applicable_primitives
 from workbench.session.schedule_view.current_schedule import current_view, listed, taken_back
+from workbench.session.schedule_view.edit_step import position
 from workbench.session.schedule_view.preview import preview as work_out
+from workbench.session.schedule_view.preview import preview_change
 
 declare.panel("palette", "Primitives", 6, needs="program", about_task=True)
 
@@ -43,8 +47,11 @@ def judge(host: Host, args: Mapping[str, Any]) -> Any:
 @declare.question("preview", lane="preview")
 def preview(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     """Say what ``step``, and the steps ``then`` right after it, would make of the nest, with those at the places
-    ``without`` of the trace taken back before.
+    ``without`` of the trace taken back before. With ``change``, a ``node`` and the place ``step`` of one of its steps,
+    that is said of the variant with this step there and the steps after it.
     """
+    if args.get("change"):
+        return _preview_change(host, args)
     steps, shown, state = (needed(args, "preview", "step"), *listed(args.get("then"))), current_view(host), host.state
     view, target, peak, present = shown.schedule, state.target, state.peak, state.estimates.known(shown, state.peak)
     constants = state.constants
@@ -58,6 +65,18 @@ def preview(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
         return found.to_json()
 
     return work
+
+
+def _preview_change(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
+    step, change, state = needed(args, "preview", "step"), args["change"], host.state
+    if not isinstance(change, Mapping):
+        raise UsageError("session.arguments", f"What is changed is an object, not {shown(change)}")
+    of = state.variant(needed(change, "preview", "node")).schedule
+    place, view = position(of, needed(change, "preview", "step")) + 1, current_view(host).schedule
+    target, peak, constants = state.target, state.peak, state.constants
+    return lambda: preview_change(
+        view, of, place, from_json(step), target, peak_gflops=peak, constants=constants
+    ).to_json()
 
 
 @declare.question("witness", lane="preview")

@@ -17,6 +17,8 @@ from workbench.schedule.legal_moves import Move
 from workbench.schedule.primitive import Primitive
 from workbench.session.core.encoding import lean_row
 from workbench.session.core.identity_cache import IdentityCache
+from workbench.session.schedule_view.edit_step import changed
+from workbench.session.variants.transfer import ReplayStep
 from workbench.target import Target
 
 KEPT = 64
@@ -53,6 +55,8 @@ class Preview:
         What the schedule would take after the step; None where no filling of what is open is legal.
     present : Estimate or None
         What it takes without the step; None for a step that is not legal, too.
+    later : tuple of ReplayStep or None
+        What came of the steps after one that is changed; None for a step that is no change.
     """
 
     move: Move
@@ -61,6 +65,7 @@ class Preview:
     after: tuple[NestRow, ...] = ()
     estimate: Estimate | None = None
     present: Estimate | None = None
+    later: tuple[ReplayStep, ...] | None = None
 
     @property
     def gone(self) -> tuple[str, ...]:
@@ -91,7 +96,7 @@ class Preview:
             "ws": [{"row": row, "before": before, "after": after} for row, before, after in self.working_sets],
             "estimate": None if self.estimate is None else self.estimate.to_json(),
             "before": None if self.present is None else self.present.to_json(),
-        }
+        } | ({} if self.later is None else {"later": [step.to_json() for step in self.later]})
 
 
 def preview(
@@ -139,6 +144,42 @@ def preview(
     steps = map(str, (step, *then))
     made_of = (view.func, machine, None if base is None else base.func, *steps, peak_gflops, constants)
     return _PREVIEWS.of(made_of, work_out)
+
+
+def preview_change(
+    view: Schedule,
+    of: Schedule,
+    place: int,
+    step: Primitive,
+    target: Target | None = None,
+    *,
+    peak_gflops: float | None = None,
+    constants: str = "near",
+) -> Preview:
+    """Work out what another step in the place of one would make of a whole schedule, with the steps after it.
+
+    Parameters
+    ----------
+    view : Schedule
+        What is on show: what changes is said of it.
+    of : Schedule
+        The one that has the step; stays as it is.
+    place : int
+        Of the step, from 1.
+    step : Primitive
+        What is to stand there.
+    target, peak_gflops, constants
+        As for `preview`.
+    """
+    machine = target or view.target or Target.host()
+    move, _, names = attempt(of.prefix(place - 1), step)
+    if not move.legal:
+        return Preview(move)
+    found = changed(of, place, step.args)
+    before, rows = nest_rows(view.func, machine).rows, nest_rows(found.schedule.func, machine).rows
+    after = _estimate(found.schedule, machine, peak_gflops, constants)
+    present = _estimate(of, machine, peak_gflops, constants)
+    return Preview(move, names, before, rows, after, present, found.steps[place:])
 
 
 def _estimate(schedule: Schedule, target: Target, peak: float | None, constants: str) -> Estimate | None:

@@ -166,7 +166,7 @@ def _told(state: SessionState, key: str, lines: Sequence[Comparison]) -> dict[st
     """Say how the trials of a task failed, and what its comparisons brought."""
     stats = state.stats.of(key)
     return {
-        "failures": [_failure(stats.failed[kind], n) for kind, n in stats.failures.most_common()],
+        "failures": [_failure(stats.failed[kind], n) for kind, n in stats.failures.most_common() if n],
         "compared": len(lines), "won": sum(c.new_best for c in lines),
         "last": _comparison(lines[-1]) if lines else None,
     }  # fmt: skip

@@ -282,7 +282,7 @@ class Rounds:
             schedules = [self._schedule_of(index, trial) for trial in trials]
             contest = self._measurer.compare(task, schedules, rules)
         except WorkbenchError as error:
-            self._recorder.tell("warning", f"no comparison: {error.message} [{error.code}]", task.name)
+            self._recorder.tell("warning", f"no comparison of its fastest: {error.message} [{error.code}]", task.name)
             return
         if contest.status == "cancelled" or self._control.cancelled:
             return
@@ -297,7 +297,8 @@ class Rounds:
         task, elapsed = self._tasks[index], round(self._recorder.elapsed(), 4)
         line = comparison_line(task, trials, contest, reason, self._stamp, round=self._number, elapsed_s=elapsed)
         if line is None:
-            self._recorder.tell("warning", f"no comparison: {contest.error}", task.name)
+            why = contest.error or contest.why_not or contest.status.replace("_", " ")
+            self._recorder.tell("warning", f"no comparison of its fastest: {why}", task.name)
             return
         claimed = self._recorder.write(line)
         self._searches.compared(index, line)

@@ -7,6 +7,8 @@ export interface Input {
   readonly name: string;
   readonly dtype: string;
   readonly dims: readonly (number | string | null)[] | null;
+  /** Why its open sizes are proposed to be what they are. */
+  readonly guess: string;
   readonly shape: readonly number[];
 }
 
@@ -131,7 +133,10 @@ function Form({ state, model, onChange, onStart }: Omit<Props, 'onChoose' | 'giv
             onChange={values => onChange({ shapes: { ...state.shapes, [input.name]: values } })}
           />
           {(!input.dims || input.dims.some(isOpen)) && (
-            <small class="swbl-quiet"> {trans.__('not in the file, guessed')}</small>
+            <small class="swbl-quiet swbl-guess">
+              {' '}
+              {trans.__('not in the file, guessed: %1', input.guess || trans.__('put in what it was made for'))}
+            </small>
           )}
         </Line>
       ))}

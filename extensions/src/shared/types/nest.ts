@@ -85,7 +85,10 @@ export interface PlanAnswer {
   readonly text: string;
   readonly rows: readonly Cure[];
 }
-/** Answer to the question "way": how far it is to the best, what that decides otherwise; each row takes those before it. */
+/**
+ * Answer to the question "way": how far it is to the best, what that decides otherwise; each row takes those before
+ * it.
+ */
 export interface WayAnswer extends PlanAnswer {
   readonly differs: string;
 }

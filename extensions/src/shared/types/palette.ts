@@ -3,6 +3,7 @@
 import type { EstimateInfo } from './charts';
 import type { Args, Json } from './json';
 import type { NestRow } from './nest';
+import type { ReplayStep } from './variants';
 
 type FieldWidget = 'select' | 'multiselect' | 'factors' | 'size' | 'number' | 'checkbox' | 'text';
 export interface FieldInfo {
@@ -100,6 +101,8 @@ export interface PreviewAnswer {
    * estimated.
    */
   readonly before: EstimateInfo | null;
+  /** What came of the steps after one that is changed; none for a step that is no change. */
+  readonly later?: readonly ReplayStep[];
 }
 /** A legal way to what a refused step was meant to do: one step, and those to take right after it. */
 export interface Offer {

@@ -66,7 +66,7 @@ export interface ReplayReport {
   /** The first step that is not legal there. */
   readonly failed_at: number | null;
 }
-interface ReplayStep {
+export interface ReplayStep {
   readonly text: string;
   readonly ok: boolean | null;
   readonly reason: string;

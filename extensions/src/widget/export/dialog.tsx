@@ -32,13 +32,22 @@ function schedules(store: Store): (readonly [node: string | number, name: string
   const task = store.see('steering')?.task;
   const now = history?.rows.find(row => row.id === history.at);
   if (!now) return [];
+  const { best } = history!;
   const faster = (ms: number | null): ms is number =>
-    ms != null && (now.ms == null || now.doubt != null || ms < 0.99 * now.ms);
-  const timed = (row: { ms: number | null; doubt?: Doubt | null }): string =>
-    row.ms == null ? '' : `, ${measured(row)} ms`;
+    ms != null && now.id !== best && (now.ms == null || now.doubt != null || ms < 0.99 * now.ms);
+  const timed = (row: { ms: number | null; doubt?: Doubt | null; same?: string }): string =>
+    row.ms == null ? '' : `, ${measured(row)} ms${row.same ? ` (${row.same})` : ''}`;
+  // What turns have shown to be the best goes before what a single time says; what takes the same is none of its own.
   const hand = history!.rows
-    .filter(row => row.by !== 'tuner' && !row.doubt && row !== now && faster(row.ms))
-    .sort((a, b) => a.ms! - b.ms!)[0];
+    .filter(
+      row =>
+        row.by !== 'tuner' &&
+        !row.doubt &&
+        row !== now &&
+        row.ms != null &&
+        (row.id === best || (!row.same && faster(row.ms)))
+    )
+    .sort((a, b) => Number(b.id === best) - Number(a.id === best) || a.ms! - b.ms!)[0];
   const tuner = store.see('tuning')?.best_ready && task?.trial != null && task.trial !== now.trial && faster(task.ms);
   return [
     ['', `v${now.id}`, `${now.edge === 'start' ? ' as written' : ' on show'}${timed(now)}`],

@@ -99,6 +99,11 @@ export function Why({ store }: Pick<PanelProps, 'store'>) {
   const spills = useAnswer(store, `spills ${task}`, 'spills', wanted);
   if (!why) return null;
   const looking = wanted && !cures && !found.error;
+  const firstOf = (
+    <>
+      ; <b>first: </b>
+    </>
+  );
   const take = (cure: Cure) => (
     <OfferButton key={cure.label} store={store} offer={{ ...cure, est: null }} onTake={() => besideNest(ui)} />
   );
@@ -116,8 +121,9 @@ export function Why({ store }: Pick<PanelProps, 'store'>) {
           const cure = cures?.rows.find(one => one.id === id);
           return (
             <li key={id} data-reason={id}>
-              {says}{' '}
-              {cure && (cure.or ? 'or instead: ' : cures!.rows.length > 1 && cure === cures!.rows[0] && <b>first: </b>)}
+              {says}
+              {cure &&
+                (cure.or ? '; or instead: ' : cures!.rows.length > 1 && cure === cures!.rows[0] ? firstOf : ': ')}
               {cure && take(cure)}
             </li>
           );

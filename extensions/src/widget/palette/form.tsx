@@ -3,7 +3,7 @@
 import { useSignal, type Signal } from '@preact/signals';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { Button, Key } from '../elements/controls';
-import { bytes, milliseconds, times } from '../../shared/format';
+import { bytes, milliseconds, plural, times } from '../../shared/format';
 import type {
   Args,
   ErrorInfo,
@@ -75,6 +75,33 @@ function Effects({ seen }: { seen: Previewed | null }) {
         </div>
       )}
     </dl>
+  );
+}
+
+/** Of a step that is changed: whether the steps after it are still legal, and which are not. */
+function Later({ seen }: { seen: Previewed | null }) {
+  const later = seen?.answer.verdict.legal ? seen.answer.later : undefined;
+  if (!later?.length) return null;
+  const at = later.findIndex(one => one.ok === false);
+  if (at < 0)
+    return (
+      <p class="swb-opinion swb-faint" role="status" data-swb-later>
+        With {later.length === 1 ? 'the later step' : `the ${later.length} later steps`}, which still{' '}
+        {later.length === 1 ? 'applies' : 'apply'}
+      </p>
+    );
+  const bad = later[at]!;
+  const rest = later.slice(at + 1);
+  return (
+    <p class="swb-opinion swb-careful" role="status" data-swb-later>
+      {plural(later.length - at, 'later step')} would go: <b class="swb-mono">{bad.text}</b>, {bad.reason}
+      {rest.length > 0 && (
+        <>
+          {'; and with it '}
+          <span class="swb-mono">{rest.map(one => one.text).join(', ')}</span>
+        </>
+      )}
+    </p>
   );
 }
 
@@ -179,12 +206,14 @@ function useDraft({ store, item, info, at }: FormProps, nest: NestSlice | null) 
   const step = lacks ? null : { primitive: item.id, args: argsOf(info, draft) };
   const tried =
     over.value && !missing(info, over.value) ? { primitive: item.id, args: argsOf(info, over.value) } : step;
-  const seen = usePreview(store, tried);
+  const seen = usePreview(store, tried, [], undefined, of);
   // While the pointer is over another value, the opinion stays that of what would be applied.
   const known = useRef<Verdict | null>(null);
   if (tried === step)
     known.current =
-      step && item.quick.some(move => sameArgs(move.args, step.args)) ? ofItem(item) : (seen?.answer.verdict ?? null);
+      step && !of && item.quick.some(move => sameArgs(move.args, step.args))
+        ? ofItem(item)
+        : (seen?.answer.verdict ?? null);
   const set = (next: Draft, change = of): void => {
     over.value = null;
     failure.value = null;
@@ -306,6 +335,7 @@ export function PrimitiveForm(props: FormProps) {
       )}
       <div class="swb-last">
         <Effects seen={seen} />
+        <Later seen={seen} />
         <Opinion verdict={verdict} lacks={lacks} onShow={one => onShow(argsOf(info, draft), one)} />
         {failure.value && <Refusal title="Not applied.">{errorText(failure.value)}</Refusal>}
         <Button type="submit" class="swb-button is-primary is-large" data-swb-apply reason={reason}>

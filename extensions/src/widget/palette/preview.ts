@@ -5,6 +5,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { ErrorInfo, NestRow, NestSlice, PreviewAnswer, Step, Verdict } from '../../shared/types';
 import { stepText } from '../../shared/steps';
 import type { Store } from '../kernel/store';
+import type { Changing } from '../shell/ui';
 import { noKernel } from '../kernel/link-words';
 
 export const refused = (error: ErrorInfo): Verdict => ({
@@ -78,6 +79,7 @@ const stepsText = (steps: Steps): string => steps.map(one => stepText(one.primit
 interface Wish {
   steps: Steps | null;
   without?: readonly number[];
+  change?: Changing;
   asked: boolean;
   readonly seen: Signal<Previewed | null>;
 }
@@ -105,9 +107,10 @@ class Previews {
     this.#show();
   }
 
-  want(wish: Wish, steps: Steps | null, without?: readonly number[]): void {
+  want(wish: Wish, steps: Steps | null, without?: readonly number[], change?: Changing): void {
     wish.steps = steps;
     wish.without = without;
+    wish.change = change;
     wish.asked = false;
     if (steps)
       this.#wishes.push(...this.#wishes.splice(this.#wishes.indexOf(wish), 1)); // the newest counts
@@ -131,6 +134,7 @@ class Previews {
     if (!wish || this.#asking || noKernel(this.store)) return;
     const steps = wish.steps!;
     const [step, ...then] = steps;
+    const { without, change } = wish;
     const of = this.store.slice('nest').peek();
     const done = (answer: PreviewAnswer | null): void => {
       this.#asking = false;
@@ -138,7 +142,8 @@ class Previews {
       this.#ask();
     };
     this.#asking = wish.asked = true;
-    this.store.ask('preview', then.length > 0 || wish.without ? { step, then, without: wish.without } : { step }).then(
+    const asked = change ? { step, change } : then.length > 0 || without ? { step, then, without } : { step };
+    this.store.ask('preview', asked).then(
       answer => done(whole(answer, of)),
       (error: ErrorInfo) => done(/superseded$|^closed$/.test(error.code) ? null : nothing(refused(error)))
     );
@@ -158,7 +163,8 @@ export function usePreview(
   store: Store,
   step: Step | null,
   then: readonly Step[] = [],
-  without?: readonly number[]
+  without?: readonly number[],
+  change?: Changing
 ): Previewed | null {
   const seen = useSignal<Previewed | null>(null);
   const wish = useRef<Wish | null>(null);
@@ -170,7 +176,10 @@ export function usePreview(
     const own = (wish.current = previews.join(seen));
     return () => previews.leave(own);
   }, []);
-  useEffect(() => previewsOf(store).want(wish.current!, steps, without), [JSON.stringify(steps), nest]);
+  useEffect(
+    () => previewsOf(store).want(wish.current!, steps, without, change),
+    [JSON.stringify([steps, change]), nest]
+  );
   const { value } = seen;
   return value?.step === text && value.of === nest ? value : null;
 }
