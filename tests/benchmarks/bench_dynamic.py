@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -140,7 +141,8 @@ class Prepared:
 def prepare(name: str, net: OpenNet, options: argparse.Namespace) -> Prepared:
     """Compile what is compared."""
     start, rng = time.perf_counter(), np.random.default_rng(options.seed)
-    executable = wb.compile(wb.load_onnx(net.model, dynamic=net.lengths), options.log, threads=options.threads)
+    log = options.log if options.log and Path(options.log).exists() else None
+    executable = wb.compile(wb.load_onnx(net.model, dynamic=net.lengths), log, threads=options.threads)
     print(f"{name}: {executable}, {time.perf_counter() - start:.0f} s {executable.reason}", flush=True)
     shapes = [{k: int(rng.choice(r)) for k, r in net.lengths.items()} for _ in range(options.shapes)]
     alone = [(s, fixed(net, net.feeds(s, rng), options)) for s in spread(shapes, options.timed)]

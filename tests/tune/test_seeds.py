@@ -20,7 +20,7 @@ from workbench.search import SEARCHES, SearchOptions, make_search
 from workbench.search.seeds import adapt
 from workbench.search.transfer import facts
 from workbench.space.space import make_space, space_from_schedule
-from workbench.space.trace_alignment import alike, unify, wanted
+from workbench.space.trace_alignment import Trace, alike, unify, wanted
 from workbench.space.variant import Variant
 from workbench.target import Target
 from workbench.tune.options import TuneOptions
@@ -89,7 +89,7 @@ def test_a_record_of_a_similar_task_is_moved_to_the_nearest_legal_numbers(space,
         assert variant.sampler.mask(picks[None])[0]
         assert seeds[0].key == f"{int(variant.keys(picks[None])[0]):016x}"
         np.testing.assert_array_equal(seeds[0].x, variant.features(picks[None])[0])
-        assert alike(r.trace, variant.schedule.to_json()) == 1.0
+        assert alike(Trace(r.trace), variant.trace) == 1.0
 
 
 def test_what_was_adapted_is_said_with_the_reason(space, other):
@@ -340,14 +340,15 @@ def test_numbers_are_read_off_traces_step_by_step():
         {"primitive": "split", "args": {"loop": "i", "factors": [2, 3, 4]}},
         {"primitive": "transform_layout", "args": {"buffer": "W", "dim": 3, "block": 4}},
     ]
-    assert alike(same, pattern) == 1.0
-    assert wanted(same, pattern) == {"a": 2, "b": 3, "c": 4}
+    assert alike(Trace(same), Trace(pattern)) == 1.0
+    assert wanted(Trace(same), Trace(pattern)) == {"a": 2, "b": 3, "c": 4}
     fewer = [{"primitive": "split", "args": {"loop": "i", "factors": [6, 4]}}]
-    assert wanted(fewer, pattern) == {"a": 6, "b": 1, "c": 4}
+    assert wanted(Trace(fewer), Trace(pattern)) == {"a": 6, "b": 1, "c": 4}
     more = [{"primitive": "split", "args": {"loop": "i", "factors": [None, 5, 3, 4]}}]
-    assert wanted(more, pattern) == {"b": 3, "c": 4}
-    assert wanted([{"primitive": "split", "args": {"loop": "j", "factors": [6, 4]}}], pattern) == {}
-    assert alike([], pattern) == 0.0
+    assert wanted(Trace(more), Trace(pattern)) == {"b": 3, "c": 4}
+    other = [{"primitive": "split", "args": {"loop": "j", "factors": [6, 4]}}]
+    assert wanted(Trace(other), Trace(pattern)) == {}
+    assert alike(Trace([]), Trace(pattern)) == 0.0
 
 
 # ---- what the model learns from

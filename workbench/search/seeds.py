@@ -26,7 +26,7 @@ from workbench.schedule import Schedule
 from workbench.schedule.hole_domain import Group
 from workbench.space.program_keys import program_key
 from workbench.space.sampling import Picks, Sampler
-from workbench.space.trace_alignment import Step, alike, wanted
+from workbench.space.trace_alignment import Step, Trace, alike, wanted
 
 if TYPE_CHECKING:
     from workbench.ir import Func
@@ -116,7 +116,7 @@ def _adapt(source: Schedule | Record, func: Func, space: Space) -> list[Seed]:
         hint = "fill it, or tune it as a space of its own"
         raise UsageError("seed.holes", "A schedule that a search starts from has no open holes.", names, hint)
     origin, parent = _origin(source), source.key or None if isinstance(source, Record) else None
-    steps: Sequence[Step] = source.trace if isinstance(source, Record) else source.to_json()
+    steps: Sequence[Step] = tuple(source.trace) if isinstance(source, Record) else source.to_json()
     given = dict(source.row) if isinstance(source, Record) and source.space == space.id else None
     exact = None if given is None or not isinstance(source, Record) else _exact(source.variant, given, space)
     if exact is not None:
@@ -195,12 +195,13 @@ class _Found:
 
 
 def _nearest(steps: Sequence[Step], space: Space, origin: str, parent: str | None) -> Seed | None:
-    ranked = sorted(((alike(steps, v.schedule.to_json()), -v.index, v) for v in space.variants), reverse=True)
+    trace = Trace(steps)
+    ranked = sorted(((alike(trace, v.trace), -v.index, v) for v in space.variants), reverse=True)
     best: _Found | None = None
     for likeness, _, variant in ranked:
         if best is not None and likeness < best.alike:
             break
-        wishes = wanted(steps, variant.schedule.to_json())
+        wishes = wanted(trace, variant.trace)
         groups = variant.sampler.domain.groups
         told = sum(bool(set(g.holes) & wishes.keys()) for g in groups)
         if likeness < Nearness.LEAST_ALIKE and (not told or 2 * told < len(groups)):

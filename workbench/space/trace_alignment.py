@@ -9,32 +9,57 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import cached_property
 from typing import Any
 
 Step = Mapping[str, Any]
 
 
-def alike(steps: Sequence[Step], pattern: Sequence[Step]) -> float:
+class Trace:
+    """A trace that is held against others: what is compared is worked out once.
+
+    Parameters
+    ----------
+    steps : sequence of mapping
+        As `Schedule.to_json` gives them, with numbers or with holes.
+    """
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self.steps = tuple(steps)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Each step without its numbers."""
+        names = holes_of(self.steps)
+        return [_token(s, names) for s in self.steps]
+
+    @cached_property
+    def axes(self) -> Counter[str]:
+        """Primitives with the axes of their steps."""
+        names = holes_of(self.steps)
+        return Counter(_coarse(s, names) for s in self.steps)
+
+
+def alike(trace: Trace, pattern: Trace) -> float:
     """How much two traces have in common, 0 to 1.
 
     Half of it is the share of steps that have a counterpart with the same names, half the share of those that do the
     same to the same axes, in however many parts and in whatever order.
     """
-    holes = holes_of(pattern)
-    a, b = Counter(_coarse(s, holes) for s in steps), Counter(_coarse(s, holes) for s in pattern)
+    a, b = trace.axes, pattern.axes
     common = 2 * (a & b).total() / max(1, a.total() + b.total())
-    return (_matcher(steps, pattern).ratio() + common) / 2
+    return (_matcher(trace, pattern).ratio() + common) / 2
 
 
-def wanted(steps: Sequence[Step], pattern: Sequence[Step]) -> dict[str, int]:
+def wanted(trace: Trace, pattern: Trace) -> dict[str, int]:
     """Numbers that a trace has where another one has holes.
 
     Parameters
     ----------
-    steps : sequence of mapping
-        A trace with numbers, as `Schedule.to_json` gives it.
-    pattern : sequence of mapping
-        A trace with holes.
+    trace : Trace
+        With numbers.
+    pattern : Trace
+        With holes.
 
     Returns
     -------
@@ -43,12 +68,13 @@ def wanted(steps: Sequence[Step], pattern: Sequence[Step]) -> dict[str, int]:
         one is the innermost, the outermost the outermost.
     """
     out: dict[str, int] = {}
-    for block in _matcher(steps, pattern).get_matching_blocks():
+    steps, open_ = trace.steps, pattern.steps
+    for block in _matcher(trace, pattern).get_matching_blocks():
         for k in range(block.size):
-            for hole, value in _pairs(pattern[block.b + k].get("args"), steps[block.a + k].get("args")):
+            for hole, value in _pairs(open_[block.b + k].get("args"), steps[block.a + k].get("args")):
                 out.setdefault(hole, value)
     splits = {s["args"].get("loop"): s["args"].get("factors") for s in reversed(steps) if _is_split(s)}
-    for step in pattern:
+    for step in open_:
         if _is_split(step) and isinstance(factors := splits.get(step["args"]["loop"]), list | tuple):
             for hole, value in _folded(step["args"]["factors"], factors):
                 out.setdefault(hole, value)
@@ -89,9 +115,8 @@ def _opened(node: Any) -> Iterator[str]:
             yield from _opened(child)
 
 
-def _matcher(steps: Sequence[Step], pattern: Sequence[Step]) -> SequenceMatcher[str]:
-    names = holes_of(pattern)
-    return SequenceMatcher(None, [_token(s, names) for s in steps], [_token(s, names) for s in pattern], autojunk=False)
+def _matcher(trace: Trace, pattern: Trace) -> SequenceMatcher[str]:
+    return SequenceMatcher(None, trace.texts, pattern.texts, autojunk=False)
 
 
 def _token(step: Step, names: frozenset[str]) -> str:

@@ -19,6 +19,7 @@ from workbench.schedule import Schedule
 from workbench.space.program_keys import Keys, Outline
 from workbench.space.sampling import Picks, Sampler
 from workbench.space.sketch import Note
+from workbench.space.trace_alignment import Trace
 
 
 @dataclass(repr=False)
@@ -89,6 +90,11 @@ class Variant:
     def plan(self) -> nest_summary.NestPlan:
         """What the features evaluate."""
         return nest_summary.plan(self.schedule.func, self.work)
+
+    @cached_property
+    def trace(self) -> Trace:
+        """Its steps, to hold others against them."""
+        return Trace(self.schedule.to_json())
 
     @cached_property
     def _outline(self) -> Outline:
