@@ -63,6 +63,12 @@ def test_loops_are_from_a_label_to_the_jump_back():
     assert found[0].instructions == (1, 2, 3)
 
 
+@pytest.mark.parametrize("step", ["addq\t$1, %rbx", "incq\t%rbx", "leaq\t1(%rcx), %rbx"])
+def test_a_counter_goes_on_by_whatever_adds(step):
+    code = [".B:", f"\t{step}", "\tcmpq\t$3, %rbx", "\tjne\t.B"]
+    assert [one.trips for one in innermost([Line(text, "r") for text in code])] == [3]
+
+
 @pytest.mark.parametrize("analyser", ASKED)
 def test_a_sum_in_one_register_waits_for_itself(analyser):
     found = analysis.throughput(scalar(), analyser=analyser)

@@ -10,7 +10,7 @@ from workbench.analysis.loop_nest.code_listing import Line
 
 _LABEL = re.compile(r"^\s*([.\w$]+):")
 _JUMP = re.compile(r"^\s*(j[a-z]+|b(?:\.?[a-z]{2})?|cbnz|tbnz)\s+(?:\w+,\s*)*([.\w$]+)\s*$")
-_STEP = re.compile(r"^\s*addq\s+\$(\d+),\s*(%\w+)")
+_STEP = re.compile(r"^\s*(?:addq\s+\$(\d+),|leaq\s+(\d+)\(%\w+\),|incq)\s*(%\w+)")
 _LIMIT = re.compile(r"^\s*cmpq\s+\$(\d+),\s*(%\w+)")
 _DIRECTIVE = re.compile(r"^\s*(\.\w+|#|//)")
 
@@ -66,7 +66,7 @@ def _loop(lines: Sequence[Line], first: int, last: int) -> MachineLoop:
 
 
 def _trips(body: Sequence[Line]) -> int | None:
-    steps = {m[2]: int(m[1]) for line in body if (m := _STEP.match(line.text))}
+    steps = {m[3]: int(m[1] or m[2] or 1) for line in body if (m := _STEP.match(line.text))}
     for line in body:
         if (m := _LIMIT.match(line.text)) and m[2] in steps and int(m[1]) % steps[m[2]] == 0:
             return int(m[1]) // steps[m[2]]

@@ -96,7 +96,7 @@ export function RooflineFold(props: PanelProps) {
           open.value = !open.value;
         }}
       >
-        {open.value ? '▾' : '▸'} Roofline
+        {open.value ? '▼' : '►'} Roofline
       </Button>
       {open.value && <Roofline {...props} />}
     </section>

@@ -28,7 +28,7 @@ export function Folded({ name, label, says, model, children }: FoldedProps) {
           open.value = !open.value;
         }}
       >
-        {shown ? '▾' : '▸'} {says}
+        {shown ? '▼' : '►'} {says}
       </Button>
       {shown && children()}
     </section>

@@ -262,7 +262,7 @@ export const Row = memo(function Row({
         style={row.depth ? `--swb-depth:${row.depth}` : undefined}
       >
         <span class="swb-twist" aria-hidden>
-          {open === null ? '' : open ? '▾' : '▸'}
+          {open === null ? '' : open ? '▼' : '►'}
         </span>
         {loop ? (
           <b class="swb-loop swb-cut" title={`${row.name}\nDrag it, or press M, to move it`}>

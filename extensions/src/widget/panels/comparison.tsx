@@ -73,7 +73,7 @@ function Table({ store, slice: { levels, rows }, at }: TableProps) {
                   }}
                 >
                   {name}
-                  {name === sorted && ' ▴'}
+                  {name === sorted && ' ▲'}
                 </Button>
               </th>
             ))}

@@ -195,7 +195,7 @@ function IllegalPart({ own, groups, rest, more, stop, common }: IllegalPartProps
                 more.value = !more.value;
               }}
             >
-              {more.value ? '▾' : '▸'} {rest.length} more that nothing here is suited to
+              {more.value ? '▼' : '►'} {rest.length} more that nothing here is suited to
             </Button>
           </li>
         )}

@@ -72,7 +72,7 @@ function View({ store, model }: PanelProps) {
           unfolded.value = !unfolded.value;
         }}
       >
-        {unfolded.value ? '▾' : '▸'} Stages: one statement
+        {unfolded.value ? '▼' : '►'} Stages: one statement
       </Button>
       {unfolded.value && drawing}
     </div>

@@ -73,8 +73,8 @@ export function ReplayForm({ store, row, onClose }: { store: Store; row: Variant
 }
 
 const SIGNS: Readonly<Record<string, readonly [sign: string, word: string]>> = {
-  true: ['✓', 'taken'],
-  false: ['✕', 'not legal'],
+  true: ['√', 'taken'],
+  false: ['×', 'not legal'],
   null: ['–', 'not tried']
 };
 
