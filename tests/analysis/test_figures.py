@@ -234,13 +234,46 @@ def test_names_of_roofs_lie_on_no_schedule(monkeypatch, at):
     monkeypatch.setattr(roofline, "stored_roofs", lambda target: roofs)
     others = [Spot("v0", 0.03, 1.1), Spot("v2", 3.0, 140.0)]
     figure = roofline_figure([*others, Spot("v1", *at, current=True)], Target.host(threads=1))
-    name = next(n for n in figure.layout.annotations if "GB/s" in n.text)
     low = np.array([figure.layout[f"{axis}axis"].range[0] for axis in "xy"])
     size = np.array([figure.layout[f"{axis}axis"].range[1] for axis in "xy"]) - low
-    corner, point = (((np.array(p) - low) / size) * room.PLOT for p in ((name.x, name.y), np.log10(at)))
-    across, down = (point - corner) * [1, -1]
-    wide, high = 16 * room.LETTER, 2 * room.LINE
-    assert not (0 <= across <= wide and 0 <= down <= high)
+    names = [n for n in figure.layout.annotations if "GB/s" in n.text]
+    assert [n.text for n in names] == ["L2 190 GB/s", "L3 30 GB/s"]
+    for name, level in zip(names, ("L2", "L3"), strict=True):
+        assert 10**name.y == pytest.approx(roofs[level].gbytes * 10**name.x), "each stands at its own line"
+        corner, point = (((np.array(p) - low) / size) * room.PLOT for p in ((name.x, name.y), np.log10(at)))
+        across, down = (point - corner) * ([1, -1] if name.xanchor == "left" else [-1, 1])
+        assert not (0 <= across <= len(name.text) * room.LETTER and 0 <= down <= room.LINE)
+
+
+def test_names_of_roofs_that_are_close_lie_on_no_other_one(monkeypatch):
+    monkeypatch.setattr(roofline, "all_threads", lambda target, product: (207.0, True))
+    roofs = {name: Roofs(2, 207.0, rate, 1 << 20) for name, rate in (("L2", 162.0), ("L3", 141.0), ("memory", 130.0))}
+    monkeypatch.setattr(roofline, "stored_roofs", lambda target: roofs)
+    figure = roofline_figure([Spot("v1", 2.0, 30.0, current=True)], Target.host(threads=2))
+    names = [n for n in figure.layout.annotations if "GB/s" in n.text]
+    low, high = (np.array([figure.layout[f"{axis}axis"].range[k] for axis in "xy"]) for k in (0, 1))
+    boxes = []
+    for n in names:
+        x, y = (np.array([n.x, n.y]) - low) / (high - low) * room.PLOT
+        wide, tall = len(n.text) * room.LETTER, room.LINE
+        boxes.append((x, y - tall, x + wide, y) if n.xanchor == "left" else (x - wide, y, x, y + tall))
+    for k, a in enumerate(boxes):
+        assert not any(a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for b in boxes[:k])
+
+
+def test_an_algorithm_with_fewer_products_has_a_peak_of_its_own(monkeypatch):
+    monkeypatch.setattr(roofline, "all_threads", lambda target, product: (200.0, True))
+    monkeypatch.setattr(roofline, "stored_roofs", lambda target: {"L2": Roofs(2, 200.0, 50.0, 1 << 20)})
+    monkeypatch.setattr(Target, "stored_peak", lambda self: 100.0)
+    target = Target.host(threads=2)
+    direct = Schedule(workloads.conv2d_nhwc(28, 28, 64, 64), target)
+    winograd = direct.copy()
+    winograd.winograd("conv", 4)
+    for schedule, fewer in ((direct, 1.0), (winograd, 4.0)):
+        figure = roofline_figure([schedule], target)
+        arithmetic = next(t for t in figure.data if t.name == "arithmetic")
+        assert {y for y in arithmetic.y if y is not None} == {200.0, 200.0 * fewer}
+        assert any("Winograd" in n.text for n in figure.layout.annotations) is (fewer > 1.0)
 
 
 def test_names_of_schedules_side_by_side_stand_apart(monkeypatch):

@@ -54,9 +54,9 @@ class Room:
         return bool((box[:2] >= 0.0).all() and (box[2:] <= PLOT).all())
 
     def free(self, at: tuple[float, float], text: str, place: str, lines: int = 1) -> bool:
-        """Whether a text at a place of its own lies in the plot and on no point."""
+        """Whether a text at a place of its own lies in the plot, on no point and on no text that is kept clear."""
         box = self._box(self._pixels([at])[0], text, PLACES[place], lines)
-        return self._inside(box) and not _meets(box, self._points)
+        return self._inside(box) and not _meets(box, self._points) and not _meets(box, self._names)
 
     def keep(self, at: tuple[float, float], text: str, place: str, lines: int = 1) -> None:
         """Keep a text clear that stands at a place of its own."""

@@ -17,7 +17,9 @@ from workbench.analysis.loop_nest.schedule_estimate import estimate
 from workbench.ir.product_type import PLAIN, product_type
 from workbench.machine_model import machine_parameters as parameters
 from workbench.markup import plural
+from workbench.runtime.machine.above_roofline import fewer_products, tile_of
 from workbench.runtime.machine.measured_roofline import Roofs, all_threads, size_class, stored
+from workbench.runtime.results.comparison_words import factor
 from workbench.schedule import Schedule
 from workbench.target import Target
 
@@ -36,9 +38,10 @@ NOTE = 33
 #: Marks of levels that are at most so many times apart have one name. Chosen by eye.
 TOGETHER = 1.5
 
+#: Where along a roof of memory its name is tried: shares of the way to the peak. Chosen by eye.
+ALONG = (0.5, 0.75, 0.25, 0.6, 0.4, 0.9, 0.15)
+
 LEVELS = (*CACHES[1:], MEMORY)
-SIGNS = ("—", "– –", "···")
-"""The strokes of `DASHES` in letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,9 @@ class Spot:
         Why it is above the peak, where it is.
     levels : tuple of LevelRoof
         What each level allows it; drawn of the current one.
+    fewer : float
+        How many times fewer multiplications its algorithm does than are counted (Winograd's); the current one's peak is
+        as much higher.
     """
 
     name: str
@@ -76,6 +82,7 @@ class Spot:
     node: int = -1
     above: str = ""
     levels: tuple[LevelRoof, ...] = ()
+    fewer: float = 1.0
 
 
 def roofline_figure(
@@ -119,8 +126,9 @@ def _spot(schedule: Schedule, number: int, current: bool, target: Target) -> Spo
     if found.gflops is None or found.intensity is None:
         return None
     top, _ = all_threads(target, product_type(schedule.base))
-    levels = level_roofs(found, stored_roofs(target), top) if current else ()
-    return Spot(f"v{number}", found.intensity, found.gflops, current=current, levels=levels)
+    fewer = fewer_products(tile_of(schedule.func))
+    levels = level_roofs(found, stored_roofs(target), top and top * fewer) if current else ()
+    return Spot(f"v{number}", found.intensity, found.gflops, current=current, levels=levels, fewer=fewer)
 
 
 def working_sets(target: Target) -> dict[str, int]:
@@ -144,7 +152,8 @@ def roofline_part(spots: Sequence[Spot], c: Colours, target: Target, product: st
     lacking = [level for level in working_sets(target) if level not in roofs]
     low, high = _range(spots, top, roofs)
     least = min([s.gflops for s in spots] + [r.gbytes * low for r in roofs.values()], default=1.0)
-    y_top = 2.0 * max([top or 0.0, *(s.gflops for s in spots), 2.0 * least])
+    fewer = max((s.fewer for s in spots if s.current), default=1.0)
+    y_top = 2.0 * max([(top or 0.0) * fewer, *(s.gflops for s in spots), 2.0 * least])
     across, up = np.log10([low, high]).tolist(), np.log10([least / 1.6, y_top]).tolist()
     named, trials = [s for s in spots if s.by != "trial"], [s for s in spots if s.by == "trial"]
     rest = [s for s in named if not s.current]
@@ -152,8 +161,8 @@ def roofline_part(spots: Sequence[Spot], c: Colours, target: Target, product: st
     levels = _levels(roofs, low, top, c, Room((across, up), _logs(spots)))
     places = _places(spots, (across, up), levels)
     traces = [
-        _compute(top, low, high, roofs, c, measured),
-        *(_memory(k, level, roofs.get(level), low, top, c) for k, level in enumerate(LEVELS)),
+        _compute(top, low, high, roofs, c, measured, fewer),
+        *(_memory(k, level, roofs.get(level), low, top and top * fewer, c) for k, level in enumerate(LEVELS)),
         _trials(trials, c, why),
         _points("path", [s for s in named if s.path], mode="lines", line={"width": 1, "color": c.accent}),
         _spots("by hand", [s for s in rest if s.by == "hand"], "circle-open", c.ink, c, why, places),
@@ -167,7 +176,7 @@ def roofline_part(spots: Sequence[Spot], c: Colours, target: Target, product: st
         axis(c, "FLOP per byte into L1, estimated", type="log", range=across, showgrid=False, **log_ticks(low, high)),
         axis(c, "GFLOP/s", type="log", range=up, **log_ticks(least, y_top)),
         [*_missing(spots, top, roofs, c, next(filter(None, why.values()), ""), lacking),
-         *_named(top, across[1], c, measured, product), *levels],
+         *_named(top, across[1], c, measured, product, fewer), *levels],
         None, "Roofline", f"{dots}the operator's FLOPs are counted",
     )  # fmt: skip
 
@@ -179,21 +188,35 @@ def _range(spots: Sequence[Spot], top: float | None, roofs: Mapping[str, Roofs])
 
 
 def _compute(
-    top: float | None, low: float, high: float, roofs: Mapping[str, Roofs], c: Colours, measured: bool
+    top: float | None, low: float, high: float, roofs: Mapping[str, Roofs], c: Colours, measured: bool, fewer: float
 ) -> Trace:
-    """The roof of arithmetic, from where the fastest memory reaches it; dashed where it is an estimate."""
-    start = max(low, top / max((r.gbytes for r in roofs.values()), default=top / low)) if top else low
+    """The roof of arithmetic, from where the fastest memory reaches it; dashed where it is an estimate. Above it stands
+    that of an algorithm that does `fewer` multiplications than are counted.
+    """
     line = {"width": 2, "color": c.ink, "dash": "solid" if measured else "dash"}
-    return trace("arithmetic", [start, high] if top else [], [top, top] if top else [], mode="lines", line=line)
+    fastest = max((r.gbytes for r in roofs.values()), default=None)
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for roof in (top, top * fewer if fewer > 1.0 else None) if top else ():
+        if roof is not None:
+            x += [*([None] if x else []), low if fastest is None else max(low, roof / fastest), high]
+            y += [*([None] if y else []), roof, roof]
+    return trace("arithmetic", x, y, mode="lines", line=line)
 
 
-def _named(top: float | None, end: float, c: Colours, measured: bool, product: str) -> list[dict[str, Any]]:
-    """The name of the roof of arithmetic, above its right end."""
+def _named(
+    top: float | None, end: float, c: Colours, measured: bool, product: str, fewer: float
+) -> list[dict[str, Any]]:
+    """The name of the roof of arithmetic, above its right end; and of that of an algorithm with fewer products."""
     if top is None:
         return []
     of = "" if product == PLAIN else f", {product}"
     text = f"{top:.3g} GFLOP/s{of}" if measured else f"≈ {top:.3g} GFLOP/s, one core's times the threads"
-    return [note(end, math.log10(top), text, "bottom right", c.faint, yshift=2)]
+    named = [note(end, math.log10(top), text, "bottom right", c.faint, yshift=2)]
+    if fewer > 1.0:
+        text = f"{top * fewer:.3g} GFLOP/s by Winograd's algorithm: {factor(fewer)}× fewer products"
+        named.append(note(end, math.log10(top * fewer), text, "bottom right", c.faint, yshift=2))
+    return named
 
 
 def _memory(k: int, level: str, roof: Roofs | None, low: float, top: float | None, c: Colours) -> Trace:
@@ -214,17 +237,22 @@ def _logs(spots: Iterable[Spot]) -> list[tuple[float, float]]:
 
 
 def _levels(roofs: Mapping[str, Roofs], low: float, top: float | None, c: Colours, room: Room) -> list[dict[str, Any]]:
-    """The names of the roofs of memory, below all of these lines, which may be close to each other, and on no point."""
-    if not roofs:
-        return []
-    slowest = min(roofs.values(), key=lambda roof: roof.gbytes)
-    named = [f"{sign} {level} {roofs[level].gbytes:.3g} GB/s" for level, sign in zip(LEVELS, SIGNS, strict=True)
-             if level in roofs]  # fmt: skip
-    widest, end = max(named, key=len), _end(slowest, low, top)
-    along = [low ** (1 - share) * end**share for share in (0.5, 0.75, 0.25, 0.6, 0.4, 0.9)]
-    places = [(math.log10(x), math.log10(slowest.gbytes * x)) for x in along]
-    at = next((at for at in places if room.free(at, widest, "bottom right", len(named))), places[0])
-    return [note(*at, "<br>".join(named), "top left", c.faint, align="left", xshift=4, yshift=-4)]
+    """The name of each roof of memory at its own line, on no point and on no other name: of the fastest above it, and
+    of the others below, where slower ones leave room.
+    """
+    order, named = sorted(roofs, key=lambda level: -roofs[level].gbytes), []
+    rates = [roofs[level].gbytes for level in order]
+    for k, level in enumerate(order):
+        text, rate = f"{level} {rates[k]:.3g} GB/s", rates[k]
+        above = k + 1 < len(order) and (k == 0 or rate / rates[k + 1] < rates[k - 1] / rate)
+        side = "top left" if above else "bottom right"
+        along = [low ** (1 - share) * _end(roofs[level], low, top) ** share for share in ALONG]
+        places = [(math.log10(x), math.log10(rate * x)) for x in along]
+        at = next((at for at in places if room.free(at, text, side)), places[0])
+        room.keep(at, text, side)
+        anchor, shift = ("bottom right", -4) if above else ("top left", 4)
+        named.append(note(*at, text, anchor, c.faint, xshift=shift, yshift=-shift))
+    return named
 
 
 def _points(name: str, spots: Sequence[Spot], **more: Any) -> Trace:
@@ -253,8 +281,8 @@ def _places(
     others = [s for s in spots if s.by == "trial"]
     room = Room(ranges, _logs([*first, *others]))
     for level in levels:
-        lines = level["text"].split("<br>")
-        room.keep((level["x"], level["y"]), max(lines, key=len), "bottom right", len(lines))
+        side = "bottom right" if level["xanchor"] == "left" else "top left"
+        room.keep((level["x"], level["y"]), level["text"], side)
     return {id(s): place for k, s in enumerate(first[:NAMES]) if (place := room.place(k, _name(s)))}
 
 

@@ -30,6 +30,11 @@ def tile_in(trace: Iterable[Mapping[str, Any]]) -> int | None:
     return next((m if isinstance(m := args.get("m", 4), int) and m > 0 else None for args in steps), None)
 
 
+def fewer_products(tile: int | None) -> float:
+    """Return how many times fewer multiplications Winograd's algorithm does with such tiles; 1 where there are none."""
+    return 9 * tile**2 / (tile + 2) ** 2 if tile else 1.0
+
+
 def why_above(share: float | None, tile: int | None, dtypes: Iterable[str], threads: int) -> str:
     """Say why a kernel exceeds the peak; empty where it does not.
 
@@ -49,7 +54,7 @@ def why_above(share: float | None, tile: int | None, dtypes: Iterable[str], thre
     cores = "" if threads == 1 else f" on one core and taken times {threads}"
     rough = f"The peak is an estimate: it was measured{cores}, perhaps at a lower clock or beside other programs"
     if tile:
-        fewer = 9 * tile**2 / (tile + 2) ** 2
+        fewer = fewer_products(tile)
         less = f"{factor(fewer)}× fewer multiplications than are counted"
         done = f"Winograd's algorithm (tiles of {tile}×{tile}) does {less}"
         return f"{done}; these are {percent(share / fewer)} of the peak" if share <= fewer else f"{done}. {rough}"

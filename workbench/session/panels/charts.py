@@ -10,6 +10,8 @@ from workbench.analysis.loop_nest.schedule_estimate import Estimate
 from workbench.arguments import shown
 from workbench.codegen.backend import require_runnable
 from workbench.errors import UsageError, did_you_mean
+from workbench.ir import Func
+from workbench.runtime.machine.above_roofline import fewer_products, tile_of
 from workbench.runtime.machine.measured_roofline import roofs
 from workbench.session import registry as declare
 from workbench.session.registry import Host, SliceContext
@@ -39,16 +41,16 @@ def chart_slice(context: SliceContext) -> dict[str, Any]:
     if trials:
         out["trials"] = trials
     guess = state.estimates.of(context.view, state.peak) if state.chart.roofline and context.view is not None else None
-    if guess is not None:
-        known = (guess, state.roofs, state.peak_for(state.index))
-        out["levels"] = context.cache["levels"].of(known, lambda: _levels(state, guess))
+    if guess is not None and context.view is not None:
+        func, known = context.view.schedule.func, (guess, state.roofs, state.peak_for(state.index))
+        out["levels"] = context.cache["levels"].of(known, lambda: _levels(state, guess, func))
     return out
 
 
-def _levels(state: SessionState, guess: Estimate) -> list[dict[str, Any]]:
+def _levels(state: SessionState, guess: Estimate, func: Func) -> list[dict[str, Any]]:
     return [
         {"name": one.level, "bytes": one.nbytes, "intensity": rounded(one.intensity, 3), "most": rounded(one.most, 3)}
-        for one in at_levels(state, guess)
+        for one in at_levels(state, guess, fewer_products(tile_of(func)))
     ]
 
 

@@ -13,6 +13,7 @@ from workbench.analysis.figures.tuning_overview import tuning_height
 from workbench.analysis.loop_nest.schedule_estimate import Estimate
 from workbench.analysis.trials.trial_reader import of_ledger
 from workbench.ir.product_type import PLAIN
+from workbench.runtime.machine.above_roofline import fewer_products, tile_of
 from workbench.session.measurement import faster_than_peak as above
 from workbench.session.state.session_state import SessionState
 from workbench.session.state.variant_tree import TreeNode
@@ -103,13 +104,17 @@ def _spots(state: SessionState, nodes: list[TreeNode], path: set[int], at: int, 
         if speed is not None:
             by: Any = "tuner" if node.by == "tuner" else "hand"
             why = above.of_schedule(state, node.schedule.func, speed)
-            levels = at_levels(state, guess) if node.id == at else ()
+            fewer = fewer_products(tile_of(node.schedule.func))
+            levels = at_levels(state, guess, fewer) if node.id == at else ()
             yield Spot(
                 name_of(node), guess.intensity, speed, measured is not None, by, node.id in path, node.id == at,
-                node.id, why, levels,
+                node.id, why, levels, fewer,
             )  # fmt: skip
 
 
-def at_levels(state: SessionState, guess: Estimate) -> tuple[LevelRoof, ...]:
-    """Return what each level of memory allows a schedule of the task on show."""
-    return level_roofs(guess, stored_roofs(state.target), state.peak_for(state.index))
+def at_levels(state: SessionState, guess: Estimate, fewer: float) -> tuple[LevelRoof, ...]:
+    """Return what each level of memory allows a schedule of the task on show, which does so many times `fewer` products
+    than are counted.
+    """
+    top = state.peak_for(state.index)
+    return level_roofs(guess, stored_roofs(state.target), top and top * fewer)
