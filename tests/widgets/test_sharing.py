@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -109,6 +110,38 @@ def test_holes_and_no_steps_travel_too(opened):
     assert opened(view=posted(w.view())).variants[1].to_json() == w.schedule.to_json()
 
 
+def test_what_the_sender_saw_stands_beside_what_is_measured_here(opened, sent, monkeypatch):
+    """The name of the model, and how fast a variant was beside the one before, also after it was measured here."""
+    sent.session.state.opened = replace(sent.session.state.opened, title="a net")
+    view = posted(sent.view())
+    told = [node.get("than") for node in view["tasks"][0]["nodes"]]
+    assert told[0] is None
+    measured = [node for node in view["tasks"][0]["nodes"] if node.get("ms")]
+    assert len(measured) == 2
+    view["tasks"][0]["nodes"][1] |= {"than": "2.29× as fast as the one before"}
+    monkeypatch.setattr(measuring, "measure", lambda view, *_: Result("ok", 7.0, 0.02, 3.0))
+    w = opened(view=view)
+    assert w.session.snapshot().slices["meta"]["title"] == "a net"
+    assert posted(w.view())["title"] == "a net"
+    w.goto(1).measure()
+    head = w.session.snapshot().slices["head"]
+    assert head["ms"] == pytest.approx(7.0)
+    assert head["remark"].endswith("2.00\u202fms when it was sent, 2.29× as fast as the one before")
+    assert opened(view=posted(w.view())).variants.at == 1
+    view["tasks"][0]["nodes"][1] |= {"than": 3}
+    with pytest.raises(UsageError, match="tasks") as e:
+        opened(view=view)
+    assert e.value.code == "view.file"
+
+
+def test_the_words_of_a_comparison_travel(opened, sent):
+    state = sent.session.state
+    for key in [node.key for node in state.history.trees[0].nodes.values()][:2]:
+        state.history.results[key] = Result("ok", 4.0 if key[1] == state.history.trees[0].node(0).key[1] else 2.0, 0.01)
+    told = [node.get("than") for node in posted(sent.view())["tasks"][0]["nodes"]]
+    assert told[1].startswith("2.00× as fast as the one before")
+
+
 def test_times_of_this_machine_are_taken_over_whatever_threads_it_has(opened, sent):
     """The target of a view is that of its times, where it is this machine: not this machine with all its threads."""
     view = posted(sent.view()) | {"constants": "shared"}
@@ -133,7 +166,8 @@ def test_times_of_other_conditions_stand_beside_the_variants(opened, sent, targe
     assert "its times were measured for" in slices["status"]["note"]["text"]
     w.measure()
     frame = w.variants.frame()
-    assert (frame["ms"][3], frame["remark"][3]) == (3.0, "")
+    said = f"3.00\u202fms measured there, for {target or 'another target'}"
+    assert (frame["ms"][3], frame["remark"][3]) == (3.0, said), "beside what is measured here"
 
 
 def test_times_with_constants_found_elsewhere_say_so(opened, sent):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,9 @@ from workbench.session.export.exporters import Work, exporter, stem
 from workbench.session.export.files import File
 from workbench.session.registry import Host
 from workbench.session.schedule_view.nest_listing import known, nest_slice
+from workbench.session.state.history import History
 from workbench.session.state.session_state import SessionState
-from workbench.session.state.variant_tree import ROOT, keys_of
+from workbench.session.state.variant_tree import ROOT, Tree, keys_of
 from workbench.session.variants.saved_file import SCHEMA, content, is_sound, take_in
 from workbench.target import Target
 
@@ -60,10 +62,22 @@ def view_of(state: SessionState, screen: Mapping[str, Any]) -> dict[str, Any]:
     for task in value["tasks"]:
         if (known_task := programs[task["key"]]) is not None:
             task["program"] = to_text(known_task.func)
+    for task, tree in zip(value["tasks"], state.history.trees.values(), strict=True):
+        for node in task["nodes"]:
+            node.update(_seen(state.history, tree, node["id"]))
     return {
         "kind": KIND, **value, "title": state.opened.title, "trace": list(found.to_json()),
         "selected": state.selected, "screen": checked_screen(screen),
     }  # fmt: skip
+
+
+def _seen(history: History, tree: Tree, id: int) -> dict[str, str]:
+    """Return how fast a variant is beside the one that it was made of, in the words that are shown here."""
+    node = tree.node(id)
+    if node.parent is None:
+        return {}
+    found = history.verdict(node.key, tree.node(node.parent).key, "the one before")
+    return {} if found is None else {"than": found.full}
 
 
 def read_view(view: View) -> Mapping[str, Any]:
@@ -109,7 +123,8 @@ def open_view(state: SessionState, value: object, alone: bool = False) -> dict[s
     """Show the task and the schedule of a view, with its variants; call it in the session's thread.
 
     A task that is not open here is added. Where the view stands `alone`, nothing else being open, kernels are timed as
-    they were there. Returns the screen, for browsers.
+    they were there, and it is called as there: after the model. What the sender saw of a variant, its time and how
+    fast that is, stands beside what is measured here. Returns the screen, for browsers.
 
     Raises
     ------
@@ -130,6 +145,8 @@ def open_view(state: SessionState, value: object, alone: bool = False) -> dict[s
     found = _schedule(task, task.target or state.target, view["trace"])
     if alone:
         state.time_with(view["constants"])
+        here = state.opened
+        state.opened = replace(here, title=clean(view["title"]) or here.title, stem=here.stem or here.title)
     index = state.add_task(task)
     take_in(state, {**view, "task": task.key}, "the view")
     state.open_task(index)

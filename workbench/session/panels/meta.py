@@ -22,7 +22,7 @@ def meta(context: SliceContext) -> dict[str, Any]:
     """Return the slice `meta`."""
     state = context.state
     peaks = tuple(state.peaks.items())
-    made_of = (state.peak_of_all, state.peak_measured, peaks, len(state.infos))
+    made_of = (state.opened.title, state.peak_of_all, state.peak_measured, peaks, len(state.infos))
     return context.cache["meta"].of(made_of, lambda: _meta(state))
 
 

@@ -167,9 +167,9 @@ class History:
         return "hand" if node is None else node.by
 
     def remark(self, key: Key) -> str:
-        """Return why a state has the number that it has, or what was measured where none of here is known."""
+        """Return why a state has the number that it has, and what was measured elsewhere."""
         result = self.result(key)
-        return self.elsewhere.get(key, "") if result is None else result.remark
+        return "; ".join(filter(None, ("" if result is None else result.remark, self.elsewhere.get(key, ""))))
 
     def prune(self, tree: Tree) -> int:
         """Let leaves go that nobody wants to keep, the oldest first and unmeasured ones before all others, until there

@@ -176,7 +176,7 @@ def _sound(node: Mapping[str, Any]) -> bool:
         and node["edge"] in get_args(EdgeKind)
         and node["by"] in get_args(By)
         and all(isinstance(node[name], str) for name in ("label", "name"))
-        and isinstance(node.get("why_not", ""), str)
+        and all(isinstance(node.get(name, ""), str) for name in ("why_not", "than"))
         and isinstance(node["trial"], int | None)
         and isinstance(node["trace"], list)
         and all(x is None or (isinstance(x, int | float) and 0 <= x <= MOST) for x in numbers)
@@ -224,11 +224,12 @@ def _schedule(parent: Schedule, tree: Tree, trace: list[Any]) -> Schedule:
 def _mark(state: SessionState, node: TreeNode, saved: Mapping[str, Any], other: str) -> None:
     node.name = node.name or clean(saved["name"])
     node.star = node.star or saved.get("star") is True
-    if other and saved.get("ms"):
-        state.history.elsewhere[node.key] = (
-            f"{'≤ ' * bool(saved.get('why_not'))}{milliseconds(saved['ms'])} measured there, {other}"
-        )
-    elif saved.get("ms") and node.key not in state.history.results:
+    than = shortened(clean(saved.get("than", "")), 120)
+    if (other or than) and saved.get("ms"):
+        time = f"{'≤ ' * bool(saved.get('why_not'))}{milliseconds(saved['ms'])}"
+        where = f"measured there, {other}" if other else "when it was sent"
+        state.history.elsewhere[node.key] = f"{time} {where}{than and f', {than}'}"
+    if not other and saved.get("ms") and node.key not in state.history.results:
         state.history.results[node.key] = Result(
             "ok", saved["ms"], saved.get("spread"), saved.get("gflops"),
             why_not=clean(saved.get("why_not", "")), at_least_ms=saved.get("at_least_ms"),
