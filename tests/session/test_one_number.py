@@ -206,6 +206,19 @@ def test_who_wins_in_turns_is_the_best_in_the_tree_the_log_and_the_advice(sessio
     again.flush(100)
     assert [str(step) for step in again.schedule.trace] == [str(step) for step in s.schedule.trace]
     assert change is None or "v1" not in change["text"]
+    (met,) = again.snapshot().slices["history"]["contests"]
+    assert met["text"].endswith("sure"), "what the log says of two variants is a comparison of theirs"
+    again.run("goto", step=met["b"] if met["ratio"] > 1 else met["a"])
+    again.flush(100)
+    assert again.snapshot().slices["history"]["ahead"]["text"].endswith("sure, timed in turns")
+    measured_again(again, monkeypatch, met)
+
+
+def measured_again(s, monkeypatch, met):
+    """What a new comparison of the two finds counts together with what the log says."""
+    against_each_other(s, monkeypatch, met["a"], met["b"], met["ratio"])
+    (now,) = s.snapshot().slices["history"]["contests"]
+    assert now["text"].endswith("(in 2 comparisons)")
 
 
 def test_without_a_log_who_wins_in_turns_is_the_best_too(session, fake, monkeypatch):

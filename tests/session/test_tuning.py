@@ -403,6 +403,8 @@ def test_adopting_leaves_what_was_measured_by_hand_to_the_hand(session, fake):
     finished(s)
     assert slice_of(s, "steering")["task"]["chosen"].startswith("tj = "), "the number, not who proposed it"
     s.run("adopt")
+    assert slice_of(s, "history")["at"] == 1, "the best is by hand"
+    s.run("open_trial", trial=s.state.stats.of(s.task.key).best.record.trial)
     rows = slice_of(s, "history")["rows"]
     assert [r["by"] for r in rows] == ["hand", "hand", "hand", "tuner"]
     assert (rows[3]["edge"], rows[3]["parent"], rows[3]["holes"]) == ("fill", 2, 0), "it fills what was left open"

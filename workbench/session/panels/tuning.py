@@ -47,24 +47,26 @@ def tuning_slice(context: SliceContext) -> dict[str, Any]:
     if off := why_off("tuner"):
         out.update(off=off, best_ready=False, best_why=off.removesuffix("."))
     elif at_rest and view is not None and state.index is not None:
-        out.update(_ready(state, view, state.infos[state.index].key))
+        out.update(_ready(state, view, state.index))
     elif not at_rest:
         out["best_why"] = "wait for the run's end, or stop it"
     return out
 
 
-def _ready(state: SessionState, view: View, key: str) -> dict[str, Any]:
-    """Say whether the best in the log is faster than what is open, and why it cannot be used where it is not."""
-    best = state.stats.of(key).best
-    if best is None:
+def _ready(state: SessionState, view: View, index: int) -> dict[str, Any]:
+    """Say whether the best schedule of a task is faster than what is open, and why it is of no use where it is not."""
+    best = state.ledger_of(index).best
+    found = None if best is None else state.node_of(index, best.record)
+    if best is None or (found is None and best.record.trial < 0):
         return {}
     shown = state.history.result(view.key)
-    if shown is None or shown.ms is None or best.ms < shown.ms:
-        return {"best_ready": True, "best_why": ""}
-    there = state.tree.node(view.node).trial == best.record.trial
-    name = f"trial {best.record.trial}"
-    why = f"{name} is already open" if there else f"what is open is not slower than {name}"
-    return {"best_ready": False, "best_why": why}
+    name = f"trial {best.record.trial}" if found is None or best.record.trial >= 0 else f"v{found.id}"
+    if found is not None and found.id == view.node:
+        return {"best_ready": False, "best_why": f"{name} is already open"}
+    than = None if found is None else state.history.verdict(found.key, view.key, "")
+    slower = than.ratio >= 1.0 if than is not None else shown is not None and (shown.ms or best.ms + 1.0) <= best.ms
+    why = f"what is open is not slower than {name}" if slower else ""
+    return {"best_ready": not slower, "best_why": why}
 
 
 @declare.command

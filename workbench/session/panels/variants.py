@@ -109,7 +109,7 @@ def unfold(host: Host, node: int | None = None) -> None:
 
 @declare.command
 def adopt(host: Host, task: object = None) -> None:
-    """Show the best schedule of a task in the log."""
+    """Show the best schedule of a task."""
     need("tuner")
     host.state.adopt(task)
 

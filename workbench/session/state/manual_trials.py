@@ -110,6 +110,10 @@ class ManualTrials:
         self._numbers[key] = record.trial
         self._trials[key] = record
 
+    def numbers(self, index: int) -> dict[int, Key]:
+        """Return the states of a task that are trials of the log, by their numbers."""
+        return {number: key for key, number in self._numbers.items() if key[0] == index}
+
     def trial(self, key: Key) -> Record | None:
         """Return a trial of a state, in the log or not; None for one that is no trial."""
         return self._trials.get(key)

@@ -28,7 +28,7 @@ from workbench.session.state.roofline_points import Intensities
 from workbench.session.state.session_input import SessionInput, TaskInfo
 from workbench.session.state.statistics import Statistics
 from workbench.session.state.task_costs import at_first, settle
-from workbench.session.state.task_lines import lines_of, trials_of
+from workbench.session.state.task_lines import lines_of, recall_contests, trials_of
 from workbench.session.state.told_times import ToldTimes
 from workbench.session.state.trial_origin import BY, origin, to_recall
 from workbench.session.state.tuning_watch import TuningWatch
@@ -286,9 +286,8 @@ class SessionState:
 
     def ledger_of(self, index: int) -> TaskLedger:
         """Return what is known about a task: from its log, and what was measured and compared by hand."""
-        info, written = self.infos[index], {line.timestamp for line in self.stats.comparisons}
-        lines = lines_of(info, self.trials_of(index), self.history, self.manual_trials, written)
-        return self.stats.also(info.key, lines)
+        info, known = self.infos[index], (self.history, self.manual_trials, self.stats.comparisons)
+        return self.stats.also(info.key, lines_of(info, self.trials_of(index), *known))
 
     def best(self, index: int) -> Best | None:
         """Return the best of a task, whoever found it. Of several tasks, a time by hand that is in no log and more than
@@ -302,8 +301,9 @@ class SessionState:
 
     def tell(self) -> None:
         """See to it that every variant of the task on show has the time that is told of its program."""
-        if self.index in self.history.trees:
-            self._told.update(self.tree, self.ledger_of(self.index), self.trials_of(self.index))
+        if (index := self.index) is not None and index in self.history.trees:
+            recall_contests(index, self.infos[index], self.stats.comparisons, self.history, self.manual_trials)
+            self._told.update(self.tree, self.ledger_of(index), self.trials_of(index))
 
     def node_of(self, index: int, record: Record) -> TreeNode | None:
         """Return the variant that has a trial's program; None where there is none."""

@@ -9,7 +9,7 @@ const WORDS: Readonly<Record<string, string>> = {
   measure: 'measure',
   auto_measure: 'measure every step',
   tune: 'tune',
-  adopt: 'use the best in the log',
+  adopt: 'use the best',
   open_trial: 'open a trial',
   select: '',
   theme: '',

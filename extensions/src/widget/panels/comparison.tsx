@@ -29,7 +29,12 @@ const columnsOf = (levels: readonly string[]): readonly Column[] => [
   ],
   ['code', 'Bytes of all instructions', row => row.nbytes, bytes, 'm'],
   ['registers', 'Vector registers that occur in the code', row => row.registers, count, 'm'],
-  ['spills', 'Instructions of one iteration of the worst innermost loop that keep a vector register on the stack, or take it from there', row => row.spills, count],
+  [
+    'spills',
+    'Instructions of one iteration of the worst innermost loop that keep a vector register on the stack, or take it from there',
+    row => row.spills,
+    count
+  ],
   ...levels.map((level, k): Column => [
     `${level} misses`,
     `Misses of ${level}, simulated`,

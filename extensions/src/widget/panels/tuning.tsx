@@ -90,12 +90,7 @@ function Best({
   const adopt = (): void => void store.do('adopt', { task: head.task }).then(() => toNest(ui), refuse);
   const reason = needs || (head.task == null ? 'no task is open' : tuning.best_ready ? '' : tuning.best_why);
   return (
-    <Button
-      data-action="adopt"
-      reason={reason}
-      title="Goes to the best schedule of this task in the log"
-      onPress={adopt}
-    >
+    <Button data-action="adopt" reason={reason} title="Goes to the best schedule of this task" onPress={adopt}>
       Use the best
     </Button>
   );

@@ -45,7 +45,7 @@ function Tools({ store, history }: { store: Store; history: HistorySlice }) {
       {ready && (
         <Button
           data-swb-do="adopt"
-          title="Go to the best schedule of this task in the log"
+          title="Go to the best schedule of this task"
           reason={stop}
           onPress={() => store.act('adopt', { task: head.task })}
         >

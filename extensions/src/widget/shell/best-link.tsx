@@ -25,7 +25,7 @@ export const Caches = ({ of }: { of: HeadSlice }) =>
     </span>
   ) : null;
 
-/** The best of the log goes to its schedule, as “Use the best” does; where that is on show already, it only says it. */
+/** The best goes to its schedule, as “Use the best” does; where that is on show already, it only says it. */
 export function BestLink({ store, head, children }: { store: Store; head: HeadSlice; children: ComponentChildren }) {
   const ui = useUi();
   if (!store.see('tuning')?.best_ready || noKernel(store)) return <>{children}</>;
@@ -34,7 +34,7 @@ export function BestLink({ store, head, children }: { store: Store; head: HeadSl
       type="button"
       class="swb-link swb-best"
       data-swb-do="best"
-      title="Go to the best schedule of this task in the log"
+      title="Go to the best schedule of this task"
       onClick={() => store.act('adopt', { task: head.task }, () => toNest(ui))}
     >
       {children}
