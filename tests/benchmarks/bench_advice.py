@@ -2,11 +2,12 @@
 
 Run it by hand on a quiet machine, or with ``pytest -m bench tests/benchmarks/bench_advice.py``::
 
-    python tests/benchmarks/bench_advice.py [--threads 1] [--rounds 6] [--networks]
+    python tests/benchmarks/bench_advice.py [--threads 1] [--rounds 6] [--networks] [--tuned 64]
 
 A user takes the offer that gains most until there is none. The claim: what comes out has at least 70 % of the default
 schedule's speed, on each computation and with one thread and two, and no answer takes a second. Who takes the whole
 plan has at least 90 % of it, on the four tasks of each of five networks that compute most (``--networks``).
+``--tuned N`` compares it with the best of N trials of the tuner, on five tasks of MobileNet, in turns.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from analysis.test_advice import COMPUTATIONS, greedy
 
 import workbench as wb
 from workbench import Schedule, Target
-from workbench.advice import Plan, plan, why
+from workbench.advice import Plan, plan, way_to, why
 from workbench.advice.lookahead import default_of
 from workbench.ir import Func
+from workbench.runtime.schedule_methods import contest
 
 CLAIM, LONGEST_S = 0.7, 1.0
 
@@ -110,13 +112,37 @@ def plans(threads: int, rounds: int) -> None:
         print(json.dumps({**row, **told, "offers": len(found.offers)}), flush=True)
 
 
+#: Beginnings of the names of five tasks of MobileNet.
+KINDS = ("conv2d 1x1 512→512", "conv2d 3x3/2", "depthwise 3x3 512", "dense", "softmax")
+
+
+def tuned(threads: int, trials: int) -> None:
+    """Print what the plan from the program as written reaches of the best of a run, measured as inside the network."""
+    target = Target.host(threads=threads)
+    tasks = wb.extract_tasks(wb.zoo.get_network("mobilenet").optimize(), target)
+    for kind in KINDS:
+        task = next(t for t in tasks if t.name.startswith(kind))
+        session = wb.tune(task, target=target, trials=trials, options=wb.TuneOptions(constants="shared"))
+        session.wait()
+        best, plain = session.best(), Schedule(task.func, target)
+        ends = {"plan": plan(plain, target, constants="shared").end, "default": default_of(plain, target)[0]}
+        funcs = [best.func, *(end.func for end in ends.values())]
+        found = contest(funcs, task.func, target, constants="shared", budget_ms=3000)
+        shares = {name: round(1.0 / found.ratio(k), 2) for k, name in enumerate(ends, 1)}
+        row = {"task": task.name, "best ms": round(found.latency_ms(0), 4), **shares}
+        print(json.dumps({**row, "rows of the way": len(way_to(plain, best, target).offers)}), flush=True)
+
+
 def main() -> None:
     """Print both times of every computation."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--networks", action="store_true", help="whole plans, for tasks of networks")
+    parser.add_argument("--tuned", type=int, metavar="TRIALS", help="plans beside the best of so many trials")
     given = parser.parse_args()
+    if given.tuned:
+        return tuned(given.threads, given.tuned)
     if given.networks:
         return plans(given.threads, given.rounds)
     for name in COMPUTATIONS:
