@@ -99,6 +99,16 @@ def test_runs_and_shares_side_by_side(panels: Panels) -> None:
     assert panels.sent == [("open_task", {"task": 3})]
 
 
+def test_a_long_name_is_cut_at_its_end_and_is_never_dots_alone(panels: Panels) -> None:
+    box = show(panels, **SLICE)
+    box.evaluate("e => { e.style.width = '560px'; }")
+    panels.settle()
+    link = box.locator("tbody .swb-link").first.bounding_box()
+    cell = box.locator("tbody td.swb-name").first.bounding_box()
+    assert link["width"] > 30
+    assert link["x"] + link["width"] <= cell["x"] + cell["width"]
+
+
 def test_calls_are_walked_through_and_zoomed(panels: Panels) -> None:
     box = show(panels, **SLICE)
     assert box.locator(".swb-run").count() == 2

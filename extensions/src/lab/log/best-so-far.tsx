@@ -20,7 +20,7 @@ export function BestSoFar({ state, select, choose }: Omit<ViewProps, 'showAll'>)
       ? text(log.header?.model)
         ? trans.__('Whole model')
         : trans.__('All tasks')
-      : trans.__('The %1 tasks with a result', log.measured.length);
+      : trans._n('The task with a result', 'The %1 tasks with a result', log.measured.length);
   const title = task ? task.name : whole;
   const curve = task ? taskCurve(task) : totalCurve(log);
   return (

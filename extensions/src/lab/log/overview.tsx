@@ -59,7 +59,9 @@ export function Overview({ log }: { log: LogSummary }): VNode {
       ? [[trans.__('End to end, measured'), <EndToEnd {...log.network} />] as [string, ComponentChildren]]
       : []),
     [
-      many ? trans.__('Best, sum of %1 kernels', f.count(log.kernels)) : trans.__('Best'),
+      many
+        ? trans._n('Best, of %2 kernel', 'Best, sum of %2 kernels', log.kernels, f.count(log.kernels))
+        : trans.__('Best'),
       log.total === null ? (
         trans.__('no trial has a time yet')
       ) : (
