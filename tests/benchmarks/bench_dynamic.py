@@ -124,7 +124,7 @@ def fixed(net: OpenNet, feeds: Mapping[str, Any], options: argparse.Namespace) -
         target = wb.Target.host(threads=options.threads)
         tasks = wb.extract_tasks(graph, target)
         wb.tune(tasks, trials=64 * len(tasks), seconds=options.tune, log=options.log, target=target, seed=0,
-                progress=False).wait()  # fmt: skip
+                resume=Path(options.log).exists(), progress=False).wait()  # fmt: skip
     return wb.compile(graph, options.log, threads=options.threads, nearest=True)
 
 

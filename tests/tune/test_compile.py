@@ -136,6 +136,15 @@ def test_a_task_without_a_record_gets_the_nearest_one_adapted(tuned, tmp_path, c
     assert (other.borrowed, len(other.untuned)) == ({}, 1)
 
 
+def test_what_looks_much_slower_than_the_default_schedule_is_not_adapted(tuned, tmp_path):
+    log = load_log(tuned[1])
+    slow = ({"primitive": "reorder", "args": {"loops": ["j", "k", "i"]}},)
+    records = [dataclasses.replace(r, trace=slow, row={}, variant=-1, space="") for r in log.records if r.ok]
+    write_log(tmp_path / "s.jsonl", log.header, records)
+    executable = compile(chain(tmp_path / "w.onnx", n=48), tmp_path / "s.jsonl", TARGET, nearest=True)
+    assert (executable.borrowed, len(executable.untuned)) == ({}, 1)
+
+
 def test_a_record_for_other_threads_is_used_and_told(tuned):
     graph, log = tuned
     assert compile(graph, log, TARGET).borrowed == {}

@@ -42,11 +42,14 @@ class Lookup:
         Best first.
     how : str
         One sentence that says where they come from.
+    distance : float
+        How many doublings of extents lie between that task and this one.
     """
 
     relation: Relation
     records: tuple[Record, ...]
     how: str
+    distance: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,7 @@ def _similar(database: Database, task: NamedTask, target: str | None, k: int) ->
     how = f"{task.name} has no record; the nearest of its kind is {name} ({_apart(wanted, shape_of(name))})"
     if elsewhere:
         how += f", measured on another machine ({differences(records[0].target, target or '')})"
-    return Lookup("similar", tuple(records), how)
+    return Lookup("similar", tuple(records), how, distance)
 
 
 def _tasks(database: Database) -> Iterator[tuple[str, str, set[str]]]:

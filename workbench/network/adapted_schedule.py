@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.log import Database
 from workbench.machine_model.features import INDEX
-from workbench.search.seeds import adapt
+from workbench.search.seeds import adapt, features_of
+from workbench.space.default_schedule import favourite
 from workbench.space.space import make_space
 
 if TYPE_CHECKING:
     from workbench.graph.group import Group
     from workbench.schedule import Schedule
     from workbench.target import Target
+
+
+#: So much slower than the default schedule an adapted one may look by the estimate, which knows less of it than the
+#: trial that it comes from; of a task more doublings of extents away, by so much the less. Chosen: schedules for two
+#: tokens of a transformer, adapted to 500, took 1.4 times as long as the default ones.
+MOST_BEHIND, NEAR = 1.25, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +48,8 @@ class Borrowed:
 
 
 def borrow(group: Group, database: Database, target: Target) -> Borrowed | None:
-    """Return a schedule from the nearest record; None where there is none of the kind, or none that can be adapted.
+    """Return a schedule from the nearest record; None where there is none of the kind, or none that can be adapted to
+    something that is about as fast as the default schedule.
 
     Of several that can be adapted, the one is taken that the analytic cost model expects to be fastest.
     """
@@ -55,5 +64,10 @@ def borrow(group: Group, database: Database, target: Target) -> Borrowed | None:
     if not seeds:
         return None
     seed = max(seeds, key=lambda s: float(s.x[INDEX["speed"]]))
+    usual = space.variants[0]
+    if (own := favourite(usual)) is not None:
+        behind = features_of(own, usual.machine)[INDEX["speed"]] - seed.x[INDEX["speed"]]
+        if behind > math.log2(MOST_BEHIND) * NEAR / max(NEAR, found.distance):
+            return None
     schedule = space.schedule(seed) if seed.schedule is None else seed.schedule
     return Borrowed(schedule, f"{found.how}: {seed.note}")
