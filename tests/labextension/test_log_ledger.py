@@ -156,13 +156,23 @@ def test_what_is_said_at_the_end_names_what_it_covers(tmp_path: Path) -> None:
         {"ms": 1.41, "spread": None, "untuned_ms": 2.0, "change": "1.42× as fast", "kernels": 53},
         {"ms": 1.41, "spread": None, "untuned_ms": None, "change": "", "kernels": 1},
         {"ms": None, "spread": None, "untuned_ms": None, "change": "", "kernels": 4},
+        {
+            "ms": None,
+            "spread": None,
+            "untuned_ms": None,
+            "change": "",
+            "kernels": 4,
+            "rows": [{"ms": 1.0}, {"ms": None}],
+        },
     ]
+    sessions = [{"rows": [], "more": 0, **one} for one in sessions]
     assert program(entry, tmp_path)([json.dumps(sessions)]) == [
         "1.84 ± 0.02 ms, end to end, measured; untuned 2.43 ms: 1.32× as fast",
         "1.84 ± 0.02 ms, end to end, measured; untuned 1.85 ms: no difference shows",
         "1.41 ms, sum of 53 kernels; untuned 2.00 ms: 1.42× as fast",
         "1.41 ms",
         "nothing measured yet",
+        "1 of 2 tasks have a time",
     ]
 
 

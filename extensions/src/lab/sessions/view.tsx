@@ -43,8 +43,12 @@ const words = (state: string): string => {
 export const stateOf = ({ state, end }: Session): string => (end === 'stopped' ? trans.__('stopped') : words(state));
 
 /** The best so far, what that covers, and how much it was before. */
-export function bestOf({ ms, spread: noise, untuned_ms, change, kernels }: Session): string {
-  if (ms == null) return trans.__('nothing measured yet');
+export function bestOf({ ms, spread: noise, untuned_ms, change, kernels, rows, more }: Session): string {
+  if (ms == null) {
+    const timed = rows.filter(row => row.ms != null).length;
+    const all = rows.length + more;
+    return timed ? trans.__('%1 of %2 tasks have a time', timed, all) : trans.__('nothing measured yet');
+  }
   const number = noise == null ? milliseconds(ms) : `${milliseconds(ms)} ${spread(noise, ms)}`;
   const best = trans.__('%1 ms', number);
   const covers = kernels === 0 ? trans.__('end to end, measured') : trans.__('sum of %1 kernels', count(kernels));
