@@ -4,13 +4,14 @@ Run it by hand (it is not part of the default tests)::
 
     pip install onnxruntime && PYTHONPATH=tests python tests/benchmarks/bench_dynamic.py --shapes 200
     python tests/benchmarks/bench_dynamic.py --only reader --model ch_PP-OCRv4_rec_infer.onnx
-    python tests/benchmarks/bench_dynamic.py --only bert --log bert.jsonl --tune 20 --timed 6
+    python tests/benchmarks/bench_dynamic.py --only bert --log bert.jsonl --tune-range 60 --tune 20 --timed 6
 
 Each network is compiled once for all its lengths, and run with random ones in turns with onnxruntime, whose results are
 compared. What is compiled meanwhile is counted. Compiling for a shape takes longer than all its runs, so executables of
 that very shape are made for a few of them alone (``--timed``), spread evenly by size. They have schedules from the same
-log, and with ``--tune`` from some seconds of tuning for that shape. The least of the runs of a shape counts. Prints
-median, extremes and geometric mean of the ratios; ``--rows`` also the slowest shapes, and the kernels that they ran.
+log, or with ``--tune`` from some seconds of tuning for that shape. What has a log already is not tuned again. The least
+of the runs of a shape counts. Prints median, extremes and geometric mean of the ratios; ``--rows`` also the slowest
+shapes, and the kernels that they ran.
 """
 
 from __future__ import annotations
@@ -119,13 +120,20 @@ def summary(what: str, ratios: list[float]) -> str:
 
 def fixed(net: OpenNet, feeds: Mapping[str, Any], options: argparse.Namespace) -> Any:
     """An executable of that very shape."""
-    graph = wb.load_onnx(net.model, {n: a.shape for n, a in feeds.items()})
+    shapes = {n: a.shape for n, a in feeds.items()}
+    graph, log = wb.load_onnx(net.model, shapes), options.log
     if options.tune:
-        target = wb.Target.host(threads=options.threads)
-        tasks = wb.extract_tasks(graph, target)
-        wb.tune(tasks, trials=64 * len(tasks), seconds=options.tune, log=options.log, target=target, seed=0,
-                resume=Path(options.log).exists(), progress=False).wait()  # fmt: skip
-    return wb.compile(graph, options.log, threads=options.threads, nearest=True)
+        log = f"{options.log}.{'-'.join(str(n) for shape in shapes.values() for n in shape)}"
+        tuned(graph, log, options.tune, options.threads)
+    return wb.compile(graph, log, threads=options.threads, nearest=True)
+
+
+def tuned(graph: Any, log: str, seconds: float, threads: int) -> None:
+    """Tune what there is no log of yet."""
+    if not Path(log).exists():
+        target = wb.Target.host(threads=threads)
+        trials = 64 * len(wb.extract_tasks(graph, target))
+        wb.tune(graph, trials=trials, seconds=seconds, log=log, target=target, seed=0, progress=False).wait()
 
 
 @dataclass
@@ -141,8 +149,10 @@ class Prepared:
 def prepare(name: str, net: OpenNet, options: argparse.Namespace) -> Prepared:
     """Compile what is compared."""
     start, rng = time.perf_counter(), np.random.default_rng(options.seed)
-    log = options.log if options.log and Path(options.log).exists() else None
-    executable = wb.compile(wb.load_onnx(net.model, dynamic=net.lengths), log, threads=options.threads)
+    graph = wb.load_onnx(net.model, dynamic=net.lengths)
+    if options.tune_range:
+        tuned(graph, options.log, options.tune_range, options.threads)
+    executable = wb.compile(graph, options.log, threads=options.threads)
     print(f"{name}: {executable}, {time.perf_counter() - start:.0f} s {executable.reason}", flush=True)
     shapes = [{k: int(rng.choice(r)) for k, r in net.lengths.items()} for _ in range(options.shapes)]
     alone = [(s, fixed(net, net.feeds(s, rng), options)) for s in spread(shapes, options.timed)]
@@ -184,15 +194,14 @@ def main() -> None:
     parser.add_argument("--shapes", type=int, default=200)
     parser.add_argument("--timed", type=int, default=16, help="shapes that are compiled alone, too")
     parser.add_argument("--seconds", type=float, default=0.2, help="of the runs in turns, per shape")
-    parser.add_argument(
-        "--tune", type=float, default=0, help="seconds of tuning for each of these shapes; adds to --log"
-    )
+    parser.add_argument("--tune-range", type=float, default=0, help="seconds of tuning for all lengths, into --log")
+    parser.add_argument("--tune", type=float, default=0, help="the same for each of these shapes, into logs beside it")
     parser.add_argument("--rows", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    if options.tune and not options.log:
-        parser.error("--tune adds to a log: say --log")
+    if (options.tune or options.tune_range) and not options.log:
+        parser.error("tuning needs a log: say --log")
     for name in options.only or NETWORKS:
         net = of_file(options.model, range(48, 641)) if name == "reader" and options.model else NETWORKS[name]()
         measure(prepare(name, net, options), options)
