@@ -24,10 +24,8 @@ const tuned = slices => {
   });
   const total = rows.reduce((sum, row) => sum + row.ms * row.weight, 0);
   for (const row of rows) row.share = (row.ms * row.weight) / total;
-  return {
-    ...slices,
-    tasks: { rows, total_ms: total, untuned_ms: 3 * total, covers: `sum of ${rows.length} kernels` }
-  };
+  const covers = `sum of ${rows.length} kernels`;
+  return { ...slices, tasks: { rows, total_ms: total, untuned_ms: 3 * total, covers } };
 };
 
 /** While a run is on, the table has what the scheduler expects of every task. */

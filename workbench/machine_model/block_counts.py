@@ -87,7 +87,6 @@ def block_facts(b: BlockPlan, value: Evaluate, n: int, machine: Machine) -> Bloc
     write, acc_vectors, none = prints[0], np.zeros(n, np.float32), np.zeros(n, np.float32)
     visits, reloads, stores, chain, apart = none, none, none, none, none
     own = _store_vectors(nest, b.accesses[0], write, body, vector, pieces)
-    kept = nest.at(np.where(tile < nest.depth, tile, body.level))
     if b.is_reduction:
         # Where no reduction loop runs more than once, the tile is the body, and nothing is ever reloaded.
         never = first == nest.depth
@@ -101,9 +100,9 @@ def block_facts(b: BlockPlan, value: Evaluate, n: int, machine: Machine) -> Bloc
         apart = _apart(nest, body, bodies) if (visits >= bodies).any() else none
         if (chain > 1.0).any():
             again = _loaded_again(nest, known, body, chain, pieces, machine.registers - 1.0 - acc_vectors)
-        kept = nest.at(np.where(tile < nest.depth, tile, body.level))
     else:
         stores = own
+    kept = nest.at(np.where(tile < nest.depth, tile, body.level))
     moving = traffic(b, known, nest.outer, kept if b.is_reduction else None, machine)
     tasks, share = _parallel(nest, machine)
     tile_working = total([kept.pick(fp.bytes) for fp in known], b.same)

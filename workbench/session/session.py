@@ -372,17 +372,15 @@ class Session:
         since = now - publisher.computed_at
         if watch is not None and watch.tuning.state == "running" and publisher.watched:
             waits.append(max(0.01, CLOCK_S - since))
-        if self._tuning_news:
-            waits.append(max(0.01, TUNING_GAP_S - since))
+        waits += [max(0.01, TUNING_GAP_S - since)] if self._tuning_news else []
         waits += [look] if (look := self._load_watch.due(now)) is not None else []
         rest = publisher.post(now)
         self._questions.tell()
         if rest is not None:
             waits.append(rest)
         elif not self._measurements.peak_pending():
-            barriers, self._barriers = self._barriers, []
-            for barrier in barriers:
-                barrier.set()
+            while self._barriers:
+                self._barriers.pop(0).set()
         elif self._barriers:
             waits.append(0.05)
         return min(waits, default=None)
