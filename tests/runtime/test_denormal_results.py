@@ -45,7 +45,7 @@ def test_a_softmax_of_far_apart_scores_has_none():
     assert denormal(wanted.astype(np.float32))
     got = exe.run({"x": scores})["z"]
     assert not denormal(got)
-    np.testing.assert_allclose(got, wanted, rtol=2e-6, atol=TINY)
+    np.testing.assert_allclose(got, wanted, rtol=2e-6, atol=4 * TINY)  # exp gives 0 below that
 
 
 @x86

@@ -88,7 +88,7 @@ function Shares({ slice, name, onOpen }: { slice: TimelineSlice; name: (id: numb
           ))}
         </tbody>
         <tfoot>
-          <tr>
+          <tr class="swb-ports-sum">
             <td class="swb-l swb-name">run that is drawn</td>
             <td>{count(rows.reduce((sum, row) => sum + row.calls, 0))}</td>
             {runs.map(run => (
