@@ -120,12 +120,7 @@ def _serving(
             time.sleep(0.1)
         yield address
     finally:
-        server.terminate()
-        try:
-            server.wait(20)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
+        stop_server(server)
 
 
 def _other_bundle(state: Path) -> dict[str, str]:
@@ -140,6 +135,16 @@ def _other_bundle(state: Path) -> dict[str, str]:
     text = "\n".join(["import workbench.widgets.root as _r", *lines, ""])
     (startup / "00-bundle.py").write_text(text)
     return {"IPYTHONDIR": str(state / "ipython")}
+
+
+def stop_server(server: subprocess.Popen[Any]) -> None:
+    """Ask a server to stop; one that takes its time, as on a busy machine, is stopped."""
+    server.terminate()
+    try:
+        server.wait(20)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
 
 
 def _answers(url: str) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from browser import start
-from browser.driver import OPEN_SERVER, clear, free_port, page_of
+from browser.driver import OPEN_SERVER, clear, free_port, page_of, stop_server
 from notebooks.tour import TOURS
 
 playwright = start.playwright
@@ -65,8 +65,7 @@ def jupyterlab(folder: Path, share: Path, *options: str, base: str = "") -> Iter
             time.sleep(0.1)
         yield address
     finally:
-        server.terminate()
-        server.wait(20)
+        stop_server(server)
 
 
 @pytest.fixture(scope="package")

@@ -26,7 +26,7 @@ from urllib.error import HTTPError
 import onnx
 import pytest
 import waiting
-from browser.driver import free_port
+from browser.driver import free_port, stop_server
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 from jupyter_server.services.contents.manager import ContentsManager
 from session.test_opening import model
@@ -177,8 +177,7 @@ def port(root: Path) -> Iterator[int]:
                 time.sleep(0.1)
         yield port
     finally:
-        server.terminate()
-        server.wait(20)
+        stop_server(server)
 
 
 def address(port: int, path: str, token: str = "secret") -> str:
