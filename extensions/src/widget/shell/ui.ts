@@ -112,8 +112,10 @@ export function typeIn(el: HTMLElement | null | undefined): void {
  * comes back for it. With `still` nothing scrolls.
  */
 export function focusOn(ui: Ui, selector: string, still = false): boolean {
-  const el = ui.root.current?.querySelector<HTMLElement>(selector);
-  const focus = (): void => el?.focus({ preventScroll: still });
+  const found = (): HTMLElement | null | undefined => ui.root.current?.querySelector(selector);
+  const el = found();
+  // What is drawn anew meanwhile is another element.
+  const focus = (): void => found()?.focus({ preventScroll: still });
   if (el && ui.whole.peek() && el.getClientRects().length === 0) {
     ui.whole.value = '';
     requestAnimationFrame(focus);
