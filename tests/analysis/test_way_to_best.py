@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from workbench import Schedule, Target, workloads
-from workbench.advice import Way, way_to
+from workbench.advice import Way, plan, way_to, why
 from workbench.advice.offer import Offer
+from workbench.analysis import estimate
+from workbench.errors import UsageError
+from workbench.schedule.holes import Hole
 from workbench.space.default_schedule import default_schedule
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell -l1=32K -l2=1M -l3=8M -threads=2")
@@ -70,3 +75,20 @@ def test_a_step_too_many_is_taken_back() -> None:
     walked(mine, way, best)
     assert next(row["label"] for row in way.rows()).startswith("without annotate kh")
     assert way.offers[0].steps, "a front end sends a step at least"
+
+
+def test_the_way_is_between_two_schedules_of_one_computation_without_open_numbers() -> None:
+    best, open_ = default_schedule(FUNC, TARGET), Schedule(FUNC, TARGET)
+    open_.split("h", [Hole(), Hole()])
+    other = Schedule(workloads.depthwise_conv2d_nhwc(7, 7, 64, bias=True, relu=True), TARGET)
+    for pair in ((open_, best), (best, open_), (best, other), (best, None)):
+        with pytest.raises(UsageError) as e:
+            way_to(*pair)
+        assert e.value.code == "way.schedule"
+
+
+@pytest.mark.parametrize("say", [why, plan, estimate])
+def test_places_of_constants_that_do_not_exist_are_refused(say) -> None:
+    with pytest.raises(UsageError) as e:
+        say(Schedule(FUNC, TARGET), constants="far")
+    assert e.value.code == "usage.constants"

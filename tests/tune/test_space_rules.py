@@ -57,15 +57,11 @@ def near():
 
 
 def levels(schedule, name):
-    """The structure of a block's loops, as letters: adjacent loops of one kind and level are one letter. Uncut loops,
-    as of a batch, are of none.
-    """
+    """The structure of a block's loops, as letters: adjacent ones of a kind and level are one; a batch is none."""
     block, path = schedule.func.block(name)
     reduced = {v for it, x in zip(block.iters, block.binds, strict=True) if it.kind == "R" for v in x.vars}
     out, last = "", None
-    for lp in path:
-        if lp.name not in reduced and "." not in lp.name:
-            continue
+    for lp in (lp for lp in path if lp.name in reduced or "." in lp.name):
         place = ("R", lp.name.split(".")[0]) if lp.name in reduced else ("S", lp.name.rpartition(".")[2])
         if place[0] == "R" and last is not None and last[0] == "R" and place[1] != last[1]:
             place = last  # another axis at the same level

@@ -13,8 +13,9 @@ from workbench.advice.offer import Offer
 from workbench.advice.step_text import phrase, summary
 from workbench.advice.whole_plan import parts
 from workbench.analysis.loop_nest.schedule_estimate import cycles_of
+from workbench.arguments import is_a
 from workbench.cooperative_yield import pause
-from workbench.errors import WorkbenchError
+from workbench.errors import UsageError, WorkbenchError
 from workbench.exercise_mode import need
 from workbench.ir import Func, blocks
 from workbench.machine_model.block_counts import STRAIGHT
@@ -23,6 +24,7 @@ from workbench.machine_model.nest_summary import BlockPlan
 from workbench.machine_model.nest_summary import plan as nest_plan
 from workbench.schedule import Schedule
 from workbench.schedule.primitive import Primitive
+from workbench.space.program_keys import program_key
 from workbench.target import Target
 
 
@@ -66,9 +68,17 @@ def way_to(schedule: Schedule, best: Schedule, target: Target | None = None, *, 
     Raises
     ------
     UsageError
-        "lab.mode" where an open lab keeps advice off.
+        "lab.mode" where an open lab keeps advice off; "way.schedule" for anything but two schedules of one computation
+        without open numbers.
     """
     need("advice")
+    for name, given in (("schedule", schedule), ("best", best)):
+        is_a(name, given, Schedule, "the way is between two schedules", "way.schedule")
+        if not given.is_concrete:
+            raise UsageError("way.schedule", f"{name} has open numbers", (name,), "fill them: s.fill(row)")
+    if program_key(schedule.base) != program_key(best.base):
+        text = f"{best.base.name} is another computation than {schedule.base.name}, or one of other sizes"
+        raise UsageError("way.schedule", text, ("best",), "take two schedules of one task")
     machine = Machine.of(target or schedule.target or Target.host(), constants)
     mine, theirs = tuple(schedule.trace), tuple(best.trace)
     if theirs[: len(mine)] == mine:

@@ -16,6 +16,7 @@ from workbench.codegen.gpu.occupancy import MULTIPROCESSORS, Multiprocessor
 from workbench.codegen.vta.design import Design
 from workbench.machine_model.constants import Rates
 from workbench.runtime.machine.measured_roofline import size_class, stored
+from workbench.runtime.results.measure_options import check_constants
 from workbench.target import Target, cache_dir
 
 
@@ -128,6 +129,7 @@ class Machine:
         A device whose threads do not run together is this processor, behind a driver: it has the numbers of the host,
         and no instruction that a schedule names.
         """
+        check_constants(weights)
         gpu = None if target is None else Gpu.of(target)
         if gpu is not None and gpu.warp == 1:
             return replace(Machine.of(None, weights), isa=frozenset())

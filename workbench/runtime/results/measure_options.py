@@ -94,9 +94,14 @@ class MeasureOptions:
             real(name, getattr(self, name), above=0, code="usage.timeout")
         whole("seed", self.seed, least=0)
         is_a("flush_cache", self.flush_cache, bool)
-        if self.constants not in CONSTANTS:
-            known = ", ".join(CONSTANTS)
-            raise UsageError("usage.constants", f"Constants cannot come from {self.constants!r}", (), f"known: {known}")
+        check_constants(self.constants)
+
+
+def check_constants(where: object) -> None:
+    """Raise "usage.constants" unless a kernel can find its constants there."""
+    if where not in CONSTANTS:
+        known = ", ".join(CONSTANTS)
+        raise UsageError("usage.constants", f"Constants cannot come from {where!r}", (), f"known: {known}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
