@@ -139,7 +139,7 @@ class Machine:
         l2 = max(target.l2_bytes, l1)
         l3 = max(target.l3_bytes, l2)
         lanes = target.lanes("float32")
-        halves = lanes == 16 and l1 == _HALVES_L1 and _HALVES_ISA in target.isa
+        halves = lanes == 16 and target.cpu in _HALVES
         found = Machine(
             lanes, target.vector_registers, l1, l2, l3, target.line_bytes, target.threads, target.isa, halves,
             gpu=gpu, accelerator=Design.of(target) if target.kind == "vta" else None,
@@ -147,9 +147,8 @@ class Machine:
         return replace(found, pace=_stored_pace(target, str(cache_dir()), found), weights=weights)
 
 
-#: A target does not say who made the processor. Cores with these two execute vectors of 512 bits in halves (AMD's
-#: Zen 4); Intel's Cooper Lake has both as well and is taken for one of them.
-_HALVES_L1, _HALVES_ISA = 32 << 10, "avx512bf16"
+#: Processors that execute vectors of 512 bits in halves.
+_HALVES = ("znver4",)
 
 
 def measure_pace(target: Target) -> Machine:

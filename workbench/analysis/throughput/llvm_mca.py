@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from workbench.analysis.throughput.findings import Finding, Found
@@ -21,21 +22,46 @@ _RUNS = (100, 300)
 
 def why_not(target: Target) -> str:
     """Say why llvm-mca cannot be asked about a target; "" where it can."""
-    return "" if shutil.which("llvm-mca") else "llvm-mca is not installed: it comes with LLVM's tools"
+    found = _installed(os.environ.get("PATH", ""))
+    if not found:
+        return "llvm-mca is not installed: it comes with LLVM's tools"
+    known = any(_knows(path, target.triple, target.cpu) for _, path in found)
+    return "" if known else f"llvm-mca {found[0][0]} does not know {target.cpu}: a later LLVM may"
 
 
-@lru_cache(maxsize=1)
-def _version() -> str:
-    said = subprocess.run(["llvm-mca", "--version"], capture_output=True, text=True, check=False, timeout=60).stdout
-    found = re.search(r"LLVM version ([\d.]+)", said)
+@lru_cache(maxsize=4)
+def _installed(path: str) -> tuple[tuple[str, str], ...]:
+    """Version and path of each that is installed, the newest first: distributions add the version to the name."""
+    programs = {p.resolve() for folder in path.split(os.pathsep) if folder for p in Path(folder).glob("llvm-mca*")}
+    found = [(_version(str(p)), str(p)) for p in programs if os.access(p, os.X_OK)]
+    return tuple(sorted(found, key=lambda one: [int(n) for n in re.findall(r"\d+", one[0])], reverse=True))
+
+
+def _version(program: str) -> str:
+    found = re.search(r"LLVM version ([\d.]+)", _ran([program, "--version"], "").stdout)
     return found[1] if found else "of an unknown version"
 
 
+def _ran(command: Sequence[str], text: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=60)
+
+
+@lru_cache(maxsize=64)
+def _knows(program: str, triple: str, cpu: str) -> bool:
+    return _ran([program, f"-mtriple={triple}", f"-mcpu={cpu}", "-iterations=1", "-"], "nop\n").returncode == 0
+
+
+def _newest(target: Target) -> tuple[str, str]:
+    """Version and path of the newest that knows the target's processor."""
+    found = _installed(os.environ.get("PATH", ""))
+    return next((one for one in found if _knows(one[1], target.triple, target.cpu)), found[0])
+
+
 def _simulated(text: str, target: Target, iterations: int) -> Any:
-    command = [
-        "llvm-mca", f"-mtriple={target.triple}", f"-mcpu={target.cpu}", "--json", f"-iterations={iterations}", "-",
-    ]  # fmt: skip
-    ran = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=60)
+    program = _newest(target)[1]
+    ran = _ran(
+        [program, f"-mtriple={target.triple}", f"-mcpu={target.cpu}", "--json", f"-iterations={iterations}", "-"], text
+    )
     if ran.returncode:
         raise BuildError("throughput.analyser", f"llvm-mca refuses the loop: {ran.stderr.strip().splitlines()[0]}")
     return json.loads(ran.stdout)
@@ -49,10 +75,17 @@ _MULTIPLY_ADD = re.compile(r"^(\s*)vfn?m(?:add|sub)\d+([ps][sd])(\s+)(.*),\s*%[x
 _VECTOR, _LOAD, _CHAINED = re.compile(r"%[xyz]mm(\d+)"), 7.0, 16
 
 
+#: Processors of which LLVM's models take both ports of multiply-adds for one (14 of Zen 3, 16 of Zen 4 as well).
+_HALF = ("znver3", "znver4")
+#: A number from memory into all lanes is a load on them, which takes no port of arithmetic.
+_BROADCAST = re.compile(r"vp?broadcast(?:s[sd]|[dq])(?=\s[^,]*\()")
+
+
 def _slow(instructions: Sequence[str], rows: Sequence[Any], target: Target) -> bool:
-    """Whether the model begins one multiply-add a cycle where the processor begins two, as LLVM 14 says of Zen 3."""
-    return target.cpu == "znver3" and any(
-        _MULTIPLY_ADD.match(text) and row["RThroughput"] > 0.5 for text, row in zip(instructions, rows, strict=True)
+    """Whether the model begins one multiply-add a cycle where the processor begins two (of 512 bits, half as many)."""
+    return target.cpu in _HALF and any(
+        _MULTIPLY_ADD.match(text) and row["RThroughput"] > (1.0 if "%zmm" in text else 0.5)
+        for text, row in zip(instructions, rows, strict=True)
     )
 
 
@@ -107,12 +140,14 @@ class _Simulation:
 
 def analyse(instructions: Sequence[str], target: Target) -> Found:
     """Analyse a loop, given by its instructions without the label."""
+    if target.cpu in _HALF:
+        instructions = [_BROADCAST.sub("vmovups", one) for one in instructions]
     run = _Simulation.of(instructions, target)
     rows, steady, model = run.rows, run.steady, run.model
     if _slow(instructions, rows, target):
         run = _Simulation.of(_as_products(instructions), target)
         steady = max(run.steady, min(steady, _chain(instructions, rows)))
-        model += ", corrected: it begins one multiply-add a cycle, the processor two"
+        model += ", corrected: it begins half as many multiply-adds as the processor"
     found = tuple(Finding(p, float(row["Latency"]), False) for p, row in zip(run.ports, rows, strict=True))
     pressure = {n: sum(p.get(n, 0.0) for p in run.ports) for n in run.names}
-    return Found(f"llvm-mca {_version()}", model, found, pressure, 0.0, steady)
+    return Found(f"llvm-mca {_newest(target)[0]}", model, found, pressure, 0.0, steady)

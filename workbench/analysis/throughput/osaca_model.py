@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from workbench.analysis.throughput.findings import Finding, Found
+from workbench.errors import BuildError
 from workbench.target import Target
 
 #: Name of a CPU, as LLVM writes it -> that of OSACA's model.
@@ -19,9 +20,9 @@ MODELS = {
     "skylake": "SKX", "broadwell": "BDW", "haswell": "HSW", "ivybridge": "IVB", "sandybridge": "SNB",
     "znver1": "ZEN1", "znver2": "ZEN2", "znver3": "ZEN3", "znver4": "ZEN4",
 }  # fmt: skip
-#: OSACA's Zen 3 lets a broadcast from memory take a port of multiply-adds. It takes none (measured,
-#: tests/benchmarks/bench_throughput.py), as a load, so it is looked up as one.
-_AS_A_LOAD = {"ZEN3": re.compile(r"vp?broadcast(?:s[sd]|[dq])(?=\s[^,]*\()")}
+#: OSACA lets a broadcast from memory take a port of multiply-adds on Zen 3, and one that is none on Zen 4 (0.7.1). It
+#: takes none (measured, tests/benchmarks/bench_throughput.py), as a load, so it is looked up as one.
+_AS_A_LOAD = dict.fromkeys(("ZEN3", "ZEN4"), re.compile(r"vp?broadcast(?:s[sd]|[dq])(?=\s[^,]*\()"))
 
 
 def why_not(target: Target) -> str:
@@ -54,7 +55,12 @@ def analyse(instructions: Sequence[str], target: Target) -> Found:
         parser, machine, semantics = _machine(arch)
         kernel = parser.parse_file("\n".join(instructions) + "\n")
         semantics.normalize_instruction_forms(kernel)
-        semantics.add_semantics(kernel)
+        try:
+            semantics.add_semantics(kernel)
+        except KeyError as error:  # of a port in its tables
+            raise BuildError(
+                "throughput.analyser", f"OSACA's model {arch} does not fit the loop: {error.args[0]}"
+            ) from error
         semantics.assign_optimal_throughput(kernel)
         chains = KernelDG(kernel, parser, machine, semantics).get_loopcarried_dependencies()
     longest = max(chains.values(), key=lambda chain: chain["latency"], default=None)

@@ -15,7 +15,7 @@ from workbench.analysis.throughput import llvm_mca, osaca_model
 from workbench.analysis.throughput.findings import Finding, Found
 from workbench.analysis.throughput.kernel_bound import bound_ms
 from workbench.arguments import is_a
-from workbench.errors import InputError, UsageError, did_you_mean
+from workbench.errors import BuildError, InputError, UsageError, did_you_mean
 from workbench.ir import Func
 from workbench.safe_text import shown_legibly
 from workbench.schedule import Schedule
@@ -186,21 +186,24 @@ def throughput(
     func = schedule if isinstance(schedule, Func) else schedule.func
     machine = target or (None if isinstance(schedule, Func) else schedule.target) or Target.host()
     machine = machine if isinstance(machine, Target) else Target(machine)
-    analyse = _analyser(analyser, machine)
     loop = _chosen(innermost(listing(func, "asm", machine).lines), func, machine, row)
     lines = [(k, loop.lines[k]) for k in loop.instructions]
-    report = _report(loop, lines, analyse([line.text for _, line in lines], machine))
+    report = _report(loop, lines, _analysed([line.text for _, line in lines], machine, analyser))
     return replace(report, bound_ms=bound_ms(func, loop, report.cycles, machine))
 
 
-def _analyser(name: str | None, target: Target) -> Callable[[Sequence[str], Target], Found]:
+def _analysed(instructions: Sequence[str], target: Target, name: str | None) -> Found:
+    """What the first analyser says that knows the processor and the loop."""
     if name is not None and name not in ANALYSERS:
         raise InputError("throughput.analyser", f"There is no analyser {name!r}", (), did_you_mean(name, ANALYSERS, ""))
     reasons = []
     for one in ANALYSERS if name is None else (name,):
         why_not, analyse = ANALYSERS[one]
         if not (reason := why_not(target)):
-            return analyse
+            try:
+                return analyse(instructions, target)
+            except BuildError as error:  # its tables lack something
+                reason = error.message
         reasons.append(reason)
     text = "No analyser of machine code can be asked: " + "; ".join(reasons)
     raise UsageError("throughput.analyser", text, (), "install one of them; the estimate of a nest needs none")
