@@ -57,6 +57,18 @@ def test_every_variant_can_be_listed(ask):
     assert "k.1" in "".join(one("code", kind="nest", node=1)["lines"])
 
 
+def test_counters_of_the_variant_on_show_and_of_another_one(ask):
+    session, one = ask
+    session.run("apply", step=split("k", None, 8))
+    found = one("counters")
+    assert (found["node"], one("counters", node=0)["node"]) == (1, 0)
+    assert {row["name"] for row in found["rows"]} >= {"instructions", "L1 misses", "page faults"}
+    assert all(row["counted"] is not None or row["why_not"] for row in found["rows"])
+    assert "ms" in found["time"]
+    session.run("apply", step={"primitive": "split", "args": {"loop": "i", "factors": [None, {"hole": "n"}]}})
+    assert one("counters")["code"] == "schedule.open"
+
+
 @pytest.mark.parametrize(
     ("args", "code"),
     [({}, "session.arguments"), ({"kind": "fortran"}, "code.kind"), ({"kind": "nest", "node": 9}, "session.variant")],

@@ -12,6 +12,14 @@ from workbench.machine_model.machine_parameters import Machine
 from workbench.target import Target
 
 
+def iterations(func: Func, loop: MachineLoop, target: Target) -> float | None:
+    """How often a machine loop goes round in a call, in all threads; None where the code does not say it."""
+    row = next((r for r in nest_rows(func, target).rows if r.id == loop.row), None)
+    if row is None or not row.iters or not isinstance(row.extent, int) or not loop.trips:
+        return None
+    return row.iters / row.extent * loop.trips
+
+
 def bound_ms(func: Func, loop: MachineLoop, cycles: float, target: Target) -> float | None:
     """Milliseconds that a call takes at least for the iterations of a machine loop.
 
@@ -19,9 +27,8 @@ def bound_ms(func: Func, loop: MachineLoop, cycles: float, target: Target) -> fl
     that was measured (`Target.peak_gflops`).
     """
     machine = Machine.of(target)
-    pace = cycles_per_ms(machine, target.stored_peak())
-    row = next((r for r in nest_rows(func, target).rows if r.id == loop.row), None)
-    if pace is None or row is None or not row.iters or not isinstance(row.extent, int) or not loop.trips:
+    pace, rounds = cycles_per_ms(machine, target.stored_peak()), iterations(func, loop, target)
+    if pace is None or rounds is None:
         return None
     share = max(
         (
@@ -32,4 +39,4 @@ def bound_ms(func: Func, loop: MachineLoop, cycles: float, target: Target) -> fl
         default=1.0,
     )
     ticks = pace * (2.0 if machine.halves else 1.0)  # there a cycle of the estimate is two of the clock
-    return row.iters / row.extent * loop.trips * share * cycles / ticks
+    return rounds * share * cycles / ticks

@@ -13,7 +13,7 @@ from workbench.analysis.loop_nest.machine_loops import MachineLoop, innermost
 from workbench.analysis.loop_nest.nest_rows import nest_rows
 from workbench.analysis.throughput import llvm_mca, osaca_model
 from workbench.analysis.throughput.findings import Finding, Found
-from workbench.analysis.throughput.kernel_bound import bound_ms
+from workbench.analysis.throughput.kernel_bound import bound_ms, iterations
 from workbench.arguments import is_a
 from workbench.errors import BuildError, InputError, UsageError, did_you_mean
 from workbench.ir import Func
@@ -68,6 +68,8 @@ class Throughput:
         Instructions that the model does not know: `cycles` may be too small then.
     bound_ms : float or None
         Milliseconds of a whole call for the iterations of this loop; None where their number or the clock is not known.
+    iterations : float or None
+        Of the machine loop in a whole call, in all threads; None where the code does not say it.
     """
 
     analyser: str
@@ -82,6 +84,7 @@ class Throughput:
     bound: str
     unknown: tuple[str, ...]
     bound_ms: float | None = None
+    iterations: float | None = None
 
     @property
     def busiest(self) -> tuple[str, ...]:
@@ -189,7 +192,8 @@ def throughput(
     loop = _chosen(innermost(listing(func, "asm", machine).lines), func, machine, row)
     lines = [(k, loop.lines[k]) for k in loop.instructions]
     report = _report(loop, lines, _analysed([line.text for _, line in lines], machine, analyser))
-    return replace(report, bound_ms=bound_ms(func, loop, report.cycles, machine))
+    whole = bound_ms(func, loop, report.cycles, machine)
+    return replace(report, bound_ms=whole, iterations=iterations(func, loop, machine))
 
 
 def _analysed(instructions: Sequence[str], target: Target, name: str | None) -> Found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from dataclasses import replace
 from workbench import host
 from workbench.runtime.loaded_code import has_memory
 from workbench.runtime.machine import turns
+from workbench.runtime.machine.hardware_counters import count
 from workbench.runtime.machine.interference import Interference, StolenTime, timing
 from workbench.runtime.machine.processor_speed import Pace
 from workbench.runtime.measuring.adaptive_repeats import Timer
@@ -19,12 +21,17 @@ from workbench.runtime.measuring.cold_constants import Stream, ring_bytes
 from workbench.runtime.measuring.device_run import DeviceCandidate
 from workbench.runtime.measuring.jobs import Reply, SetupJob, TrialJob
 from workbench.runtime.measuring.operands import Operands, Packed, prepare
+from workbench.runtime.results.counted import Counted
 from workbench.runtime.results.measurement import Measurement
 from workbench.runtime.thread_pool.launch_context import LaunchContext
 
 #: Bytes of inputs and references that a runner keeps between trials.
 #: Chosen, not measured.
 CACHE_BYTES = 1 << 30
+
+#: Each event is counted for so many milliseconds.
+#: Chosen, not measured: what stands around the calls is a millionth of that.
+COUNTED_MS = 10.0
 
 
 class TrialRunner:
@@ -110,12 +117,19 @@ class TrialRunner:
                     return replace(done, costs_ms=(exact,), number=1, clock="cycles")
                 timer = candidate.timer
                 costs = tuple(timer.measure(first_ms, watch, self.pace(job, timer)))
+                counted = self._counted(job, timer, min(costs)) if job.options.counters else None
             why_not, at_least_ms = timer.why_not, timer.at_least_ms
             if not why_not and (why_not := self.stolen()):
                 at_least_ms = min(costs) * (1.0 - self._stolen.share)
             seconds = watch.clock() - begin
             right = Measurement(status="ok", run_s=seconds, max_rel_error=error, waited_s=watch.waited_s)
             timed = replace(right, costs_ms=costs, number=timer.number, clock=timer.clock, disturbed=timer.disturbed)
-            return replace(timed, why_not=why_not, at_least_ms=at_least_ms)
+            return replace(timed, why_not=why_not, at_least_ms=at_least_ms, counters=counted)
         finally:
             candidate.close()
+
+    @staticmethod
+    def _counted(job: TrialJob, timer: Timer, ms: float) -> Counted:
+        """What the processor counts in calls of a kernel that takes so long."""
+        calls = 1 if timer.flushes else max(1, math.ceil(COUNTED_MS / max(ms, 1e-6)))
+        return count(lambda: timer.run(1, calls), calls, job.threads)

@@ -55,6 +55,8 @@ class MeasureOptions:
         spread more; 0 never stops.
     seed : int
         Seed of the input data.
+    counters : bool
+        Count events of the processor as well, in calls after those that are timed (`Measurement.counters`).
 
     Raises
     ------
@@ -75,6 +77,7 @@ class MeasureOptions:
     at_least: int = 1
     early_stop: float = 1.3
     seed: int = 0
+    counters: bool = False
 
     def found(self, params: Sequence[Buffer]) -> str:
         """Say what a kernel with these parameters finds in the caches: the condition that its time is of."""
@@ -93,7 +96,8 @@ class MeasureOptions:
         for name in ("timeout_s", "build_timeout_s", "setup_timeout_s"):
             real(name, getattr(self, name), above=0, code="usage.timeout")
         whole("seed", self.seed, least=0)
-        is_a("flush_cache", self.flush_cache, bool)
+        for name in ("flush_cache", "counters"):
+            is_a(name, getattr(self, name), bool)
         check_constants(self.constants)
 
 

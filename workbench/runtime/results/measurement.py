@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from workbench import markup as m
 from workbench.errors import WorkbenchError
 from workbench.runtime.results.comparison_words import ONCE
+from workbench.runtime.results.counted import Counted
 from workbench.runtime.results.repetition_times import Times
 from workbench.safe_text import shown_legibly
 
@@ -52,6 +53,8 @@ class Measurement(Times):
         Seconds that were waited for turns, where measurements of several users queue.
     caches : str
         What the kernel found in the caches, in words: times of other conditions are no measure of this one.
+    counters : Counted or None
+        What the processor counted, where that was asked for (``MeasureOptions.counters``).
     """
 
     status: Status
@@ -69,6 +72,7 @@ class Measurement(Times):
     at_least_ms: float = 0.0
     waited_s: float = 0.0
     caches: str = ""
+    counters: Counted | None = None
 
     @property
     def ok(self) -> bool:

@@ -11,7 +11,7 @@ import type { PaletteSlice, PreviewAnswer, StepAnswer, WitnessAnswer } from './p
 import type { PrecisionSlice } from './precision';
 import type { HeadSlice, MetaSlice, SelectionSlice, StatusSlice } from './status';
 import type { DevicesAnswer, TargetSlice } from './target';
-import type { ThroughputAnswer } from './throughput';
+import type { CountersAnswer, ThroughputAnswer } from './throughput';
 import type { TimelineAnswer, TimelineSlice } from './timeline';
 import type { SpaceInfo, SteeringSlice, TasksSlice, TuningSlice } from './tuning';
 import type { HistorySlice } from './variants';
@@ -81,6 +81,7 @@ export interface Questions {
   readonly export: ExportAnswer;
   readonly timeline: TimelineAnswer;
   readonly throughput: ThroughputAnswer;
+  readonly counters: CountersAnswer;
   readonly cache: CacheAnswer;
   readonly devices: DevicesAnswer;
 }

@@ -30,3 +30,21 @@ export interface ThroughputAnswer {
   readonly pressure: readonly number[];
   readonly instructions: readonly LoopInstruction[];
 }
+
+/** An event of the processor in one call; `counted` is null where it could not be asked. */
+export interface CounterRow {
+  readonly name: string;
+  readonly says: string;
+  readonly counted: number | null;
+  readonly why_not: string;
+  readonly simulated: number | null;
+  /** Which model says so. */
+  readonly source: string;
+}
+/** Answer to "counters". */
+export interface CountersAnswer {
+  readonly node: number;
+  readonly time: string;
+  readonly why_not: string;
+  readonly rows: readonly CounterRow[];
+}
