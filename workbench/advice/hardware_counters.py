@@ -68,7 +68,7 @@ class Counters(m.Drawn):
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
-        return {"time": str(self.measurement), "why_not": self.why_not, "rows": [asdict(row) for row in self.rows]}
+        return {"why_not": self.why_not, "rows": [asdict(row) for row in self.rows]}
 
     @shown_legibly
     def __repr__(self) -> str:

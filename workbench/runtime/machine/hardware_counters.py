@@ -122,7 +122,7 @@ def _said(error: OSError) -> str:
             )
         return "the system allows no counters: a container may need the capability CAP_PERFMON"
     if error.errno in (errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV, errno.EINVAL):
-        return "the processor has no such counter, or the virtual machine hides it"
+        return "this machine shows no such counter, as most virtual machines do"
     return "only Linux is asked for counters" if error.errno == errno.ENOSYS else os.strerror(error.errno or 0)
 
 

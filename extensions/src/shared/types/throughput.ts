@@ -44,7 +44,6 @@ export interface CounterRow {
 /** Answer to "counters". */
 export interface CountersAnswer {
   readonly node: number;
-  readonly time: string;
   readonly why_not: string;
   readonly rows: readonly CounterRow[];
 }

@@ -34,8 +34,9 @@ function Answer({ store }: PanelProps) {
   return (
     <>
       <p class="swb-tasks-tip" role="status">
-        {value.time}
-        {value.why_not && <b>. Not counted: {value.why_not}</b>}
+        {value.why_not
+          ? `Not counted: ${value.why_not}.`
+          : 'Each event was counted by itself, in calls one after the other.'}
       </p>
       <div class="swb-tasks-scroll" tabIndex={0} role="group" aria-label="Counters of one call">
         <table aria-label="Counters of one call">
