@@ -8,7 +8,10 @@ from benchmarks.big_own_logs import own
 
 import workbench as wb
 from workbench.errors import LogError
-from workbench.log import load_log
+from workbench.log import Comparison, Header, Record, load_log
+from workbench.log.ledger import Ledger
+from workbench.log.reader import write_log
+from workbench.logs import tuning_log
 from workbench.logs.explorer.explorer import Explorer
 from workbench.logs.explorer.slices import chosen
 from workbench.logs.importers.workbench import WorkbenchLog
@@ -76,6 +79,44 @@ def test_halves_of_characters_are_the_same_in_every_part(lines, tmp_path):
     path.write_text("\n".join(lines).replace('"task":"', '"task":"\\ud800') + "\n")
     names = in_parts(path, [path.read_text().rindex("\n", 0, -1) + 1]).columns.words["task"][1]
     assert names == in_parts(path, []).columns.words["task"][1]
+
+
+def lucky_first(tmp_path):
+    """A log whose trial 1 took 0.97 ms once, and 1.10 when it met trial 0; trial 2 is another task's, disturbed."""
+    task = {"task_key": "a", "task": "a", "target": "llvm", "host": "vm", "status": "ok"}
+    trials = [
+        Record(**task, trial=k, key=f"k{k}", row={"j": k}, latency_ms=ms, costs_ms=(ms,), timestamp=1e9 + k)
+        for k, ms in enumerate((1.0, 0.97, 1.02))
+    ]
+    more = Record(
+        task_key="b", task="b", target="llvm", host="vm", status="ok", trial=3, key="k3",
+        latency_ms=0.248, costs_ms=(0.248,), clean=False, why_not="the thread had 62 % of a core", at_least_ms=0.137, timestamp=1e9 + 3,
+    )  # fmt: skip
+    met = Comparison(task_key="a", task="a", trials=(0, 1), latency_ms=(1.02, 1.10), winner=0, timestamp=1e9 + 4)
+    path = tmp_path / "lucky.tunelog.jsonl"
+    write_log(path, Header(tasks=(("a", "a"), ("b", "b")), target="llvm"), [*trials, more, met])
+    return path
+
+
+def test_tasks_and_explorer_tell_the_best_that_the_ledger_tells(tmp_path, monkeypatch):
+    path = lucky_first(tmp_path)
+    log = wb.logs.open(path)
+    told = Ledger.of(load_log(path).lines, "llvm").task("a").best
+    assert (told.record.trial, told.ms) == (0, 1.0)
+    row = log.tasks.set_index("task").loc["a"]
+    assert (row["best_record"], row["best"], row["best_s"]) == (0, 1.0, 1e-3)
+    assert log.best(1, "a")["record"].tolist() == [0]
+    assert log.held.tolist()[:3] == [1.0, 1.1, 1.02]
+    assert log.records["value"].tolist()[:3] == [1.0, 0.97, 1.02], "what was written stays"
+    explorer = Explorer(log)
+    assert explorer.scope.columns["cost"].values[:3].tolist() == pytest.approx([1.0, 1.1, 1.02])
+    monkeypatch.setattr(tuning_log, "RANKED", 3)
+    assert wb.logs.open(path).held.tolist()[:3] == [1.0, 0.97, 1.02], "a long log is taken as it is"
+
+
+def test_how_many_records_were_disturbed_is_told(tmp_path):
+    (said,) = [one for one in wb.logs.open(lucky_first(tmp_path)).warnings if "disturbed" in one]
+    assert said.startswith("1 of 4 records has no value")
 
 
 def test_a_disturbed_time_is_a_bound_and_no_best(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 from workbench.errors import LogError
 from workbench.log.ledger import TaskLedger
@@ -11,10 +11,18 @@ from workbench.log.lines import Comparison
 from workbench.log.reader import load_log
 from workbench.log.record import Record
 
-Place: TypeAlias = tuple[int, bool]
-"""The rank of a trial's program, and whether it is not the trial that stands for it."""
 
-UNRANKED: Place = (1 << 60, True)
+class Place(NamedTuple):
+    """The rank of a trial's program, whether it is not the trial that stands for it, and what is told of the program in
+    milliseconds.
+    """
+
+    rank: int
+    other: bool
+    ms: float
+
+
+UNRANKED = Place(1 << 60, True, 0.0)
 
 
 class LedgerPlaces:
@@ -46,7 +54,7 @@ class LedgerPlaces:
         for source, line in mine:
             if isinstance(line, Record) and (one := ledgers[line.task_key].of(line, source)) is not None:
                 own = (line.host, line.timestamp or None, line.latency_ms)
-                found.setdefault(trial_key(*own), (ranks[id(one.record)], one.record is not line))
+                found.setdefault(trial_key(*own), Place(ranks[id(one.record)], one.record is not line, one.ms))
         return found
 
 

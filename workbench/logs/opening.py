@@ -106,7 +106,7 @@ def _declared(files: Sequence[LogFile]) -> SearchSpace | None:
 
 def _said(files: Sequence[LogFile]) -> tuple[pandas.DataFrame, list[Fault], list[str]]:
     """Return the records of files, their damage, and what a reader of the table has to know."""
-    notes = [note for file in files for note in (*file.notes(), *_unmeasured(file))]
+    notes = [note for file in files for note in (*file.notes(), *_unmeasured(file), *_disturbed(file))]
     faults = [fault for file in files for fault in file.source.faults]
     return joined_frames([file.frame for file in files]), faults, notes
 
@@ -119,6 +119,19 @@ def _unmeasured(file: LogFile) -> list[str]:
     numbers = [str(name) for name, value in frame["extra"].iloc[0].items() if isinstance(value, int | float)]
     others = f"; they have {', '.join(numbers[:20])}" if numbers else ""
     return [f"No record of {file.source.path.name} has a value of {asked!r}{others}."]
+
+
+def _disturbed(file: LogFile) -> list[str]:
+    """Return how many records have a bound in the place of a value, since something disturbed them."""
+    frame = file.frame
+    bound = (frame["status"] == "ok") & frame["value"].isna() & frame["told"].astype(str).str.match("[≥≤]")
+    if not (several := int(bound.sum())):
+        return []
+    have = "has" if several == 1 else "have"
+    return [
+        f"{several} of {len(frame):,} records {have} no value: other programs disturbed the measurement. Column `told`"
+        " says by what, and how long it takes at least."
+    ]
 
 
 def _raw(files: Sequence[LogFile], record: int) -> Any:

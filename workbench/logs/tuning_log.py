@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from workbench.arguments import index, is_a, shown, whole
 from workbench.errors import UsageError
-from workbench.logs.ledger_places import LedgerPlaces, ranked, trial_key
+from workbench.logs.ledger_places import UNRANKED, LedgerPlaces, ranked, trial_key
 from workbench.logs.source import Fault
 from workbench.many_values import many_values
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 RESULT = ("status", "cost_s", "value", "unit", "objective", "direction")
 """Columns of `TuningLog.records` that `TuningLog.table` keeps beside the parameters."""
 
+
+RANKED = 20_000
+"""Records up to which the order of the workbench's own logs is that of the ledger: that takes some 60 µs of each."""
 
 Followed: TypeAlias = "tuple[int, pandas.DataFrame, list[Fault], list[str]]"
 """New records, then all records, damage and notes of files that were looked at again."""
@@ -113,7 +116,7 @@ class TuningLog:
             return 0
         fresh, self.records, faults, notes = self._follow()
         self.faults, self.warnings = faults, [*_counted(faults), *notes]
-        for name in ("tasks", "params"):
+        for name in ("tasks", "params", "held", "_ledger"):
             self.__dict__.pop(name, None)
         return fresh
 
@@ -142,12 +145,45 @@ class TuningLog:
         """One row per task, device and objective, in the order of first appearance.
 
         Columns: ``task device target objective unit direction records ok failed best best_s best_record median``;
-        `best` and `median` are in `unit`, over the records that are ok and have a value.
+        `best` and `median` are in `unit`, over the records that are ok and have a value. `best` is of `held`, that of
+        the row that `best()` gives.
         """
         import pandas
 
         parts = self.records.groupby(list(_COMPARED), sort=False, observed=True, dropna=False)
-        return pandas.DataFrame([_task_row(key, part) for key, part in parts], columns=[*_COMPARED, *_TASK])
+        rows = [_task_row(key, part, self._ranked(key, part), self.held) for key, part in parts]
+        return pandas.DataFrame(rows, columns=[*_COMPARED, *_TASK])
+
+    @cached_property
+    def held(self) -> pandas.Series[float]:
+        """`value` of each record, as far as it held.
+
+        Of the workbench's own logs that is no less than what the ledger tells of its program: a first time that was
+        lucky is in `records` alone. Logs of more than `RANKED` records are taken as they are.
+        """
+        found = self.records["value"].astype("float64").copy()
+        if self._ledger is None:
+            return found
+        good = self.records[(self.records["status"] == "ok") & found.notna() & (self.records["unit"] == "ms")]
+        for (task, target), part in good.groupby(["task", "target"], sort=False, observed=True, dropna=False):
+            places = self._ledger.of(str(task), str(target))
+            told = [places.get(name, UNRANKED).ms for name in _names(part)]
+            found.loc[part.index] = part["value"].to_numpy("float64").clip(min=told)
+        return found
+
+    @cached_property
+    def _ledger(self) -> LedgerPlaces | None:
+        """Who is ahead in the workbench's own logs, as far as they are not too long."""
+        own = "workbench" in self.format.split(", ") and len(self) <= RANKED
+        return LedgerPlaces(self.paths) if own else None
+
+    def _ranked(self, key: tuple[Any, ...], part: pandas.DataFrame) -> pandas.DataFrame:
+        """Return those of some records of one task that have a value, the best first."""
+        good = part[(part["status"] == "ok") & part["value"].notna()]
+        good = good.sort_values("value", ascending=key[-1] == "min", kind="stable")
+        if self._ledger is None:
+            return good
+        return good.iloc[ranked(_names(good), self._ledger.of(str(key[0]), str(key[2])))]
 
     def best(self, k: int = 1, task: str | None = None) -> pandas.DataFrame:
         """Return the rows of `records` with the best values of each task, device and objective, the best first.
@@ -171,16 +207,9 @@ class TuningLog:
 
         most = whole("k", k)
         records = self._of(task)
-        good = records[(records["status"] == "ok") & records["value"].notna()]
-        ledger = LedgerPlaces(self.paths) if "workbench" in self.format.split(", ") else None
-        found = []
-        for key, part in good.groupby(list(_COMPARED), sort=False, observed=True, dropna=False):
-            part = part.sort_values("value", ascending=key[-1] == "min", kind="stable")
-            if ledger is not None:
-                names = starmap(trial_key, zip(part["device"], part["timestamp"], part["value"], strict=True))
-                part = part.iloc[ranked(names, ledger.of(str(key[0]), str(key[2])))]
-            found.append(part.head(most))
-        return pandas.concat(found) if found else good
+        parts = records.groupby(list(_COMPARED), sort=False, observed=True, dropna=False)
+        found = [self._ranked(key, part).head(most) for key, part in parts]
+        return pandas.concat(found) if found else records
 
     def table(self, task: str | None = None) -> pandas.DataFrame:
         """Return a column per parameter, then `RESULT`; the index is the number of the record.
@@ -222,14 +251,21 @@ _COMPARED = ("task", "device", "target", "objective", "unit", "direction")
 _TASK = ("records", "ok", "failed", "best", "best_s", "best_record", "median")
 
 
-def _task_row(key: tuple[Any, ...], part: pandas.DataFrame) -> list[Any]:
-    ok = part["status"] == "ok"
-    good, counts = part.loc[ok & part["value"].notna(), "value"], [len(part), int(ok.sum()), int((~ok).sum())]
+def _task_row(
+    key: tuple[Any, ...], part: pandas.DataFrame, good: pandas.DataFrame, held: pandas.Series[float]
+) -> list[Any]:
+    ok = int((part["status"] == "ok").sum())
+    counts = [len(part), ok, len(part) - ok]
     if good.empty:  # of winners alone, for instance, times may not be told
         return [*key, *counts, None, None, None, None]
-    place = int(good.argmin() if key[-1] == "min" else good.argmax())
-    best = good.index[place]
-    return [*key, *counts, good.iloc[place], part.at[best, "cost_s"], best, good.median()]
+    best, cost_s = good.index[0], good["cost_s"].iloc[0]
+    value, seen = held[best], good["value"].iloc[0]
+    return [*key, *counts, value, cost_s * value / seen if seen else cost_s, best, held[good.index].median()]
+
+
+def _names(part: pandas.DataFrame) -> Iterator[tuple[Any, ...]]:
+    """What tells the records of a task and target apart."""
+    return starmap(trial_key, zip(part["device"], part["timestamp"], part["value"], strict=True))
 
 
 def _counted(faults: Sequence[Fault]) -> list[str]:

@@ -253,7 +253,7 @@ def columns_of(log: TuningLog) -> Columns:
         if len(words.labels) > 1 or name == "task":
             add(words)
     add(_status(records))
-    cost, direction = _cost(records)
+    cost, direction = _cost(records, np.asarray(log.held.to_numpy(np.float64)))
     if groups > 1 and len(set(records["direction"].astype(str))) > 1:
         add(_words("direction", records["direction"]))
     add(cost)
@@ -332,16 +332,19 @@ def _status(records: pandas.DataFrame) -> Column:
     return Column("status", "result", new[codes], names, names)
 
 
-def _cost(records: pandas.DataFrame) -> tuple[Column, str]:
-    """Return what is to be small or large: a time in a unit that fits, or the value with its own unit."""
+def _cost(records: pandas.DataFrame, held: npt.NDArray[np.float64]) -> tuple[Column, str]:
+    """Return what is to be small or large: a time in a unit that fits, or the value with its own unit; as it held."""
     good = (records["status"] == "ok").to_numpy()
     units, directions = set(records["unit"].astype(str)), set(records["direction"].astype(str))
     direction = "max" if directions == {"max"} else "min"
     if units and units <= set(SECONDS):
         values = np.where(good, records["cost_s"].to_numpy(np.float64), np.nan)
+        seen = _floats(records, "value")
+        lucky = held > seen
+        values[lucky] *= held[lucky] / seen[lucky]
         unit = _fitting(values, units)
         return Column("cost", "result", values / SECONDS[unit], unit=unit, log=True), direction
-    values = np.where(good, records["value"].to_numpy(np.float64), np.nan)
+    values = np.where(good, held, np.nan)
     unit = units.pop() if len(units) == 1 else "each in its unit"
     return Column("cost", "result", values, unit=clean(unit), log=False), direction
 
