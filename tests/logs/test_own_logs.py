@@ -90,7 +90,8 @@ def lucky_first(tmp_path):
     ]
     more = Record(
         task_key="b", task="b", target="llvm", host="vm", status="ok", trial=3, key="k3",
-        latency_ms=0.248, costs_ms=(0.248,), clean=False, why_not="the thread had 62 % of a core", at_least_ms=0.137, timestamp=1e9 + 3,
+        latency_ms=0.248, costs_ms=(0.248,), timestamp=1e9 + 3,
+        clean=False, why_not="the thread had 62 % of a core", at_least_ms=0.137,
     )  # fmt: skip
     met = Comparison(task_key="a", task="a", trials=(0, 1), latency_ms=(1.02, 1.10), winner=0, timestamp=1e9 + 4)
     path = tmp_path / "lucky.tunelog.jsonl"
