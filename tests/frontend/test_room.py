@@ -168,3 +168,36 @@ def test_nothing_sticks_out_from_1000_to_2560_pixels(bench: Bench, width: str, t
             assert page.locator(f"[data-swb-panel={panel}]").is_visible()
     finally:
         page.set_viewport_size({"width": 1300, "height": 900})
+
+
+MANY = """() => {
+    const { tasks } = kernel.slices;
+    const rows = [...Array(66).keys()].map(id => ({ ...tasks.rows[id % tasks.rows.length], id, name: `task ${id}` }));
+    kernel.put('tasks', { ...tasks, rows });
+    kernel.patch(model, kernel.changed); }"""
+BELOW = """() => { const box = document.querySelector('.swb-tasks-scroll'), row = box.querySelector('tbody tr');
+    const hidden = Math.round((box.scrollHeight - box.clientHeight - box.scrollTop) / row.clientHeight);
+    return document.querySelector('.swb-below')?.innerText.startsWith(`↓ ${hidden} more tasks below`); }"""
+
+
+@pytest.mark.parametrize("width", ["700", "1560"])
+def test_many_tasks_leave_the_nest_in_sight_and_can_all_be_shown(bench: Bench, width: str) -> None:
+    page = bench.page
+    page.set_viewport_size({"width": 1600, "height": 1000})
+    try:
+        bench.open("fresh", width=width)
+        page.evaluate(MANY)
+        bench.wait_for("document.querySelectorAll('.swb-tasks tbody tr').length === 66")
+        nest = page.locator(".swb-area-nest").bounding_box()
+        assert nest["y"] < 900, "its first rows are on the screen"
+        assert page.evaluate(HEIGHT, ".swb-tasks-scroll") < 400
+        bench.wait_for(BELOW)
+        page.add_style_tag(content=".swb-tasks tbody td { height: 30px !important }")
+        bench.wait_for(BELOW)  # rows have become higher, the box is as high as before
+        bench.click("[data-swb-do=all-tasks]")
+        bench.wait_for("document.querySelector('.swb-tasks-scroll').clientHeight > 66 * 22")
+        bench.click("[data-swb-do=all-tasks]")
+        bench.wait_for(BELOW)
+    finally:
+        page.set_viewport_size({"width": 1300, "height": 900})
+        page.spoiled = True  # it has another style

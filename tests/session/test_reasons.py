@@ -18,6 +18,7 @@ from workbench.advice.step_legality import verdict
 from workbench.analysis.code_figures import CodeFigures
 from workbench.runtime.machine.measured_roofline import Roofs
 from workbench.session.panels import reasons
+from workbench.session.state import followed_plan
 from workbench.session.state.results import Result
 
 
@@ -352,6 +353,37 @@ def test_a_whole_plan_comes_in_rows_each_of_which_takes_those_before_it(session)
     s.run("apply", step=last["step"], then=last["then"])
     assert len(s.schedule.trace) == counts[-1]
     assert str(advice_plan(s.schedule, s.state.target)) == "By the estimate nothing makes it 5 % faster."
+
+
+def test_while_a_plan_is_followed_what_is_left_of_it_is_told_without_another_search(session, monkeypatch):
+    s = session(Schedule(workloads.matmul(128, 128, 128), Target("llvm", cpu="x86-64-v3", threads=2)))
+    searched: list[Any] = []
+    monkeypatch.setattr(
+        followed_plan, "plan", lambda now, *rest, **more: (searched.append(now), advice_plan(now, *rest, **more))[1]
+    )
+
+    def asked() -> dict[str, Any]:
+        found: list[Any] = []
+        done = threading.Event()
+        s.ask("plan", {}, lambda message: (found.append(message), done.set()))
+        assert done.wait(20)
+        return dict(found[0]["value"])
+
+    told = asked()
+    first, *rest = told["rows"]
+    assert rest, "a plan of one row has nothing left"
+    s.run("apply", step=first["step"], then=first["then"])
+    left = asked()
+    assert [row["label"] for row in left["rows"]] == [row["label"] for row in rest]
+    last = left["rows"][-1]
+    s.run("apply", step=last["step"], then=last["then"])
+    assert asked()["rows"] == []
+    s.run("undo", n=1 + len(last["then"]))
+    assert asked()["rows"] == left["rows"], "back on the way"
+    assert len(searched) == 1
+    s.run("apply", step={"primitive": "parallel", "args": {"loops": [s.schedule.loops[0].name]}})
+    asked()
+    assert len(searched) == 2, "the schedule has left the plan"
 
 
 def test_spills_of_the_code_are_told_with_what_they_want(session, monkeypatch):

@@ -86,6 +86,20 @@ class Plan:
             gain *= one.gain
         return Offer(tuple(s for one in taken for s in one.steps), gain, without=taken[0].without, back=taken[0].back)
 
+    def left(self, start: Schedule, now: Schedule) -> Plan | None:
+        """Return what is left of the plan where its rows lead from `start` to `now`; None where none ends there.
+
+        It costs no search.
+        """
+        at, gain = start, self.gain
+        for k in range(len(self.offers) + 1):
+            if at.trace == now.trace and at.base == now.base:
+                left = self.offers[k:]
+                return Plan(left, gain if left else 1.0, self.of_default, self.end)
+            if k < len(self.offers):
+                at, gain = self.offers[k].taken(at), gain / self.offers[k].gain
+        return None
+
     def to_json(self) -> dict[str, Any]:
         """Return what a front end shows and sends back: each row takes the plan up to itself."""
         rows = [{**self.upto(k).to_json(), "id": str(k), "label": str(offer)} for k, offer in enumerate(self.offers, 1)]

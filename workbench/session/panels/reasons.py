@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workbench.advice import plan, why
+from workbench.advice import Plan, why
 from workbench.advice.estimated_speedup import LEAST, beside
 from workbench.advice.lookahead import Default, default_of, step_back, two_steps
 from workbench.advice.memory_limit import MemoryLimit, memory_limit
@@ -196,19 +196,31 @@ def spills(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
 def whole_plan(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     """Say how to go from the variant ``node`` (that on show by default) to the fastest schedule by the estimate.
 
-    Each row takes the plan up to itself; ``text`` says what all of it is worth, also beside the default schedule.
+    Each row takes the plan up to itself; ``text`` says what all of it is worth, also beside the default schedule. While
+    its rows are taken, what is left of it is told without another search.
     """
     if why_off("advice"):
         return lambda: {"text": "", "rows": []}
-    node, target, constants = host.state.variant(args.get("node")), host.state.target, host.state.constants
-    view, timed = node.schedule, _Timed.of(host.state, node)
+    state = host.state
+    node, target, constants, followed = (
+        state.variant(args.get("node")),
+        state.target,
+        state.constants,
+        state.estimates.plan,
+    )
+    view, timed = node.schedule, _Timed.of(state, node)
+
+    def pays(found: Plan) -> bool:
+        back = bool(found.offers and found.offers[0].without)
+        return timed.allows(found.end) and timed.gain(found.gain, back) >= LEAST
 
     def work() -> dict[str, Any]:
         if not view.is_concrete:
             return {"text": "", "rows": []}
-        found = plan(view, target, constants=constants)
-        back = bool(found.offers and found.offers[0].without)
-        if found.offers and not (timed.allows(found.end) and timed.gain(found.gain, back) >= LEAST):
+        found = followed.left(view, target, constants)
+        if found is None or (found.offers and not pays(found)):
+            found = followed.find(view, target, constants)
+        if found.offers and not pays(found):
             told: dict[str, Any] = {
                 "text": "By what was measured the plan of the estimate makes it no faster.",
                 "rows": [],

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from workbench.analysis import Estimate
 from workbench.analysis.loop_nest.schedule_estimate import estimated
 from workbench.graph.tasks import Task
+from workbench.session.state.followed_plan import FollowedPlan
 from workbench.session.state.history import History, View
 from workbench.session.state.results import Key
 from workbench.space.default_schedule import default_schedule
@@ -33,6 +34,7 @@ class Estimates:
         #: What tasks should take without any tuning, by their keys.
         self._untuned: dict[str, Estimate | None] = {}
         self._at_tasks = False
+        self.plan = FollowedPlan()
 
     def of(self, view: View, peak: float | None) -> Estimate | None:
         """Return the estimate of the state on show; None where there is none, or not yet.

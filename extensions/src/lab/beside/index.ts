@@ -15,6 +15,8 @@ const HOST = Symbol.for('schedule-workbench:panel');
 
 /** Places of the settings, in JupyterLab's words. */
 const MODES = { right: 'split-right', below: 'split-bottom', tab: 'tab-after' } as const;
+/** Pixels below which the half of an area is no room for a workbench: no panel is put beside what is narrower. */
+const WIDE = 1000;
 
 type Shown = MainAreaWidget<BesidePanel>;
 type Mode = (typeof MODES)[keyof typeof MODES];
@@ -31,18 +33,21 @@ export function addBeside(
   { palette, restorer, registry }: Parts
 ): void {
   const settings = registry?.load(COMMAND).catch(() => null);
-  const mode = async (): Promise<Mode> =>
-    MODES[((await settings)?.composite.placement ?? 'right') as keyof typeof MODES];
+  const mode = async (placement: unknown): Promise<Mode> =>
+    MODES[(placement ?? (await settings)?.composite.placement ?? 'tab') as keyof typeof MODES];
   const tracker = new WidgetTracker<Shown>({ namespace: 'schedule-workbench-panel' });
   app.commands.addCommand(COMMAND, {
-    label: trans.__('Open Workbench in a Panel'),
-    caption: trans.__('Show the workbench of this notebook beside it, with all the room'),
+    label: args =>
+      args.placement === 'right'
+        ? trans.__('Open Workbench Beside the Notebook')
+        : trans.__('Open Workbench in a Panel'),
+    caption: trans.__('Show the workbench of this notebook in a tab of its own, or beside the notebook'),
     icon: workbenchIcon,
     isVisible: () => notebooks.currentWidget !== null,
     execute: async args => {
       const place = args.path ? (args as unknown as Place) : chosen(app, notebooks);
       const notebook = place && notebooks.find(one => one.context.path === place.path);
-      if (notebook) return show(app, tracker, notebook, place, await mode());
+      if (notebook) return show(app, tracker, notebook, place, await mode(args.placement));
       if (args.path) return; // the notebook was closed when the page was loaded again
       await showErrorMessage(
         trans.__('No workbench is shown'),
@@ -53,6 +58,11 @@ export function addBeside(
       args: {
         type: 'object',
         properties: {
+          placement: {
+            type: 'string',
+            enum: Object.keys(MODES),
+            description: trans.__('Where it opens; else where the settings say')
+          },
           path: { type: 'string', description: trans.__('The notebook; without it the current one') },
           cell: { type: 'string', description: trans.__('Id of the cell that shows the workbench') },
           model: { type: 'string', description: trans.__('Id of the widget') }
@@ -61,6 +71,7 @@ export function addBeside(
     }
   });
   palette?.addItem({ command: COMMAND, category: trans.__('Schedule Workbench') });
+  palette?.addItem({ command: COMMAND, category: trans.__('Schedule Workbench'), args: { placement: 'right' } });
   app.contextMenu.addItem({ command: COMMAND, selector: `.${VIEW}`, rank: 0 });
   void restorer?.restore(tracker, {
     command: COMMAND,
@@ -111,7 +122,8 @@ async function show(
     const { besidePanel } = await import('./panel');
     widget = besidePanel(id, notebook, place);
     await tracker.add(widget);
-    app.shell.add(widget, 'main', { mode, ref: notebook.id });
+    const narrow = mode === 'split-right' && notebook.node.clientWidth < WIDE;
+    app.shell.add(widget, 'main', { mode: narrow ? 'tab-after' : mode, ref: notebook.id });
   }
   app.shell.activateById(id);
   return widget;

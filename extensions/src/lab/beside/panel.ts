@@ -5,6 +5,7 @@ import type { NotebookPanel } from '@jupyterlab/notebook';
 import { MimeModel } from '@jupyterlab/rendermime';
 import { Panel } from '@lumino/widgets';
 import { workbenchIcon } from '../icon';
+import { IN_WORKBENCH, keyboardTo } from '../keyboard';
 import { VIEW_TYPE, type Saved } from '../saved';
 import { trans } from '../words';
 import { cellOf, outputsOf, workbenchIn, type Cell } from './cells';
@@ -19,6 +20,7 @@ export interface Place {
 export class BesidePanel extends Panel {
   private cell: Cell | null = null;
   private stop = (): void => undefined;
+  private endKeyboard = (): void => undefined;
 
   constructor(
     private notebook: NotebookPanel,
@@ -36,11 +38,13 @@ export class BesidePanel extends Panel {
 
   dispose(): void {
     if (!this.isDisposed) this.stop();
+    this.endKeyboard();
     super.dispose();
   }
 
   protected onActivateRequest(): void {
-    this.node.querySelector<HTMLElement>('.swb')?.focus({ preventScroll: true });
+    this.endKeyboard();
+    this.endKeyboard = keyboardTo(this.node, IN_WORKBENCH);
   }
 
   private begin(): void {

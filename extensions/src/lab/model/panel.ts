@@ -5,6 +5,7 @@ import type { IDocumentManager } from '@jupyterlab/docmanager';
 import { Panel, Widget } from '@lumino/widgets';
 import { h, render } from 'preact';
 import { watchTheme } from '../../widget/shell/theme';
+import { keyboardTo } from '../keyboard';
 import { OpenPanel } from '../open/panel';
 import { readModel, type Listener } from './reading';
 import { ModelPage, type Actions, type ModelState } from './view';
@@ -25,6 +26,7 @@ export class ModelPanel extends Panel {
   private reading = new AbortController();
   private page = new Widget();
   private form: OpenPanel | null = null;
+  private endKeyboard = (): void => undefined;
   private watch = watchTheme(() => this.draw());
 
   /** `done` is called when a notebook has taken the panel's place; `options` are as the settings are at the time. */
@@ -45,6 +47,7 @@ export class ModelPanel extends Panel {
   dispose(): void {
     if (this.isDisposed) return;
     this.reading.abort();
+    this.endKeyboard();
     this.watch.stop();
     render(null, this.page.node);
     super.dispose();
@@ -61,9 +64,8 @@ export class ModelPanel extends Panel {
   }
 
   protected onActivateRequest(): void {
-    const { node } = this;
-    if (node.contains(document.activeElement)) return;
-    (node.querySelector<HTMLElement>('form input, [data-node][tabindex="0"]') ?? node).focus();
+    this.endKeyboard();
+    this.endKeyboard = keyboardTo(this.node, ['form input', '[data-node][tabindex="0"]', '.swb']);
   }
 
   private read(statistics: boolean): void {

@@ -16,8 +16,8 @@ export function Spark({ values, live }: { values: readonly number[]; live: boole
   const dot = live || known.length === 1;
   return (
     <svg class={`swb-spark${live ? ' is-live' : ''}`} width={W} height={H} aria-hidden>
-      <path d={d} />
-      {dot && <circle cx={x(last)} cy={y(logs[last] ?? 0)} r="2" />}
+      <path d={d} fill="none" stroke="currentColor" stroke-width="1.2" />
+      {dot && <circle cx={x(last)} cy={y(logs[last] ?? 0)} r="2" fill="currentColor" />}
     </svg>
   );
 }

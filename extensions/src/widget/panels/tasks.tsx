@@ -3,7 +3,7 @@
 
 import type { RefObject } from 'preact';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { walk } from '../elements/controls';
+import { Button, walk } from '../elements/controls';
 import { Switch } from '../elements/switch';
 import { Blank } from '../elements/blank';
 import { milliseconds, plural, spread, times } from '../../shared/format';
@@ -188,6 +188,7 @@ function useBelow(scroll: RefObject<HTMLDivElement>, rows: number): number {
     };
     const sizes = new ResizeObserver(look);
     sizes.observe(box);
+    if (box.firstElementChild) sizes.observe(box.firstElementChild);
     box.addEventListener('scroll', look, { passive: true });
     look();
     return () => {
@@ -214,6 +215,28 @@ function useShown(open: number | null, order: string): RefObject<HTMLDivElement>
   return scroll;
 }
 
+/** Tasks up to which the table needs no scrolling of its own. */
+const MANY = 12;
+
+/** What lies below what can be seen of many tasks, and the button that shows all of them at once. */
+interface BelowProps {
+  below: number;
+  tasks: number;
+  whole: boolean;
+  onWhole: () => void;
+}
+function Below({ below, tasks, whole, onWhole }: BelowProps) {
+  if (!whole && below === 0) return null;
+  return (
+    <p class={whole ? '' : 'swb-below'}>
+      {!whole && <span aria-hidden>↓ {plural(below, 'more task')} below · </span>}
+      <Button class="swb-link" data-swb-do="all-tasks" aria-expanded={whole} onPress={onWhole}>
+        {whole ? 'Show fewer' : `Show all ${tasks}`}
+      </Button>
+    </p>
+  );
+}
+
 const first = (next: boolean): Sort => ({ key: next ? 'gain' : 'share', down: true });
 
 function View({ store }: PanelProps) {
@@ -236,6 +259,7 @@ function View({ store }: PanelProps) {
   const rows = useOrder(tasks?.rows ?? [], sort, held);
   const scroll = useShown(open, rows.map(row => row.id).join());
   const below = useBelow(scroll, rows.length);
+  const [whole, setWhole] = useState(false);
   const now = useRef(open);
   now.current = open;
   const onOpen = useCallback(
@@ -276,7 +300,11 @@ function View({ store }: PanelProps) {
         }}
       />
       {(tip || next) && <p class="swb-tasks-tip">{tip || SCHEDULER}</p>}
-      <div ref={scroll} class="swb-tasks-scroll">
+      <div
+        ref={scroll}
+        class={`swb-tasks-scroll${rows.length > MANY ? ' is-many' : ''}`}
+        style={whole ? { maxHeight: 'none' } : undefined}
+      >
         <table
           role="grid"
           aria-label="Tasks; Enter opens one, Enter again goes to its schedule"
@@ -302,11 +330,7 @@ function View({ store }: PanelProps) {
           </tbody>
         </table>
       </div>
-      {below > 0 && (
-        <p class="swb-below" aria-hidden>
-          ↓ {plural(below, 'more task')} below
-        </p>
-      )}
+      <Below {...{ below, whole }} tasks={rows.length} onWhole={() => setWhole(!whole)} />
     </section>
   );
 }

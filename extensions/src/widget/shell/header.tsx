@@ -103,7 +103,7 @@ function InPanel() {
     <Button
       class="swb-button is-ghost"
       data-swb-do="panel"
-      title="Show it in a panel beside the notebook"
+      title="Show it in a tab of its own, over the whole width"
       onPress={() => open(root.current!)}
     >
       Panel
