@@ -25,17 +25,20 @@ HISTORY: Json = {
     "can_undo": True, "can_redo": False, "auto": False, "best": None, "hidden": 0, "contests": [], "change": None,
 }  # fmt: skip
 WITHOUT: list[Json] = [
-    {"number": 0, "step": "split('i', [None, 4])", "ratio": None, "confidence": None, "why_not": "step 1 needs it",
-     "text": "", "ms": None, "whole_ms": None},
-    {"number": 1, "step": "vectorize('j')", "ratio": 2.5, "confidence": 0.999, "why_not": "", "text": "sure",
-     "ms": 5.0, "whole_ms": 2.0},
+    {"number": 0, "step": "split('i', [None, 4])", "ratio": None, "known": "", "confidence": None,
+     "why_not": "step 1 needs it", "text": "", "ms": None, "whole_ms": None},
+    {"number": 1, "step": "vectorize('j')", "ratio": 2.5, "known": "apart", "confidence": 0.999, "why_not": "",
+     "text": "sure", "ms": 5.0, "whole_ms": 2.0},
+    {"number": 2, "step": "unroll('k')", "ratio": 0.99, "known": "same", "confidence": None, "why_not": "",
+     "text": "take the same time", "ms": 1.98, "whole_ms": 2.0},
 ]  # fmt: skip
 LEVELS = ["L1", "L2"]
 
 
 def compared(id: int, ms: float | None, misses: list[int], **more: Any) -> Json:
     row = {"id": id, "ms": ms, "ratio": ms, "text": "", "status": "ok", "error": "", "nbytes": 100 * id + 100,
-           "instructions": 30, "registers": 4, "spills": 0, "misses": misses, "share": 1.0, "note": ""}  # fmt: skip
+           "instructions": 30, "registers": 4, "spills": 0, "scalar_spills": 2, "misses": misses, "share": 1.0,
+           "note": ""}  # fmt: skip
     return {**row, **more}
 
 
@@ -90,7 +93,9 @@ def test_steps_with_what_they_are_worth(panels: Panels) -> None:
     box = show(panels, "leave_one_out", {"node": 2, "rows": WITHOUT})
     rows = box.locator("tbody tr").evaluate_all("rows => rows.map(r => [...r.cells].map(c => c.textContent))")
     assert rows[0] == ["0", "split('i', [None, 4])", "not timed: step 1 needs it"]
-    assert rows[1] == ["1", "vectorize('j')", "5.00", "2.50× slower", "", "99.9\u00a0%", "sure"]
+    assert rows[1] == ["1", "vectorize('j')", "5.00 / 2.00", "2.50× slower", "", "99.9\u00a0%", "sure"]
+    assert rows[2][5:] == ["", "take the same time"], "nothing is sure, and nothing is marked as slower"
+    assert box.locator("tbody tr").nth(2).locator(".swb-careful").count() == 0
     written = {**HISTORY, "at": 0, "path": [0]}
     show(panels, "leave_one_out", {"node": 2, "rows": []}, written)
     panels.page.evaluate("kernel.sent.length = 0")

@@ -25,7 +25,8 @@ def test_each_step_is_left_out_and_timed():
     assert found[0].why_not.startswith("step 1")  # it names a loop that only the split makes
     assert found[1].why_not.startswith("step 2")  # the loop is innermost only after it
     assert found[2].ratio > 1.5  # one number at a time takes longer
-    assert found[2].confidence > 0.9
+    assert found[2].known == "apart" or not found[2].contest.clean
+    assert (found[2].confidence or 0.0) > 0.9 or not found[2].contest.clean
     assert "without step 2" in found[2].text
     lines = repr(found).splitlines()
     assert "not timed" in lines[0]

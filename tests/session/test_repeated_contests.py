@@ -77,7 +77,7 @@ def test_contests_that_contradict_each_other_say_so_until_a_third_one_decides(pa
     assert row["than"].startswith("cannot tell from v0: two comparisons disagree")
     assert "sure" not in row["than"]
     third = pair(steady(0.76))
-    assert third["text"].endswith("sure (in 3 comparisons)")
+    assert ", sure (in 3 comparisons" in third["text"]
     assert third["ratio"] == pytest.approx(0.755, rel=0.02)
 
 
@@ -147,3 +147,27 @@ def test_a_contest_beside_another_program_says_whose_the_cores_were(monkeypatch)
     assert found.why_not
     assert not found.clean
     assert ", sure" not in str(found)
+
+
+def test_contests_that_differ_beyond_their_intervals_say_so_and_are_no_narrow_interval(pair):
+    first = pair(steady(1 / 17.6, rounds=25))
+    assert first["text"].startswith("v1 is 17.")
+    info = pair(steady(1 / 26.0, rounds=25))
+    said = "v1 is 21.4× as fast (between 12.9 and 35.4) as v0, sure (in 2 comparisons that differ: 17.6× as fast to"
+    assert info["text"].startswith(said), info["text"]
+    seen = next(iter(pair.session.state.history.contests.values())).seen_from((0, ""))
+    assert seen.winner() == 1, "whatever the number is, which of the two is faster is sure"
+
+
+def test_of_two_that_are_near_each_other_contests_that_differ_leave_nothing_sure(pair):
+    pair(steady(0.99, rounds=40, noise=0.001))
+    info = pair(steady(0.93, rounds=40, noise=0.001))
+    assert info["text"].startswith("v0 and v1 take the same time: only a difference of more than 1.08")
+    assert info["text"].endswith("(in 2 comparisons that differ: 1.010× as fast to 1.075× as fast)"), info["text"]
+    assert info["confidence"] is None
+
+
+def test_one_that_most_others_contradict_is_named(pair):
+    for ratio in (0.75, 0.43, 0.76):
+        info = pair(steady(ratio))
+    assert info["text"].endswith("sure (in 3 comparisons, 1 of which left out: 2.33× as fast)"), info["text"]

@@ -6,18 +6,21 @@ import gzip
 import re
 import threading
 from base64 import b64decode
+from dataclasses import replace
 
 import pytest
 from session.conftest import Mirror
 from waiting import until
 
 import workbench as wb
+import workbench.analysis.code_figures as figures
 from workbench import Schedule, Target, workloads
 from workbench import markup as m
 from workbench.advice import leave_one_out as advised
 from workbench.analysis import cache_view
 from workbench.analysis.code_figures import code_figures
 from workbench.analysis.loop_nest.code_listing import listing
+from workbench.analysis.loop_nest.machine_loops import innermost
 from workbench.errors import InputError, ScheduleError, UsageError
 from workbench.runtime import schedule_methods
 from workbench.runtime.results.contest import Contest
@@ -113,8 +116,11 @@ def test_the_table_says_what_all_comparisons_of_two_variants_have_found(session,
     s.run("contest", a=3, b=2)
     until(lambda: s.flush(100) and s.snapshot().slices["history"]["contests"][0]["state"] == "")
     rows = finished(s, "comparison")["rows"]
-    assert "two comparisons disagree" in rows[0]["text"]
-    assert rows[1]["text"] == "cannot tell from v2"
+    told = {row["id"]: row["text"] for row in rows}
+    (best,) = [id for id, text in told.items() if text == f"cannot tell from v{5 - id}"]
+    assert "two comparisons disagree" in told[5 - best]
+    assert all(row["ratio"] == pytest.approx(1.0, abs=0.01) for row in rows), "of both, as the words are"
+    assert {row["known"] for row in rows} == {""}
 
 
 def test_it_ends_between_two_steps(session, monkeypatch):
@@ -288,6 +294,20 @@ def test_what_is_put_aside_around_the_innermost_loop_is_no_spill_of_it():
     around = [line.text for line in listing(s.func, "asm", target).lines if re.search(r"ymm.*\(%rsp\)", line.text)]
     assert around, "the code puts vectors aside somewhere"
     assert code_figures(s.func, target).spilled == ()
+
+
+def test_addresses_on_the_stack_are_spills_of_their_own(monkeypatch):
+    target = Target("llvm", cpu="haswell", triple="x86_64-unknown-linux-gnu")
+    s = Schedule(workloads.matmul(64, 64, 64), target)
+    real = figures.listing(s.func, "asm", target)
+    (loop, *_) = innermost(real.lines)
+    at = real.lines.index(loop.lines[1])
+    more = [replace(real.lines[at], text=f"\tmovq\t-{8 * k}(%rsp), %rax") for k in (1, 2, 3)]
+    reloading = replace(real, lines=type(real.lines)([*real.lines[:at], *more, *real.lines[at:]]))
+    assert (code_figures(s.func, target).spills, code_figures(s.func, target).scalar_spills) == (0, 0)
+    monkeypatch.setattr(figures, "listing", lambda *args: reloading)
+    found = code_figures(s.func, target)
+    assert (found.spills, found.scalar_spills) == (0, 3)
 
 
 @pytest.mark.parametrize("kind", ["cpu-simt", "vta"])

@@ -9,7 +9,7 @@ from typing import Any
 from workbench.arguments import is_a
 from workbench.errors import UsageError, WorkbenchError
 from workbench.runtime import schedule_methods
-from workbench.runtime.results.comparison_words import outcome
+from workbench.runtime.results.comparison_words import Known, finding
 from workbench.runtime.results.contest import Contest
 from workbench.safe_text import shown_legibly
 from workbench.schedule import Schedule
@@ -29,7 +29,7 @@ class Without:
     ratio : float or None
         Time without it over the time with it: above 1 the step helps. None where it was not timed.
     confidence : float or None
-        How sure it is that the schedule is slower without it.
+        How sure that difference is; None where the two cannot be told apart.
     why_not : str
         Why it was not timed: a later step needs it, or the rest does not run.
     text : str
@@ -38,6 +38,8 @@ class Without:
         Milliseconds of one run without it, and with all steps, timed in turns; None where it was not timed.
     contest : Contest or None
         All of the turns, the whole schedule first; None where it was not timed.
+    known : str
+        ``apart`` where one of the two is faster, ``same`` where they take the same time, "" where nobody can tell.
     """
 
     number: int
@@ -49,6 +51,7 @@ class Without:
     ms: float | None = None
     whole_ms: float | None = None
     contest: Contest | None = field(default=None, repr=False)
+    known: Known = ""
 
 
 class LeaveOneOut(tuple[Without, ...]):
@@ -120,8 +123,9 @@ def _without(schedule: Schedule, k: int, target: Target | str | None, options: M
     failed = next((one for one in contest.measurements if not one.ok), None)
     if failed is not None:
         return Without(k, step, None, None, f"{failed.status}: {failed.error}", "")
-    ratio, sure, text = contest.ratio(1), contest.confidence(0, 1), outcome(contest, 1, 0)
-    return Without(k, step, ratio, sure, "", text, contest.latency_ms(1), contest.latency_ms(0), contest)
+    seen = finding(contest, 1, 0)
+    times = (contest.beside_ms(1), contest.latency_ms(0))
+    return Without(k, step, seen.ratio, seen.confidence, "", seen.text, *times, contest, seen.known)
 
 
 def _rest(schedule: Schedule, left_out: int) -> tuple[Schedule | None, str]:

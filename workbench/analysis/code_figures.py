@@ -36,12 +36,16 @@ class CodeFigures:
         vector register to the stack or take an operand from there, most first; without any loop, of the whole code,
         whose row is "". What is put aside around these loops costs little. Elements of arrays on the stack, which an
         index picks, do not count. None where `registers` is.
+    scalar_spills : int or None
+        The most that one innermost loop has of other operands on the stack: addresses and counters for which there were
+        too few registers; without any loop, those of the whole code.
     """
 
     nbytes: int
     instructions: int
     registers: int | None
     spilled: tuple[tuple[str, int], ...] | None
+    scalar_spills: int | None = None
 
     @property
     def spills(self) -> int | None:
@@ -76,9 +80,11 @@ def code_figures(func: Func, target: Target) -> CodeFigures:
     names, stack = written
     registers = len({number for text in code for number in names.findall(text)})
     spilled: dict[str, int] = {}
+    scalar = 0
     for row, body in [(one.row, one.lines) for one in innermost(lines)] or [("", lines)]:
         count = sum(1 for line in body if stack.search(line.text) and names.search(line.text))
+        scalar = max(scalar, sum(1 for line in body if stack.search(line.text)) - count)
         if count > spilled.get(row, 0):  # the rest of a loop is a loop, too
             spilled[row] = count
     most_first = tuple(sorted(spilled.items(), key=lambda one: -one[1]))
-    return CodeFigures(code_bytes(found.object), len(code), registers, most_first)
+    return CodeFigures(code_bytes(found.object), len(code), registers, most_first, scalar)

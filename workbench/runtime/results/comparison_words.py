@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from workbench.markup import milliseconds, plural
 
@@ -108,6 +109,43 @@ MOST_TOLD = 5.0
 """Half widths (of logarithms) above which nothing would show, so that none is named."""
 
 
+Known: TypeAlias = Literal["apart", "same", ""]
+"""What a contest knows of two: one is faster, they take the same time, or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """All that a row says of two participants of a contest: numbers and words of the same turns, by the same rule.
+
+    Attributes
+    ----------
+    ratio : float
+        Time of the first one over that of the second one, as the turns had it, whether it is `known` or not.
+    known : str
+        ``apart``, ``same``, or "" where nobody can tell.
+    confidence : float or None
+        How sure the difference is; None where none is known, and where something disturbed the turns.
+    text : str
+        That in words.
+    """
+
+    ratio: float
+    known: Known
+    confidence: float | None
+    text: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a front end takes it."""
+        return {"ratio": self.ratio, "known": self.known, "confidence": self.confidence, "text": self.text}
+
+
+def finding(contest: Contest, i: int, j: int) -> Finding:
+    """Return what a contest says of its participant `i` beside `j`."""
+    known: Known = "apart" if contest.differ(i, j) else "same" if contest.tied(i, j) else ""
+    sure = contest.certainty(i, j) if known == "apart" and contest.clean else None
+    return Finding(contest.ratio(i, j), known, sure, outcome(contest, i, j))
+
+
 def outcome(contest: Contest, i: int, j: int) -> str:
     """Say which of two participants is faster and how sure that is, or why nobody can tell."""
     if not contest.differ(i, j):
@@ -116,13 +154,19 @@ def outcome(contest: Contest, i: int, j: int) -> str:
     if not contest.clean:
         about = f"{contest.name(fast)} is about {as_fast(contest.ratio(fast, slow))} as {contest.name(slow)}"
         return f"{about}, not sure: {contest.why_not}; {AGAIN}"
-    times = as_fast(contest.ratio(fast, slow), contest.resolution(fast, slow))
-    return f"{contest.name(fast)} is {times} as {contest.name(slow)}, {how_sure(contest.certainty(fast, slow))}"
+    ratio, width = contest.ratio(fast, slow), contest.resolution(fast, slow)
+    certainty = contest.certainty(fast, slow)
+    # Of few rounds, the interval would say more than they tell.
+    known = certainty >= SURE and width < -math.log(max(ratio, 1e-300))
+    times = as_fast(ratio, width if known else None)
+    return f"{contest.name(fast)} is {times} as {contest.name(slow)}, {how_sure(certainty)}"
 
 
 def _alike(a: str, b: str, width: float, why_not: str) -> str:
     """Say why there is no saying which one is faster."""
     least = "" if width > MOST_TOLD else f"only a difference of more than {factor(math.exp(width))}× would show"
+    if why_not:
+        least = f"only what takes {DISTURBED:g} times as long in every turn would show"
     if width <= BUSY and not why_not:
         return f"{a} and {b} take the same time: {least}"
     reason = f"{why_not or 'the machine is too busy'}{least and f' ({least})'}"

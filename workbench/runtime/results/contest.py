@@ -125,13 +125,17 @@ class Contest:
         """How sure a difference that is seen is, whichever of the two is faster: the confidence, or 1 where every block
         of one took so much longer that it needs no statistics.
         """
-        if self.clean and plain(self.costs_ms[i], self.costs_ms[j]):
+        if self.clean and self.plain(i, j):
             return 1.0
         return max(self.confidence(i, j), self.confidence(j, i))
 
     def resolution(self, i: int, j: int = 0) -> float:
         """Logarithm of the ratio below which the two could not be told apart in this contest (99 %)."""
         return resolution(self.costs_ms[i], self.costs_ms[j])
+
+    def plain(self, i: int, j: int = 0) -> bool:
+        """Whether every block of one took so much longer than any of the other that it needs no statistics."""
+        return plain(self.costs_ms[i], self.costs_ms[j])
 
     def differ(self, i: int, j: int = 0) -> bool:
         """Whether the two take different times, whichever is faster: beyond all doubt, or by more than `resolution`.
@@ -140,7 +144,7 @@ class Contest:
         """
         if not self.clean:
             return plain(self.costs_ms[i], self.costs_ms[j], DISTURBED)
-        if plain(self.costs_ms[i], self.costs_ms[j]):
+        if self.plain(i, j):
             return True
         return distance(self.ratio(i, j)) > self.resolution(i, j)
 
@@ -158,7 +162,7 @@ class Contest:
         found = self.ratio(i, j)
         if not self.clean and self.costs_ms[i] and self.costs_ms[j]:
             return found < 1.0 and self.differ(i, j)
-        if not (self.costs_ms[i] and self.costs_ms[j]) or plain(self.costs_ms[i], self.costs_ms[j]):
+        if not (self.costs_ms[i] and self.costs_ms[j]) or self.plain(i, j):
             return found < 1.0
         seen = found < 1.0 and distance(found) >= self.resolution(i, j)
         return seen and self.confidence(i, j) >= level and 1.0 - found >= margin

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from workbench.runtime.results.comparison_words import as_fast
+from workbench.markup import plural
+from workbench.runtime.results.comparison_words import as_fast, factor
 from workbench.runtime.results.contest import Contest
+from workbench.runtime.results.contest_statistics import below_one, between
 
 #: Logarithm of how many times apart the ratios of two contests may be beyond what each of them can tell: between the
 #: two, memory lies elsewhere and the clock is another one.
@@ -19,26 +21,96 @@ MOST = 8
 """Contests of a pair that count, the newest."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together(Contest):
+    """Several contests of the same two as one. Where they differ by more than they can tell, what they differ by is
+    part of how well the ratio is known: turns of one contest say nothing about the next one.
+
+    Parameters
+    ----------
+    parts : tuple of Contest
+        Those that count.
+    """
+
+    parts: tuple[Contest, ...] = ()
+
+    def _between(self, i: int, j: int) -> tuple[float, float] | None:
+        ratios = [part.ratio(i, j) for part in self.parts]
+        logs = [math.log(one) if 0.0 < one < math.inf else math.inf for one in ratios]
+        return between(logs, [part.resolution(i, j) for part in self.parts])
+
+    def ratio(self, i: int, j: int = 0) -> float:
+        """Median over all rounds; the middle of what the contests say where they differ."""
+        apart = self._between(i, j)
+        return Contest.ratio(self, i, j) if apart is None else math.exp(apart[0])
+
+    def resolution(self, i: int, j: int = 0) -> float:
+        """As of one contest, or as the contests differ, whichever is more."""
+        apart = self._between(i, j)
+        return max(Contest.resolution(self, i, j), 0.0 if apart is None else apart[1])
+
+    def confidence(self, i: int, j: int = 0) -> float:
+        """As of one contest, or as the contests differ, whichever is less."""
+        apart = self._between(i, j)
+        return min(Contest.confidence(self, i, j), 1.0 if apart is None else below_one(*apart))
+
+    def plain(self, i: int, j: int = 0) -> bool:
+        """As of one contest; never where the contests differ."""
+        return Contest.plain(self, i, j) and self._between(i, j) is None
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """The least and the largest ratio of the second one to the first, where the contests differ; else None."""
+        ratios = sorted(part.ratio(1) for part in self.parts)
+        return None if self._between(1, 0) is None else (ratios[0], ratios[-1])
+
+
 @lru_cache(maxsize=256)
 def together(contests: tuple[Contest, ...]) -> Contest:
     """Return what several contests of the same two, the newest last, say as one.
 
     Turns that nobody disturbed count; all of them where there are no such. Contests that contradict most of the others
-    are left out; where as many say the one as the other, all count, and the outcome is not to be trusted.
+    are left out. Where as many say the one as the other, all count; where they cannot even tell together which of the
+    two is the faster one, the outcome is not to be trusted.
     """
     contests = contests[-MOST:]
-    counted = [one for one in contests if one.clean] or contests
+    if len(contests) == 1:
+        return contests[0]
+    counted, others = _agreed(contests)
     why_not = counted[-1].why_not
+    if len(others) < len(counted):
+        return _joined(counted, why_not)
+    seen = _joined([one for one in contests if one in counted or one in others], why_not)
+    disagree = f"two comparisons disagree: {as_fast(others[-1].ratio(1))}, and {as_fast(counted[-1].ratio(1))}"
+    return seen if seen.differ(1) else _joined(seen.parts, disagree)
+
+
+def _agreed(contests: Sequence[Contest]) -> tuple[list[Contest], list[Contest]]:
+    """Return the contests that count and do not contradict the newest of them, and those that do."""
+    counted = [one for one in contests if one.clean] or list(contests)
     others = [one for one in counted if contradict(one, counted[-1])]
     agreed = [one for one in counted if one not in others]
-    if len(others) < len(agreed):
-        counted = agreed
-    else:
-        why_not = f"two comparisons disagree: {as_fast(others[-1].ratio(1))}, and {as_fast(counted[-1].ratio(1))}"
-    return contests[0] if len(contests) == 1 else _joined(counted, why_not)
+    return agreed, others
 
 
-def _joined(contests: Sequence[Contest], why_not: str) -> Contest:
+def how_many(contests: Sequence[Contest]) -> str:
+    """Say of how many contests `together` speaks, and what they say where they do not say the same; "" for one."""
+    contests = tuple(contests[-MOST:])
+    if len(contests) < 2:
+        return ""
+    said, seen = plural(len(contests), "comparison"), together(contests)
+    agreed, others = _agreed(contests)
+    if others and len(others) < len(agreed):
+        found = ", ".join(as_fast(one.ratio(1)) for one in others)
+        return f" (in {said}, {len(others)} of which left out: {found})"
+    if isinstance(seen, Together) and seen.clean and (apart := seen.range) is not None:
+        low, high = (as_fast(one) for one in apart)
+        if low != high and factor(1.0 / apart[0]) != factor(1.0 / apart[1]):
+            return f" (in {said} that differ: {high} to {low})"
+    return f" (in {said})"
+
+
+def _joined(contests: Sequence[Contest], why_not: str) -> Together:
     newest = contests[-1]
     measurements = (
         replace(
@@ -50,7 +122,8 @@ def _joined(contests: Sequence[Contest], why_not: str) -> Contest:
         )
         for i, one in enumerate(newest.measurements)
     )
-    return replace(newest, measurements=tuple(measurements), elapsed_s=sum(one.elapsed_s for one in contests))
+    elapsed = math.fsum(one.elapsed_s for one in contests)
+    return Together(measurements=tuple(measurements), elapsed_s=elapsed, names=newest.names, parts=tuple(contests))
 
 
 def contradict(one: Contest, other: Contest) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 from workbench import markup as m
 from workbench.analysis.cache.view import cache_view
@@ -17,7 +17,7 @@ from workbench.codegen.backend import require_runnable
 from workbench.errors import UsageError
 from workbench.log import Record
 from workbench.runtime import schedule_methods
-from workbench.runtime.results.comparison_words import outcome
+from workbench.runtime.results.comparison_words import finding
 from workbench.runtime.results.contest import Contest
 from workbench.schedule import Schedule
 from workbench.session import registry as declare
@@ -27,7 +27,7 @@ from workbench.session.registry import Host, Row, SliceContext
 from workbench.session.state.history import History, open_parts
 from workbench.session.state.results import Key
 from workbench.session.state.statistics import rounded
-from workbench.session.state.variant_tree import TreeNode
+from workbench.session.state.verdicts import PairResult
 from workbench.session.stepped_work import SteppedWork
 
 _log = logging.getLogger(__name__)
@@ -48,26 +48,19 @@ def comparison(context: SliceContext) -> dict[str, Any] | None:
         return {**state.compared.to_json(), "levels": [], "rows": []}
     nodes = [state.history.trees[view.key[0]].find(key) for key in found.keys]
     left = [i for i, node in enumerate(nodes) if node is not None]
-    timed = _together(_timed(found.contest, tuple(left)), found.keys, nodes, state.history)
+    timed = _timed(found.contest, tuple(left), found.keys, _met(found, left, state.history))
     rows = [{"id": node.id, **found.looks[i], **timed[i]} for i, node in enumerate(nodes) if node is not None]
     return {**state.compared.to_json(), "levels": list(found.levels), "rows": rows}
 
 
-def _together(
-    timed: Mapping[int, dict[str, Any]], keys: Sequence[Key], nodes: Sequence[TreeNode | None], history: History
-) -> dict[int, dict[str, Any]]:
-    """Return rows that say what several comparisons of a variant with the fastest have found together."""
-    best = next((i for i, row in timed.items() if row["ratio"] == 1.0), None)
-    if best is None or (first := nodes[best]) is None:
-        return dict(timed)
-    met = {i: history.contests.get(frozenset((keys[i], keys[best]))) for i in timed if i != best}
-    several = {i: pair for i, pair in met.items() if pair is not None and len(pair.contests) > 1 and timed[i]["ms"]}
-    said = {i: pair.info(first.id, node.id, keys[best])["text"] for i, pair in several.items() if (node := nodes[i])}
-    rows = {i: {**row, "text": said.get(i, row["text"])} for i, row in timed.items()}
-    seen = {i: pair.verdict("", keys[best]) for i, pair in several.items()}
-    if alike := [f"v{node.id}" for i, one in seen.items() if one and not one.told and (node := nodes[i])]:
-        rows[best]["text"] = f"cannot tell from {', '.join(alike)}"
-    return rows
+_Met: TypeAlias = tuple[int, int, PairResult]
+"""Two variants by their places, and what came of all their comparisons."""
+
+
+def _met(found: Compared, left: Sequence[int], history: History) -> tuple[_Met, ...]:
+    """Return what is known of those pairs of variants that were compared several times."""
+    pairs = ((i, k, history.contests.get(frozenset((found.keys[i], found.keys[k])))) for i, k in combinations(left, 2))
+    return tuple((i, k, pair) for i, k, pair in pairs if pair is not None and len(pair.contests) > 1)
 
 
 @declare.command
@@ -138,14 +131,15 @@ class _Comparison(SteppedWork[Compared]):
         def code() -> None:
             found = code_figures(schedule.func, target)
             row.update(nbytes=found.nbytes, instructions=found.instructions)
-            row.update(registers=found.registers, spills=found.spills)
+            row.update(registers=found.registers, spills=found.spills, scalar_spills=found.scalar_spills)
 
         def caches() -> None:
             counts = cache_view(_for(schedule, target))
             levels[:] = [c.name for c in counts.levels]
             row.update(misses=[counts.misses(name) for name in levels], share=rounded(counts.share))
 
-        row.update(nbytes=None, instructions=None, registers=None, spills=None, misses=[], share=None)
+        row.update(nbytes=None, instructions=None, registers=None, spills=None, scalar_spills=None)
+        row.update(misses=[], share=None)
         for look in (code, caches):
             _tried(look, notes)
         return levels, {**row, "note": "; ".join(notes)}
@@ -176,24 +170,60 @@ def _pairs(found: Compared) -> Iterator[tuple[tuple[Key, Key], Contest]]:
             yield (a, b), replace(found.contest, measurements=(each[i], each[k]), names=())
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What is known of each two variants: of all comparisons of both, where there were several."""
+
+    contest: Contest
+    met: Mapping[tuple[int, int], PairResult]
+    keys: tuple[Key, ...]
+
+    def of(self, i: int, k: int) -> tuple[Contest, str]:
+        """Return a contest of `k` and `i`, the former first, and how many it was made of."""
+        pair = self.met.get((min(i, k), max(i, k)))
+        names = (self.contest.name(k), self.contest.name(i))
+        if pair is not None:
+            return replace(pair.seen_from(self.keys[k]), names=names), pair.how_many(self.keys[k])
+        each = self.contest.measurements
+        return replace(self.contest, measurements=(each[k], each[i]), names=names), ""
+
+    def ratio(self, i: int, k: int) -> float:
+        """Time of `i` over that of `k`."""
+        return 1.0 if i == k else round(self.of(i, k)[0].ratio(1), 6)
+
+
 @lru_cache(maxsize=2)
-def _timed(contest: Contest, left: tuple[int, ...]) -> dict[int, dict[str, Any]]:
-    """Return what came of a contest for each variant that is left, against the fastest of them."""
+def _timed(
+    contest: Contest, left: tuple[int, ...], keys: tuple[Key, ...] = (), met: tuple[_Met, ...] = ()
+) -> dict[int, dict[str, Any]]:
+    """Return what is known of the time of each variant that is left, against the fastest of them."""
+    seen = _Seen(contest, {(i, k): pair for i, k, pair in met}, keys)
     timed = [i for i in left if contest.measurements[i].ok]
     first = min(timed, key=contest.latency_ms, default=0)  # against it ratios are the most exact
-    best = min(timed, key=lambda i: contest.ratio(i, first), default=0)
-    alike = [contest.name(i) for i in timed if i != best and not contest.differ(i, best)]
-    among = f"cannot tell from {', '.join(alike)}" if alike else "the fastest"
+    best = min((first, *timed), key=lambda i: seen.ratio(i, first))
     rows = {}
     for i in left:
-        found = contest.measurements[i]
-        row: dict[str, Any] = {"ms": None, "ratio": None, "text": "", "status": found.status, "error": found.error}
-        if found.ok:
-            told = among if i == best else outcome(contest, i, best)
-            ms, ratio = contest.beside_ms(i, best), contest.ratio(i, best)
-            row |= {"ms": rounded(ms), "ratio": rounded(ratio), "text": told}
-        rows[i] = row
+        one = contest.measurements[i]
+        row: dict[str, Any] = {"ms": None, "ratio": None, "known": "", "confidence": None, "text": ""}
+        if one.ok and i != best:
+            beside, several = seen.of(i, best)
+            said = finding(beside, 1, 0)
+            row |= {"ms": rounded(contest.latency_ms(best) * said.ratio), "ratio": rounded(said.ratio)}
+            row |= {"known": said.known, "confidence": rounded(said.confidence, 6), "text": said.text + several}
+        rows[i] = {**row, "status": one.status, "error": one.error}
+    if best in timed:
+        rows[best] |= {"ms": rounded(contest.latency_ms(best)), "ratio": 1.0, "text": _alike(rows, contest, best)}
     return rows
+
+
+def _alike(rows: Mapping[int, Mapping[str, Any]], contest: Contest, best: int) -> str:
+    """Say whether the fastest is faster than all others."""
+    others = {i: row for i, row in rows.items() if row["text"]}
+    same = [contest.name(i) for i, row in others.items() if row["known"] == "same"]
+    unknown = [contest.name(i) for i, row in others.items() if not row["known"]]
+    said = [f"takes the same time as {', '.join(same)}"] if same else []
+    said += [f"cannot tell from {', '.join(unknown)}"] if unknown else []
+    return "; ".join(said) or "the fastest"
 
 
 @declare.command
@@ -214,13 +244,14 @@ def _html(found: Mapping[str, Any], limit: int) -> m.Html:
         "of the fastest",
         "Code",
         "Registers",
-        "Spills",
+        "Vector spills",
+        "Scalar spills",
         *(f"{name} misses" for name in found["levels"]),
     )
     columns = [m.Column("Variant"), *(m.Column(h, number=True) for h in heads), m.Column("")]
     rows: list[list[object]] = [
         [f"v{r['id']}", m.milliseconds(r["ms"]), m.digits(r["ratio"]) + "×" if r["ratio"] else "", m.size(r["nbytes"]),
-         *("" if r[k] is None else str(r[k]) for k in ("registers", "spills")),
+         *("" if r[k] is None else str(r[k]) for k in ("registers", "spills", "scalar_spills")),
          *(f"{n:,}" for n in r["misses"]), *[""] * (len(found["levels"]) - len(r["misses"])),
          m.text("; ".join(filter(None, (r["text"], r["error"], r["note"]))), 200)]
         for r in found["rows"]

@@ -10,7 +10,7 @@ from workbench import markup as m
 from workbench.codegen.backend import require_runnable
 from workbench.errors import UsageError
 from workbench.log import Record
-from workbench.runtime.results.comparison_words import as_fast, outcome
+from workbench.runtime.results.comparison_words import as_fast, finding
 from workbench.schedule import Schedule
 from workbench.session import registry as declare
 from workbench.session.measurement.comparisons import closed
@@ -91,9 +91,10 @@ def _row(row: Mapping[str, Any], key: Key, history: History) -> dict[str, Any]:
     if not row["ratio"] or pair is None or len(pair.contests) < 2:
         return dict(row)
     seen = replace(pair.seen_from(key), names=("the whole", f"it without step {row['number']}"))
-    text = f"{outcome(seen, 1, 0)} (in {len(pair.contests)} comparisons)"
-    return {**row, "ratio": rounded(seen.ratio(1)), "ms": rounded(seen.beside_ms(1)),
-            "whole_ms": rounded(seen.latency_ms(0)), "text": text}  # fmt: skip
+    found = finding(seen, 1, 0).to_json()
+    found |= {"ratio": rounded(found["ratio"]), "confidence": rounded(found["confidence"])}
+    found["text"] += pair.how_many(key)
+    return {**row, **found, "ms": rounded(seen.beside_ms(1)), "whole_ms": rounded(seen.latency_ms(0))}
 
 
 @declare.command
@@ -124,7 +125,7 @@ def _cells(row: Mapping[str, Any]) -> list[object]:
         step,
         m.milliseconds(row["whole_ms"]),
         m.milliseconds(row["ms"]),
-        as_fast(row["ratio"]),
+        as_fast(row["ratio"]) if row["known"] else m.faint(as_fast(row["ratio"])),
         m.faint(row["text"]),
     ]
 

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from workbench.log import Comparison, Record
 from workbench.log.similar_tasks import NamedTask
-from workbench.runtime.results.comparison_words import against, as_fast, how_sure, outcome, told_apart
+from workbench.runtime.results.comparison_words import against, as_fast, finding, how_sure, told_apart
 from workbench.runtime.results.contest import Contest
-from workbench.runtime.results.repeated_contests import MOST, together
+from workbench.runtime.results.repeated_contests import MOST, how_many, together
 from workbench.session.state.results import Key, Result
 from workbench.session.state.statistics import rounded
 from workbench.tune.state.log_recorder import Stamp, comparison_line
@@ -92,7 +92,14 @@ class PairResult:
 
     def seen_from(self, first: Key) -> Contest:
         """Return the outcome of all with this state as the one that the other is compared with."""
-        return together(self.contests if self.keys[0] == first else tuple(map(_turned, self.contests)))
+        return together(self._from(first))
+
+    def how_many(self, first: Key) -> str:
+        """Say of how many comparisons `seen_from` speaks, and whether they differ; "" for one."""
+        return how_many(self._from(first))
+
+    def _from(self, first: Key) -> tuple[Contest, ...]:
+        return self.contests if self.keys[0] == first else tuple(map(_turned, self.contests))
 
     @property
     def winner(self) -> Key | None:
@@ -134,10 +141,9 @@ class PairResult:
         ratio = confidence = resolution = ms = None
         if self.contests and not self.state:
             seen = replace(self.seen_from(first), names=(f"v{a}", f"v{b}"))
-            ratio, resolution = seen.ratio(1), seen.resolution(1)
-            confidence = seen.certainty(1)
-            text, ms = outcome(seen, 1, 0), [rounded(seen.latency_ms(0)), rounded(seen.beside_ms(1))]
-            text += f" (in {len(self.contests)} comparisons)" if len(self.contests) > 1 else ""
+            found, resolution = finding(seen, 1, 0), seen.resolution(1)
+            ratio, confidence, text = found.ratio, found.confidence, found.text + self.how_many(first)
+            ms = [rounded(seen.latency_ms(0)), rounded(seen.beside_ms(1))]
         else:
             text = "they are being timed" if self.state == "running" else f"not timed: {self.error.splitlines()[0]}"
         return {

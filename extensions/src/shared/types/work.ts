@@ -10,10 +10,14 @@ export interface WorkSlice {
   readonly error: ErrorInfo | null;
 }
 /** A variant without one of its steps; `ratio` is its time over that of the whole, null where it was not timed. */
+/** What turns tell of two: one is faster, they take the same time, or nobody can tell. */
+export type Known = 'apart' | 'same' | '';
 export interface WithoutRow {
   readonly number: number;
   readonly step: string;
   readonly ratio: number | null;
+  readonly known: Known;
+  /** How sure the difference is; null where none is known. */
   readonly confidence: number | null;
   readonly why_not: string;
   readonly text: string;
@@ -32,13 +36,17 @@ export interface ComparedRow {
   readonly ms: number | null;
   /** Its time over that of the fastest. */
   readonly ratio: number | null;
+  readonly known: Known;
+  readonly confidence: number | null;
   readonly text: string;
   readonly status: string;
   readonly error: string;
   readonly nbytes: number | null;
   readonly instructions: number | null;
   readonly registers: number | null;
+  /** Of vector registers, and of those of addresses and counters. */
   readonly spills: number | null;
+  readonly scalar_spills: number | null;
   /** Of each level of the simulated caches. */
   readonly misses: readonly number[];
   /** Share of the accesses that was simulated. */

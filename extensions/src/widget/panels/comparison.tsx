@@ -30,10 +30,17 @@ const columnsOf = (levels: readonly string[]): readonly Column[] => [
   ['code', 'Bytes of all instructions', row => row.nbytes, bytes, 'm'],
   ['registers', 'Vector registers that occur in the code', row => row.registers, count, 'm'],
   [
-    'spills',
+    'vector spills',
     'Instructions of one iteration of the worst innermost loop that keep a vector register on the stack, or take it from there',
     row => row.spills,
     count
+  ],
+  [
+    'scalar spills',
+    'The same of addresses and counters: other operands on the stack',
+    row => row.scalar_spills,
+    count,
+    'm'
   ],
   ...levels.map((level, k): Column => [
     `${level} misses`,
@@ -55,6 +62,8 @@ function Table({ store, slice: { levels, rows }, at }: TableProps) {
   const [sorted, , by] = columns.find(([name]) => name === sort.value) ?? columns[0]!; // levels may go
   const lines = [...rows].sort((a, b) => (by(a) ?? Infinity) - (by(b) ?? Infinity));
   const from = (part?: string): string => (part ? `swb-from-${part}` : '');
+  const cell = (row: ComparedRow, name: string, part?: string): string =>
+    name === 'of the fastest' && row.known !== 'apart' ? 'swb-faint' : from(part);
   return (
     <div class="swb-tasks-scroll" tabIndex={0} role="group" aria-label="Variants in a table">
       <table aria-label="Variants in a table">
@@ -98,7 +107,7 @@ function Table({ store, slice: { levels, rows }, at }: TableProps) {
                 {row.status !== 'ok' && <b class="swb-careful"> {row.status.replaceAll('_', ' ')}</b>}
               </td>
               {columns.map(([name, , of, show, part]) => (
-                <td key={name} class={from(part)}>
+                <td key={name} class={cell(row, name, part)}>
                   {show(of(row))}
                 </td>
               ))}

@@ -7,7 +7,8 @@ import type { LeaveOneOutSlice, WithoutRow } from '../../shared/types';
 import type { Panel, PanelProps } from '../panel';
 
 function Row({ row, top }: { row: WithoutRow; top: number }) {
-  const { ratio, why_not, ms, whole_ms } = row;
+  const { ratio, why_not, ms, whole_ms, known } = row;
+  const share = ratio === null ? '' : times(1, ratio);
   return (
     <tr>
       <td>{row.number}</td>
@@ -20,13 +21,21 @@ function Row({ row, top }: { row: WithoutRow; top: number }) {
         </td>
       ) : (
         <>
-          <td title={`${milliseconds(whole_ms)} ms with all steps, timed in turns`}>{milliseconds(ms)}</td>
-          <td>{ratio < 0.995 ? <b class="swb-careful">{times(1, ratio)}</b> : times(1, ratio)}</td>
+          <td title="All three columns are of the same turns; the time in the header is of others">
+            {milliseconds(ms)} <span class="swb-faint">/ {milliseconds(whole_ms)}</span>
+          </td>
+          <td>
+            {known === 'apart' && ratio < 1 ? (
+              <b class="swb-careful">{share}</b>
+            ) : (
+              <span class={known === 'apart' ? '' : 'swb-faint'}>{share}</span>
+            )}
+          </td>
           <td class="swb-bar-cell">
             <i style={{ width: `${(100 * Math.abs(Math.log(ratio))) / top}%` }} />
           </td>
-          <td class="swb-from-m" title="How sure it is that it is slower without the step">
-            {percent(row.confidence)}
+          <td class="swb-from-m" title="How sure the difference is">
+            {row.confidence === null ? '' : percent(row.confidence)}
           </td>
           <td class="swb-l swb-faint swb-outcome">{row.text}</td>
         </>
@@ -46,8 +55,8 @@ function Steps({ node, rows }: LeaveOneOutSlice) {
             <th scope="col" class="swb-l swb-name">
               step of v{node}
             </th>
-            <th scope="col" title="Of one run without this step, timed in turns with the whole">
-              ms without it
+            <th scope="col" title="Of one run without this step, and of one with all, timed in turns">
+              ms without / with it
             </th>
             <th scope="col" title="Median over the rounds in which both ran">
               as fast
