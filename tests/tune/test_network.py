@@ -21,6 +21,7 @@ from workbench.tune.constants import Comparisons, NetworkRuns
 from workbench.tune.display.terminal_table import summary_lines
 from workbench.tune.plan import network_timer
 from workbench.tune.plan.network_timer import NetworkTimer, inside_contest, inside_ms
+from workbench.tune.run.rounds import Rounds
 from workbench.tune.state import task_state
 
 TARGET = wb.Target.host(threads=1)
@@ -138,6 +139,32 @@ def test_what_takes_longer_inside_the_network_matters_more(graph):
     session._loop.run_state.take(line)
     assert scheduler.slopes() == pytest.approx((3.0 * before[0], before[1]))
     assert session.network() is line
+
+
+@pytest.mark.parametrize("inside", [0.002, 0.0249, 0.401, 40.0])
+def test_a_ratio_that_cannot_be_is_not_believed(inside):
+    line = NetworkTime(measured_ms=1.0, untuned_ms=1.0, inside_ms={"a": inside}, alone_ms={"a": 0.1})
+    assert line.stretched() == {}
+    assert replace(line, inside_ms={"a": 0.3}).stretched() == {"a": pytest.approx(3.0)}
+
+
+def test_alone_is_what_ran_inside_the_network_not_what_was_measured_by_hand_before(graph, monkeypatch, tmp_path):
+    """The program as written is a task's first trial; nothing has won against it when the network is measured."""
+    first, log = tmp_path / "first.jsonl", tmp_path / "net.jsonl"
+    measured(monkeypatch, *[(2.0, 1.0)] * 9)
+    with wb.tune(graph, trials=8, log=first, target=TARGET) as session:
+        session.wait()
+    header, own = first.read_text().splitlines()[0], load_log(first).records[0]
+    by_hand = replace(own, trial=0, latency_ms=1000.0, origin="manual", trace=(), key="by hand")
+    log.write_text(f"{header}\n{json.dumps(by_hand.to_json())}\n")
+    monkeypatch.setattr(Rounds, "_contest", lambda *_: None)
+    with wb.tune(graph, trials=9, log=log, target=TARGET, resume=True) as session:
+        session.wait()
+    line = next(line for line in load_log(log).lines if isinstance(line, NetworkTime))
+    assert session.records[0].latency_ms == 1000.0
+    assert set(line.alone_ms) == {task.key for task in session.tasks}
+    assert max(line.alone_ms.values()) < 500.0
+    assert line.sum_of_kernels_ms == pytest.approx(sum(t.weight * line.alone_ms[t.key] for t in session.tasks))
 
 
 def test_candidates_of_a_task_are_compared_inside_the_network(graph):
@@ -258,7 +285,7 @@ def test_a_time_of_the_network_under_other_conditions_is_passed_over(graph, monk
     with wb.tune(graph, trials=8, log=log, target=TARGET) as session:
         session.wait()
     own = session.network()
-    slow = {task.key: 100.0 for task in session.tasks}
+    slow = {key: 3.0 * ms for key, ms in own.alone_ms.items()}
     strange = replace(own, measured_ms=77.0, inside_ms=slow, reason="elsewhere", **other)
     with log.open("a") as file:
         file.write(json.dumps(strange.to_json()) + "\n")
@@ -269,5 +296,6 @@ def test_a_time_of_the_network_under_other_conditions_is_passed_over(graph, monk
         assert Ledger.of(load_log(log).lines).network == own
         assert Session(log).snapshot().slices["tasks"]["network"]["ms"] == 1.0
     assert strange not in again.lines
-    assert max(again._loop.scheduler.stretched.values()) < 100.0 / max(own.alone_ms.values())
+    assert strange.stretched() == {key: pytest.approx(3.0) for key in slow}
+    assert not any(2.9 < times < 3.1 for times in again._loop.scheduler.stretched.values())
     again.cancel()

@@ -117,7 +117,12 @@ class Database:
 
     def best(self, task_key: str, target: str | None = None) -> Record | None:
         """Return the best record of a task, or None."""
-        found = self.top(task_key, 1, target)
+        found = self.told_best(task_key, target)
+        return found.record if found else None
+
+    def told_best(self, task_key: str, target: str | None = None) -> Best | None:
+        """Return the best record of a task with what the ledger tells of it, or None."""
+        found = self.told(task_key, 1, lambda r: compatible(r.target, target), target)
         return found[0] if found else None
 
     def lookup(self, task: NamedTask, target: Target | str | None = None, k: int = 4) -> Lookup:

@@ -17,6 +17,11 @@ from workbench.log.record import Record
 INSIDE = "inside the network"
 """Reason of comparisons in runs of the whole network, of a task's last candidates: their times are of another place."""
 
+PLAUSIBLE = (0.25, 4.0)
+"""Times as long as alone that a call may take inside the network, at least and at most. Chosen: what lies in the caches
+makes two or three of it.
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison(Line):
@@ -129,7 +134,9 @@ class NetworkTime(Line):
     inside_ms: Mapping[str, float] = column(
         "key of each task -> milliseconds of one of its calls inside the network", default_factory=dict
     )
-    alone_ms: Mapping[str, float] = column("key of each task -> the same, timed alone", default_factory=dict)
+    alone_ms: Mapping[str, float] = column(
+        "key of each task -> the same of the schedule that ran inside, timed alone", default_factory=dict
+    )
     caches: str = column("what the kernels found in the caches that were timed alone, see `trial`", default="")
     threads: int = column("threads that the network had", default=0)
     trials: int = column("trials of the log when it was measured", default=0)
@@ -141,9 +148,13 @@ class NetworkTime(Line):
     extra: Mapping[str, Any] = unknown_fields()
 
     def stretched(self) -> dict[str, float]:
-        """Return how many times as long as alone a call of each task takes inside the network, where both are known."""
+        """Return how many times as long as alone a call of each task takes inside the network, where both are known.
+
+        What lies outside of `PLAUSIBLE` is left out: one of the two was disturbed, or is of another schedule.
+        """
         inside, alone = self.inside_ms, self.alone_ms
-        return {key: inside[key] / alone[key] for key in inside if inside[key] > 0.0 < alone.get(key, 0.0)}
+        found = {key: inside[key] / alone[key] for key in inside if inside[key] > 0.0 < alone.get(key, 0.0)}
+        return {key: ratio for key, ratio in found.items() if PLAUSIBLE[0] <= ratio <= PLAUSIBLE[1]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

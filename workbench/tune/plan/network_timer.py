@@ -101,7 +101,8 @@ class NetworkTimer:
         begin = time.perf_counter()
         try:
             with _told():
-                untuned, tuned = self._untuned_plan(), self._plan(Database(records, comparisons))
+                known = Database(records, comparisons)
+                untuned, tuned = self._untuned_plan(), self._plan(known)
                 found = self._timed([untuned, tuned], NetworkRuns.LEAST_S, NetworkRuns.SECONDS)
         except WorkbenchError as error:
             self.given_up = f"{error.message} [{error.code}]"
@@ -115,6 +116,7 @@ class NetworkTimer:
             "measured_ms": now.ms, "untuned_ms": before.ms, "spread": now.spread, "untuned_spread": before.spread,
             "clean": not (now.why_not or before.why_not), "why_not": now.why_not or before.why_not,
             "at_least_ms": now.at_least_ms, "inside_ms": inside_ms(tuned, now.calls_ms), "threads": tuned.threads,
+            "alone_ms": _alone_ms(known, str(self._target)),
         }  # fmt: skip
 
     def compare(
@@ -187,6 +189,16 @@ def _told() -> Iterator[None]:
     except Exception as error:
         text = f"the network could not be timed: {type(error).__name__}: {error}"
         raise RunError("run.network", text.rstrip(": ")) from error
+
+
+def _alone_ms(known: Database, target: str) -> dict[str, float]:
+    """Return what the schedules take alone that a plan is made with.
+
+    The champion of a run may be another one for a while: a program that a person has measured, say, until something has
+    won against it.
+    """
+    bests = {key: known.told_best(key, target) for key in known}
+    return {key: best.ms for key, best in bests.items() if best is not None}
 
 
 def inside_ms(plan: ExecutablePlan, calls_ms: Sequence[float]) -> dict[str, float]:

@@ -213,23 +213,23 @@ class TuningLoop:
     def _time_network(self, last: bool = False) -> None:
         """Measure the network where it is time, or, at the end, where anything has become faster."""
         network, states = self._network, self.scheduler.states
-        active_ms = sum(self.tasks[i].weight * states[i].best_ms for i in self.scheduler.active)
+        active_ms = sum(self.tasks[i].weight * states[i].told_ms for i in self.scheduler.active)
         if network is None or active_ms == float("inf") or not self._control.proceed():
             return
         if not (network.stale(active_ms) if last else network.due(active_ms, self.elapsed - self.elapsed_before)):
             return
         self.current = None
-        times = {t.key: s.best_ms for t, s in zip(self.tasks, states, strict=True) if s.champion >= 0}
         records, comparisons = self.run_state.records, self.run_state.comparisons
         found = self._in_network(
             lambda: network.measure(records, comparisons, active_ms), "end to end stays a sum of kernels"
         )
         if not found:
             return
+        found["alone_ms"] = {t.key: found["alone_ms"][t.key] for t in self.tasks if t.key in found["alone_ms"]}
         before = self.scheduler.whole.last
         reason = "at the end" if last else "kernels became faster" if before else "every task has a time"
         line = NetworkTime(
-            **found, sum_of_kernels_ms=self.scheduler.total_ms, alone_ms=times, reason=reason, trials=len(records),
+            **found, sum_of_kernels_ms=self.scheduler.total_ms, reason=reason, trials=len(records),
             target=self._stamp.target, caches=self._stamp.caches, host=self._stamp.host, elapsed_s=self.elapsed,
             timestamp=time.time(),
         )  # fmt: skip

@@ -79,6 +79,11 @@ class TaskState:
     exhausted: bool = False
 
     @property
+    def told_ms(self) -> float:
+        """What the ledger tells of the best, which may wait for a comparison; infinite while nothing was valid."""
+        return self.ledger.best.ms if self.ledger.best else math.inf
+
+    @property
     def trials(self) -> int:
         """Number of its trials."""
         return self.ledger.trials
