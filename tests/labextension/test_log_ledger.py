@@ -16,7 +16,7 @@ from tune.random_logs import against, random_log, trial, write
 from workbench.analysis import best_so_far
 from workbench.log import Ledger, NetworkTime, Record, load_log
 from workbench.log.conditions import mixed
-from workbench.log.ledger.network import network_change
+from workbench.log.ledger.network import NetworkLedger, network_change
 
 SOURCES = Path(__file__).parents[2] / "extensions"
 
@@ -129,7 +129,7 @@ def test_the_best_is_in_sight_with_its_gain_and_steps(tmp_path: Path, viewer: Ca
 def test_the_whole_network_is_told_as_in_python(tmp_path: Path, viewer: Callable[[list[Path]], Any]) -> None:
     """The newest of the target of the newest trial; how fast it has become is said in the same words."""
     draw = random.Random(3)
-    paths, meant = [], []
+    paths, meant, kept = [], [], 0
     for k in range(200):
         before, after = (draw.uniform(0.5, 2.0) * 10.0 ** draw.choice([-3, 0, 2]) for _ in range(2))
         untuned = draw.choice([before, after, after * draw.uniform(0.9, 1.1)])
@@ -138,8 +138,16 @@ def test_the_whole_network_is_told_as_in_python(tmp_path: Path, viewer: Callable
             measured_ms=after, untuned_ms=untuned, spread=spreads[0], untuned_spread=spreads[1], target="llvm"
         )
         other = NetworkTime(measured_ms=7.0, untuned_ms=7.0, target="cuda")
-        paths.append(write(tmp_path / f"{k}", [trial(0, 1.0, weight=3), trial(1, 2.0, "b"), line, other]))
-        meant.append({"ms": after, "change": network_change(line)})
+        later = NetworkTime(
+            measured_ms=after * draw.choice([0.9, 1.1]), untuned_ms=untuned, target="llvm", clean=draw.random() < 0.5,
+            spread=draw.choice([None, 0.05, 0.3]), untuned_spread=draw.choice([0.05, 0.3]), trials=2,
+        )  # fmt: skip
+        lines = [line, *([later] if k % 2 else []), other]
+        paths.append(write(tmp_path / f"{k}", [trial(0, 1.0, weight=3), trial(1, 2.0, "b"), *lines]))
+        found = NetworkLedger("llvm")
+        kept += sum(map(found.take, lines[:-1])) == 2 and found.last == line
+        meant.append({"ms": found.last.measured_ms, "change": network_change(found.last)})
+    assert 10 < kept < 50
     told = viewer(paths)
     assert [one["network"] for one in told] == meant
     assert {one["kernels"] for one in told} == {4}
@@ -152,7 +160,14 @@ def test_what_is_said_at_the_end_names_what_it_covers(tmp_path: Path) -> None:
         console.log(JSON.stringify(JSON.parse(process.argv[2]).map(bestOf)));"""
     sessions = [
         {"ms": 1.84, "spread": 0.02, "untuned_ms": 2.43, "change": "1.32× as fast", "kernels": 0},
-        {"ms": 1.84, "spread": 0.02, "untuned_ms": 1.85, "change": "no difference shows", "kernels": 0},
+        {
+            "ms": 1.84,
+            "spread": 0.02,
+            "untuned_ms": 1.85,
+            "change": "no difference shows",
+            "kernels": 0,
+            "at": "measured at trial 159 of 1,231",
+        },
         {"ms": 1.41, "spread": None, "untuned_ms": 2.0, "change": "1.42× as fast", "kernels": 53},
         {"ms": 1.41, "spread": None, "untuned_ms": None, "change": "", "kernels": 1},
         {"ms": None, "spread": None, "untuned_ms": None, "change": "", "kernels": 4},
@@ -168,7 +183,7 @@ def test_what_is_said_at_the_end_names_what_it_covers(tmp_path: Path) -> None:
     sessions = [{"rows": [], "more": 0, **one} for one in sessions]
     assert program(entry, tmp_path)([json.dumps(sessions)]) == [
         "1.84 ± 0.02 ms, end to end, measured; untuned 2.43 ms: 1.32× as fast",
-        "1.84 ± 0.02 ms, end to end, measured; untuned 1.85 ms: no difference shows",
+        "1.84 ± 0.02 ms, end to end, measured at trial 159 of 1,231; untuned 1.85 ms: no difference shows",
         "1.41 ms, sum of 53 kernels; untuned 2.00 ms: 1.42× as fast",
         "1.41 ms",
         "nothing measured yet",

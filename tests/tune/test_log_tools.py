@@ -19,10 +19,11 @@ from workbench.cli import main
 from workbench.errors import LogError, UsageError, WorkbenchError
 from workbench.log import Command, Comparison, LogWriter, NetworkTime, Record, Round, load_log
 from workbench.log.docs import _EXAMPLES
+from workbench.log.ledger.network import NetworkLedger, measured_at
 from workbench.log.lines import KINDS, Unknown
 from workbench.log.merge import merge_logs
 from workbench.log.reader import read_log, write_log
-from workbench.log.task_table import network_fields, network_total
+from workbench.log.task_table import end_to_end, network_fields
 from workbench.log.writer import check_writable, is_open
 from workbench.tune.display.terminal_table import network_line
 from workbench.tune.state.task_scheduler import GradientScheduler
@@ -117,8 +118,46 @@ def test_where_both_spreads_meet_no_difference_shows(untuned_ms, spread, untuned
     line = NetworkTime(measured_ms=2.0, untuned_ms=untuned_ms, spread=spread, untuned_spread=untuned_spread)
     assert network_line(line) == f"End to end: {told}"
     shown = network_fields(line)
-    assert str(network_total(shown)).endswith(f"untuned: {shown['change']}</div>")
+    drawn = str(end_to_end(shown, 1.5, 1.7, "sum of 3 kernels"))
+    assert f"untuned: {shown['change']}</div>" in drawn
+    assert "kernels alone: 1.50" in drawn
+    assert "sum of" not in drawn, "the sum has no ratio of its own beside what was measured"
+    assert drawn.count("untuned") == 1
     assert shown["change"] in told
+
+
+def test_after_which_trial_it_was_measured_stands_beside_the_time(capfd, tmp_path):
+    line = NetworkTime(measured_ms=2.0, untuned_ms=4.0, target="llvm", trials=1)
+    write_log(tmp_path / "a", HEADER, [record(0, target="llvm"), line, *(record(k, target="llvm") for k in (1, 2))])
+    out = invoke(capfd, "log", "summary", tmp_path / "a")[1]
+    assert "2.00× as fast (measured at trial 1 of 3)\n" in out
+    assert "Kernels alone: " in out
+    assert "Estimated total latency" not in out
+    assert (measured_at(line, 1), measured_at(dataclasses.replace(line, trials=0), 3)) == ("measured at trial 1", "")
+    assert "(measured at trial 1 of 3)" in str(end_to_end(network_fields(line, 3), None, None, ""))
+
+
+def test_a_disturbed_time_of_the_network_replaces_no_better_one():
+    good = NetworkTime(measured_ms=4.67, untuned_ms=5.3, spread=0.05, untuned_spread=0.05, trials=159)
+    later = dataclasses.replace(good, measured_ms=5.71, spread=0.53, trials=200)
+
+    def last(*lines):
+        ledger = NetworkLedger()
+        for line in lines:
+            ledger.take(line)
+        return ledger.last
+
+    assert last(good, later) == good
+    assert last(good, dataclasses.replace(later, spread=0.02, clean=False)) == good
+    assert last(good, dataclasses.replace(later, spread=0.02, untuned_spread=0.5)) == good
+    assert last(good, calm := dataclasses.replace(later, spread=0.02)) == calm, "an undisturbed one is the newer word"
+    assert last(good, less := dataclasses.replace(later, measured_ms=4.0)) == less, (
+        "however disturbed, it takes no longer"
+    )
+    assert last(later, good) == good
+    assert last(later, longer := dataclasses.replace(later, measured_ms=6.0)) == longer, (
+        "neither says more than the other"
+    )
 
 
 def test_machines_that_share_a_target_are_told(capfd, tmp_path):

@@ -208,6 +208,55 @@ def test_the_last_candidates_of_heavy_tasks_run_inside_the_network(graph, monkey
     assert wb.compile(graph, log, TARGET).untuned == ()
 
 
+def stopped(graph, monkeypatch, tmp_path, how):
+    """A run that somebody ends when both tasks have had a round, the network not measured so far."""
+    monkeypatch.setattr(NetworkTimer, "due", lambda *_: False)
+    asked = measured(monkeypatch, *[(2.0, 1.0)] * 9)
+    session = wb.tune(graph, trials=1000, log=tmp_path / "a.jsonl", target=TARGET, start=False)
+    session.events.subscribe(lambda event: how(session) if event.kind == "round" and len(session.rounds) > 1 else None)
+    session.start().wait()
+    return session, asked
+
+
+def test_a_run_that_is_stopped_measures_its_network_as_at_the_end(graph, monkeypatch, tmp_path):
+    session, asked = stopped(graph, monkeypatch, tmp_path, lambda session: session.stop())
+    found = session.network()
+    assert (len(asked), found.reason, found.measured_ms) == (1, "when it was stopped", 1.0)
+    assert found.trials == len(session.records) < 1000
+    assert Session(tmp_path / "a.jsonl").snapshot().slices["tasks"]["network"]["at"] == (
+        f"measured at trial {found.trials}"
+    )
+
+
+def test_a_run_that_is_cancelled_ends_at_once(graph, monkeypatch, tmp_path):
+    session, asked = stopped(graph, monkeypatch, tmp_path, lambda session: session.cancel())
+    assert (session.state, asked, session.network()) == ("cancelled", [], None)
+
+
+def test_a_cancellation_ends_the_measurement_of_a_run_that_was_stopped(graph, monkeypatch, tmp_path):
+    def measure(timer, *_):
+        assert timer.going_on()
+        session_of.append(1)
+        live[0].cancel()
+        assert not timer.going_on()
+        return {}
+
+    session_of, live = [], []
+    monkeypatch.setattr(NetworkTimer, "measure", measure)
+    session, _ = stopped(graph, monkeypatch, tmp_path, lambda session: (live.append(session), session.stop()))
+    assert (session.state, session_of, session.network()) == ("cancelled", [1], None)
+
+
+def test_a_disturbed_time_at_the_end_is_measured_again_though_nothing_is_faster(graph, monkeypatch):
+    timer = NetworkTimer(graph, TARGET)
+    shaky = PlanTime((1.0,) * 8 + (2.0,) * 8, ((1.0,),) * 10)
+    for times, again in ((shaky, True), (PlanTime((1.0,) * 16, ((1.0,),) * 10), False)):
+        monkeypatch.setattr(timer, "_timed", lambda *_, times=times: (times, times))
+        monkeypatch.setattr(network_timer, "inside_ms", lambda *_: {})
+        timer.measure([], [], 3.0)
+        assert (timer.stale(3.0), timer.stale(2.0)) == (again, True)
+
+
 def paused_once(monkeypatch, what, session_of):
     """Let a person pause the run in the first call of a method, which stops it, and go on a moment later."""
     real, tries = getattr(NetworkTimer, what), []

@@ -64,11 +64,13 @@ def test_the_table_is_drawn_in_place(tmp_path, columns):
     command = [sys.executable, "-m", "workbench", "tune", str(model), "--trials", "12", "--threads", "1"]
     code, out, drawn = on_a_terminal([*command, "--log", str(tmp_path / "a.jsonl")], columns)
     assert code == 0
-    assert "End to end, measured" in out
-    assert drawn.count("Estimated total latency") > 2
+    assert "End to end, measured at trial 1" in out
+    assert drawn.count("Trials: ") > 2
     assert "\x1b[2J" not in drawn
     shown = [line for line in screen(drawn, 40) if line]
-    assert sum("Estimated total latency" in line for line in shown) == 1
+    assert sum("Estimated total latency" in line for line in shown) == 0, "what was measured stands in its place"
+    assert sum(line.startswith("End to end: ") for line in shown) == 1
+    assert sum(line.startswith("Kernels alone: ") for line in shown) == 1
     assert sum(line.startswith("  ID |") for line in shown) == 1
     assert max(map(len, shown)) < columns
     assert shown[-1].endswith("done")

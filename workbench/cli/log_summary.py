@@ -11,7 +11,7 @@ from workbench.log import Log, NetworkTime, TaskLedger, load_log
 from workbench.log.record import speed
 from workbench.log.tally import Tally
 from workbench.log.weighted_latency import shares, total
-from workbench.tune.display.terminal_table import latency_text, network_line
+from workbench.tune.display.terminal_table import latency_text, network_line, sum_text
 
 TORN = "the last line of the log is not complete; it is left out"
 
@@ -107,14 +107,11 @@ def _text(data: dict[str, Any], network: NetworkTime | None) -> list[str]:
              str(t["comparisons"] or "-"), bad]
         )  # fmt: skip
     heads = ["ID", "Task", "Weight", "Trials", "Latency (ms)", "GFLOP/s", "Compared", "Failed"]
-    whole = data["total_latency_ms"]
-    estimate = "-" if whole is None else f"{latency_text(whole, 3)} ms"
     parts = [columns(heads, rows, {0, 2, 3, 4, 5, 6})]
-    parts.append(
-        f"Trials: {data['trials']}   Tuning time: {data['seconds']:.1f} s   Estimated total latency: {estimate}"
-    )
+    told = sum_text(data["total_latency_ms"], network)
+    parts.append(f"Trials: {data['trials']}   Tuning time: {data['seconds']:.1f} s   {told}")
     if network is not None:
-        parts[-1] += f"\n{network_line(network)}"
+        parts[-1] = f"{network_line(network, data['trials'])}\n{parts[-1]}"
     parts += ["\n".join(lines) for lines in (_failure_lines(data), _other_lines(data)) if lines]
     return parts
 

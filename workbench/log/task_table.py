@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from workbench import markup as m
-from workbench.log.ledger.network import network_change
+from workbench.log.ledger.network import measured_at, network_change
 from workbench.log.lines import NetworkTime
 
 TASK_ROWS = 40
@@ -46,22 +46,33 @@ def totals(total_ms: float | None, untuned_ms: float | None, what: str) -> m.Htm
     return m.label(what, m.Html(f"<b>{m.milliseconds(total_ms)}</b>"), gain)
 
 
-def network_total(found: Mapping[str, Any] | None) -> m.Html:
-    """Time of the whole network, measured, as `network_fields` has it."""
+def end_to_end(found: Mapping[str, Any] | None, total_ms: float | None, untuned_ms: float | None, what: str) -> m.Html:
+    """Time of the whole network, measured, as `network_fields` has it, and small what its kernels take alone; where it
+    was not measured, that is all there is (`totals`).
+    """
     if found is None:
-        return m.Html("")
+        return totals(total_ms, untuned_ms, what)
+    alone = "" if total_ms is None else m.line(m.faint(f"kernels alone: {m.milliseconds(total_ms)}"))
+    return m.join(_network_total(found), alone)
+
+
+def _network_total(found: Mapping[str, Any]) -> m.Html:
     now, before = (
         f"{m.milliseconds(found[ms])} {m.plus_minus(found[ms], found[spread])}".strip()
         for ms, spread in (("ms", "spread"), ("untuned_ms", "untuned_spread"))
     )
-    return m.label(MEASURED, m.Html(f"<b>{m.clean(now)}</b>"), f", {before} untuned: {found['change']}")
+    at = f" ({found['at']})" if found["at"] else ""
+    return m.label(MEASURED, m.Html(f"<b>{m.clean(now)}</b>"), f", {before} untuned: {found['change']}{at}")
 
 
-def network_fields(found: NetworkTime) -> dict[str, Any]:
-    """What is shown of the whole network: milliseconds, their spreads, and in words what tuning has changed."""
+def network_fields(found: NetworkTime, trials: int | None = None) -> dict[str, Any]:
+    """What is shown of the whole network: milliseconds, their spreads, and in words what tuning has changed, and after
+    which of so many trials that was measured.
+    """
     return {
         "ms": found.measured_ms, "spread": found.spread, "untuned_ms": found.untuned_ms,
         "untuned_spread": found.untuned_spread, "why_not": found.why_not, "change": network_change(found),
+        "at": measured_at(found, trials),
     }  # fmt: skip
 
 

@@ -151,13 +151,14 @@ def _result(session: TuningSession, snapshot: Snapshot, options: Namespace) -> d
     }
 
 
-def _end_to_end(network: NetworkTime) -> str:
+def _end_to_end(network: NetworkTime, trials: int) -> str:
     """Say what the network takes, and why its kernels take less."""
-    from workbench.log.ledger.network import network_change
+    from workbench.log.ledger.network import measured_at, network_change
     from workbench.tune.display.terminal_table import latency_text, network_times
 
     tuned, untuned = network_times(network)
-    text = f"End to end, measured: {untuned} with default schedules, {tuned} tuned: {network_change(network)}."
+    at = measured_at(network, trials) or "measured"
+    text = f"End to end, {at}: {untuned} with default schedules, {tuned} tuned: {network_change(network)}."
     if not network.clean:
         text += f" Disturbed ({network.why_not}): the least times that were seen."
     if network.sum_of_kernels_ms is not None:
@@ -177,7 +178,7 @@ def _gain(snapshot: Snapshot, options: Namespace, network: NetworkTime | None) -
             f"{len(missing)} tasks have no valid trial yet; give them more with --resume and a larger --trials."
         )
     elif network is not None:
-        lines.append(_end_to_end(network))
+        lines.append(_end_to_end(network, snapshot.progress.trials))
     elif snapshot.untuned_ms is None:
         lines.append(
             f"Estimated latency ({covered(snapshot)}): {latency_text(snapshot.total_ms, 3)} ms "

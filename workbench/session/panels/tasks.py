@@ -10,7 +10,7 @@ from workbench.analysis.graph_drawing.svg_canvas import Canvas, width_of
 from workbench.errors import UsageError
 from workbench.ir.product_type import PLAIN
 from workbench.log import Record
-from workbench.log.task_table import kernels_covered, network_fields, network_total, task_table, totals
+from workbench.log.task_table import end_to_end, kernels_covered, network_fields, task_table
 from workbench.log.weighted_latency import shares, total
 from workbench.session import registry as declare
 from workbench.session.measurement import faster_than_peak as above
@@ -52,7 +52,7 @@ def tasks(context: SliceContext) -> dict[str, Any]:
            "covers": kernels_covered(weight for weight, _ in now)}  # fmt: skip
     if network is None:
         return out
-    found = network_fields(network)
+    found = network_fields(network, state.stats.ledger.trials)
     return {**out, "network": {k: rounded(v) if isinstance(v, float) else v for k, v in found.items()}}
 
 
@@ -117,9 +117,8 @@ def open_task(host: Host, task: object) -> None:
 def _tasks_html(tasks: Mapping[str, Any], limit: int) -> m.Html:
     if not tasks["rows"]:
         return m.Html("")
-    total = totals(tasks["total_ms"], tasks["untuned_ms"], tasks["covers"])
-    whole = network_total(tasks.get("network"))
-    return m.join(m.section("Tasks"), whole, total, task_table(tasks["rows"], min(limit, FEW)))
+    whole = end_to_end(tasks.get("network"), tasks["total_ms"], tasks["untuned_ms"], tasks["covers"])
+    return m.join(m.section("Tasks"), whole, task_table(tasks["rows"], min(limit, FEW)))
 
 
 @declare.table("tasks")

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from workbench import markup as m
-from workbench.log.task_table import kernels_covered, network_fields, network_total, task_table, totals
+from workbench.log.task_table import end_to_end, kernels_covered, network_fields, task_table
 from workbench.log.weighted_latency import shares
 from workbench.tune.state.run_end import end_word
 
@@ -29,8 +29,8 @@ def session_html(now: Snapshot, log: str | None, failure: BaseException | None, 
         parts.append(m.line(m.bad(f"{type(failure).__name__}: {failure}", 600)))
     parts.append(m.line(m.bar(done.fraction, 240), " ", m.percent(done.fraction), " of the budget"))
     rows = rows_of(now.rows, failures_of(records))
-    whole = None if now.network is None else network_fields(now.network)
-    parts += [network_total(whole), totals(now.total_ms, now.untuned_ms, covered(now)), task_table(rows)]
+    whole = None if now.network is None else network_fields(now.network, done.trials)
+    parts += [end_to_end(whole, now.total_ms, now.untuned_ms, covered(now)), task_table(rows)]
     return m.page(*parts)
 
 

@@ -99,7 +99,7 @@ def described(session: Told) -> dict[str, Any]:
 def _times(found: Snapshot) -> dict[str, Any]:
     """Of the whole network where it was measured, else of its kernels: ``kernels`` says of how many, 0 for measured."""
     if found.network is not None:
-        return {**network_fields(found.network), "kernels": 0}
+        return {**network_fields(found.network, found.progress.trials), "kernels": 0}
     change = ""
     if found.total_ms and found.untuned_ms and found.untuned_ms > 1.01 * found.total_ms:
         change = as_fast(found.total_ms / found.untuned_ms)

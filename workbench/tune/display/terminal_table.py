@@ -8,7 +8,7 @@ import time
 from typing import TextIO
 
 from workbench.log import NetworkTime
-from workbench.log.ledger.network import network_change
+from workbench.log.ledger.network import measured_at, network_change
 from workbench.safe_text import legible, legible_line
 from workbench.tune.state.events import FINAL, Snapshot, TaskRow
 from workbench.tune.state.run_end import end_word
@@ -101,26 +101,31 @@ def latency_text(milliseconds: float, decimals: int = 4) -> str:
 def summary_lines(snapshot: Snapshot) -> list[str]:
     """Return the lines below the table: totals, what the whole network takes where that was measured, progress."""
     progress = snapshot.progress
-    total = "-" if snapshot.total_ms is None else f"{latency_text(snapshot.total_ms, 3)} ms"
     trials = f"{progress.trials}" + (f"/{progress.total}" if progress.total is not None else "")
     following = "-" if snapshot.next_id is None else str(snapshot.next_id)
-    first = (
-        f"Estimated total latency: {total}   Trials: {trials}   Used time: {_seconds(progress.elapsed_s)}   "
-        f"Next task: {following}"
-    )
-    return [first, *_end_to_end(snapshot), progress_line(snapshot)]
+    total = sum_text(snapshot.total_ms, snapshot.network)
+    first = f"{total}   Trials: {trials}   Used time: {_seconds(progress.elapsed_s)}   Next task: {following}"
+    return [*_end_to_end(snapshot), first, progress_line(snapshot)]
+
+
+def sum_text(total_ms: float | None, network: NetworkTime | None) -> str:
+    """Return what the kernels take together: an estimate of the whole, unless that was measured."""
+    total = "-" if total_ms is None else f"{latency_text(total_ms, 3)} ms"
+    return f"Estimated total latency: {total}" if network is None else f"Kernels alone: {total}"
 
 
 def _end_to_end(snapshot: Snapshot) -> list[str]:
     network, why = snapshot.network, snapshot.untimed
-    lines = [] if network is None else [network_line(network)]
+    lines = [] if network is None else [network_line(network, snapshot.progress.trials)]
     return [*lines, f"End to end: not measured{' again' if lines else ''}: {why}"] if why else lines
 
 
-def network_line(network: NetworkTime) -> str:
-    """Return what the whole network takes, measured."""
+def network_line(network: NetworkTime, trials: int | None = None) -> str:
+    """Return what the whole network takes, measured, and after which of so many trials that was."""
     tuned, untuned = network_times(network)
-    return f"End to end: {tuned}, {untuned} untuned, {network_change(network)}{'' if network.clean else ' (disturbed)'}"
+    notes = ", ".join(part for part in ("" if network.clean else "disturbed", measured_at(network, trials)) if part)
+    said = f"End to end: {tuned}, {untuned} untuned, {network_change(network)}"
+    return f"{said} ({notes})" if notes else said
 
 
 def network_times(network: NetworkTime) -> tuple[str, str]:

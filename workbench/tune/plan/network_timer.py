@@ -18,6 +18,7 @@ from workbench.errors import RunError, WorkbenchError
 from workbench.graph.passes import optimized
 from workbench.graph.tasks import partition
 from workbench.log import Database
+from workbench.log.ledger.network import SHAKY
 from workbench.network.compile import make_plan
 from workbench.network.kernels import make_kernels
 from workbench.runtime.results.contest import Contest
@@ -62,6 +63,7 @@ class NetworkTimer:
         self._untuned: ExecutablePlan | None = None
         self._spent = self.cost_s = 0.0
         self._last: float | None = None  # sum of the kernels when it was last measured
+        self._again = False  # that was disturbed
         self.given_up = ""
         self.going_on: Callable[[], bool] = lambda: True
         self.elapsed_s: Callable[[], float] = lambda: math.inf
@@ -75,8 +77,8 @@ class NetworkTimer:
         return sum_ms < NetworkRuns.FASTER * self._last and self._spent + self.cost_s <= NetworkRuns.MOST * elapsed_s
 
     def stale(self, sum_ms: float) -> bool:
-        """Whether something has become faster since the last measurement."""
-        return not self.given_up and sum_ms != self._last
+        """Whether something has become faster since the last measurement, or that was disturbed."""
+        return not self.given_up and (self._again or sum_ms != self._last)
 
     def measure(self, records: Sequence[Record], comparisons: Sequence[Comparison], sum_ms: float) -> dict[str, Any]:
         """Measure the network.
@@ -112,6 +114,7 @@ class NetworkTimer:
         before, now = found
         self.cost_s = time.perf_counter() - begin
         self._spent, self._last = self._spent + self.cost_s, sum_ms
+        self._again = any(time.why_not or (time.spread or 0.0) >= SHAKY for time in found)
         return {
             "measured_ms": now.ms, "untuned_ms": before.ms, "spread": now.spread, "untuned_spread": before.spread,
             "clean": not (now.why_not or before.why_not), "why_not": now.why_not or before.why_not,

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+END_REASONS = ("at the end", "when it was stopped")
+"""Why the network was measured last: the run has ended by itself, or somebody has stopped it."""
+
 
 class TuningLoop:
     """One tuning run."""
@@ -35,13 +38,14 @@ class TuningLoop:
     ) -> None:
         self.plan, self.tasks, self._network = plan, plan.tasks, plan.network
         if self._network is not None:
-            self._network.going_on, self._network.elapsed_s = lambda: control.running, lambda: self.elapsed
+            self._network.going_on, self._network.elapsed_s = lambda: self._may_go_on(), lambda: self.elapsed
         self.current: int | None = None
         self.end: End = ""  # why it has ended by itself, or is about to
         self.started: float | None = None
         self._ended: float | None = None
         self._control = control
         self._told = ""  # about the objective
+        self._stopped = False  # somebody has stopped it: what is left is the network's time
         self._faults: dict[int, int] = {}
         self._stamp, options = plan.stamp, plan.options
         self.scheduler: TaskScheduler = SCHEDULERS[options.scheduler](
@@ -119,6 +123,9 @@ class TuningLoop:
                 self._time_network(last=True)
                 if self.budget_left() <= 0 or self.pick() is None:  # somebody may have given more meanwhile
                     break
+            if self._control.state == "stopping" and self.new_trials > 0:
+                self._stopped = True
+                self._time_network(last=True)
         finally:
             self.current = None
             self.searches.wait()
@@ -211,10 +218,10 @@ class TuningLoop:
             self.recorder.tell("warning", f"this task is given up: {told}", self.tasks[index].name)
 
     def _time_network(self, last: bool = False) -> None:
-        """Measure the network where it is time, or, at the end, where anything has become faster."""
+        """Measure the network where it is time, or, at the end and on a stop, where anything has become faster."""
         network, states = self._network, self.scheduler.states
         active_ms = sum(self.tasks[i].weight * states[i].told_ms for i in self.scheduler.active)
-        if network is None or active_ms == float("inf") or not self._control.proceed():
+        if network is None or active_ms == float("inf") or not self._proceed():
             return
         if not (network.stale(active_ms) if last else network.due(active_ms, self.elapsed - self.elapsed_before)):
             return
@@ -227,7 +234,7 @@ class TuningLoop:
             return
         found["alone_ms"] = {t.key: found["alone_ms"][t.key] for t in self.tasks if t.key in found["alone_ms"]}
         before = self.scheduler.whole.last
-        reason = "at the end" if last else "kernels became faster" if before else "every task has a time"
+        reason = END_REASONS[self._stopped] if last else "kernels became faster" if before else "every task has a time"
         line = NetworkTime(
             **found, sum_of_kernels_ms=self.scheduler.total_ms, reason=reason, trials=len(records),
             target=self._stamp.target, caches=self._stamp.caches, host=self._stamp.host, elapsed_s=self.elapsed,
@@ -236,13 +243,21 @@ class TuningLoop:
         self.recorder.write(line)
         self.recorder.tell("network", f"{line.measured_ms:.4g} ms end to end, {line.untuned_ms:.4g} ms untuned")
 
+    def _may_go_on(self) -> bool:
+        """Whether a measurement of the network goes on: one that was begun on a stop ends with a cancellation only."""
+        return not self._control.cancelled if self._stopped else self._control.running
+
+    def _proceed(self) -> bool:
+        """Wait while paused; whether the network may be measured."""
+        return self._may_go_on() if self._stopped else self._control.proceed()
+
     def _in_network(self, work: Callable[[], dict[str, T]], instead: str) -> dict[str, T]:
         """Do something with the whole network, once more after a pause that has stopped it; empty where the run is to
         end, or where it cannot be done, which is told, with what stands `instead`.
         """
         found: dict[str, T] = {}
         try:
-            while not found and self._control.proceed():
+            while not found and self._proceed():
                 found = work()
         except WorkbenchError as error:
             self.recorder.tell("warning", f"{error.message}; {instead} [{error.code}]")

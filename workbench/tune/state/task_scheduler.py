@@ -130,7 +130,8 @@ class TaskScheduler:
     def place(self, line: NetworkTime) -> None:
         """Take into account what the network takes, and tasks inside it."""
         self.whole.take(line)
-        self.stretched = {self._index[key]: times for key, times in line.stretched().items() if key in self._index}
+        found = self.whole.last or line
+        self.stretched = {self._index[key]: times for key, times in found.stretched().items() if key in self._index}
 
     def settle(self, confirm: bool) -> None:
         """Go on with or without comparisons; without them, nothing waits for one any longer."""

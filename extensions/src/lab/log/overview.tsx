@@ -34,7 +34,7 @@ export function Overview({ log }: { log: LogSummary }): VNode {
       ? [log.tasks[0].ledger.untuned, best(log.tasks[0])]
       : [null, null];
   const part = many && !complete ? ` ${trans.__('for %1 of %2 tasks', log.measured.length, log.tasks.length)}` : '';
-  const gain = before !== null && after !== null;
+  const gain = before !== null && after !== null && !log.network; // that is the result then, and says the untuned time
   const result = `${gain ? `${f.ms(before)} → ` : ''}${f.ms(after)} ms${part}${gain ? `, ${times(before, after)}` : ''}`;
   const items: [string, ComponentChildren][] = [
     ...(text(header.model)
@@ -56,16 +56,24 @@ export function Overview({ log }: { log: LogSummary }): VNode {
     [trans.__('Time'), log.elapsed ? trans.__('%1 of tuning', f.duration(log.elapsed)) : f.UNKNOWN],
     [trans.__('Written'), span(created, log.lastTime)],
     ...(log.network
-      ? [[trans.__('End to end, measured'), <EndToEnd {...log.network} />] as [string, ComponentChildren]]
+      ? [
+          [trans.__('End to end, measured'), <EndToEnd of={log.network} trials={log.trials} />] as [
+            string,
+            ComponentChildren
+          ]
+        ]
       : []),
     [
-      many
-        ? trans._n('Best, of %2 kernel', 'Best, sum of %2 kernels', log.kernels, f.count(log.kernels))
-        : trans.__('Best'),
+      log.network
+        ? trans.__('Kernels alone')
+        : many
+          ? trans._n('Best, of %2 kernel', 'Best, sum of %2 kernels', log.kernels, f.count(log.kernels))
+          : trans.__('Best'),
       log.total === null ? (
         trans.__('no trial has a time yet')
       ) : (
         <span
+          class={log.network && 'swbl-quiet'}
           title={[many && sumWords(), gain && trans.__('Before the arrow: with the default schedule.')]
             .filter(Boolean)
             .join(' ')}
@@ -91,8 +99,14 @@ export function Overview({ log }: { log: LogSummary }): VNode {
 const around = (ms: number, noise: number | null): string =>
   noise === null ? f.ms(ms) : `${f.ms(ms)} ${spread(noise, ms)}`;
 
-function EndToEnd({ ms, spread: noise, untuned, untunedSpread, clean }: NetworkTime): VNode {
-  const words = `${around(untuned, untunedSpread)} → ${around(ms, noise)} ms, ${change(untuned, ms, [untunedSpread, noise])}`;
+function EndToEnd({ of, trials }: { of: NetworkTime; trials: number }): VNode {
+  const { ms, spread: noise, untuned, untunedSpread, clean, trials: at } = of;
+  const found = `${around(untuned, untunedSpread)} → ${around(ms, noise)} ms, ${change(untuned, ms, [untunedSpread, noise])}`;
+  const when =
+    at < trials
+      ? trans.__('measured at trial %1 of %2', f.count(at), f.count(trials))
+      : trans.__('measured at trial %1', f.count(at));
+  const words = at ? `${found}, ${when}` : found;
   return (
     <span title={trans.__('The whole network, before the arrow with default schedules; both ran in turns.')}>
       {clean ? words : trans.__('%1 (disturbed)', words)}

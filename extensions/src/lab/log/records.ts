@@ -43,6 +43,8 @@ export interface NetworkTime {
   untunedSpread: number | null;
   clean: boolean;
   target: string;
+  /** Trials of the log when it was measured; 0 where the log does not say it. */
+  trials: number;
 }
 
 export interface Trial {

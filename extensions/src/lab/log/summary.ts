@@ -28,6 +28,11 @@ export function mixedCaches({ caches }: LogSummary): string {
   return `Trials found different things in the caches (${parts}): their latencies are not comparable.`;
 }
 
+const SHAKY = 0.2;
+const calm = ({ clean, spread, untunedSpread }: NetworkTime): boolean =>
+  clean && Math.max(spread ?? 0, untunedSpread ?? 0) < SHAKY;
+const worse = (one: NetworkTime, before: NetworkTime): boolean => calm(before) && !calm(one) && one.ms > before.ms;
+
 export class LogSummary {
   header: Fields | null = null;
   readonly tasks: Task[] = [];
@@ -176,7 +181,7 @@ export class LogSummary {
     const spread = number(data.spread);
     const untunedSpread = number(data.untuned_spread) ?? spread;
     const [clean, target] = [data.clean !== false, text(data.target)];
-    this.networks.push({ ms, spread, untuned, untunedSpread, clean, target });
+    this.networks.push({ ms, spread, untuned, untunedSpread, clean, target, trials: number(data.trials) ?? 0 });
     this.takeTimes(data);
     return true;
   }
@@ -324,9 +329,11 @@ export class LogSummary {
       : null;
   }
 
-  /** The whole network, as it was measured last for the target of the newest trial. */
+  /** As `NetworkLedger.last`: the newest for the target of the newest trial, but no disturbed one that is longer. */
   get network(): NetworkTime | undefined {
-    return this.networks.filter(one => this.target === null || one.target === this.target).at(-1);
+    return this.networks
+      .filter(one => this.target === null || one.target === this.target)
+      .reduce<NetworkTime | undefined>((last, one) => (last && worse(one, last) ? last : one), undefined);
   }
 
   /** How many kernels the sums are of. */

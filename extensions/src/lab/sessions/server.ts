@@ -35,6 +35,8 @@ export interface Session {
   readonly untuned_ms: number | null;
   /** How fast it is beside what it was without tuning, or that no difference shows; empty where that is not known. */
   readonly change: string;
+  /** After which trial the network was measured, in words; only where it was. */
+  readonly at?: string;
   /** Of how many kernels the times are sums; 0 for the whole network, measured. */
   readonly kernels: number;
   readonly rows: readonly TaskLine[];

@@ -43,7 +43,7 @@ const words = (state: string): string => {
 export const stateOf = ({ state, end }: Session): string => (end === 'stopped' ? trans.__('stopped') : words(state));
 
 /** The best so far, what that covers, and how much it was before. */
-export function bestOf({ ms, spread: noise, untuned_ms, change, kernels, rows, more }: Session): string {
+export function bestOf({ ms, spread: noise, untuned_ms, change, at, kernels, rows, more }: Session): string {
   if (ms == null) {
     const timed = rows.filter(row => row.ms != null).length;
     const all = rows.length + more;
@@ -51,7 +51,10 @@ export function bestOf({ ms, spread: noise, untuned_ms, change, kernels, rows, m
   }
   const number = noise == null ? milliseconds(ms) : `${milliseconds(ms)} ${spread(noise, ms)}`;
   const best = trans.__('%1 ms', number);
-  const covers = kernels === 0 ? trans.__('end to end, measured') : trans.__('sum of %1 kernels', count(kernels));
+  const covers =
+    kernels === 0
+      ? trans.__('end to end, %1', at || trans.__('measured'))
+      : trans.__('sum of %1 kernels', count(kernels));
   const what = kernels === 1 ? best : trans.__('%1, %2', best, covers);
   return change && untuned_ms ? trans.__('%1; untuned %2 ms: %3', what, milliseconds(untuned_ms), change) : what;
 }

@@ -62,6 +62,8 @@ export interface TasksSlice {
     readonly untuned_spread: number | null;
     readonly change: string;
     readonly why_not: string;
+    /** After which trial it was measured, in words; empty where the log does not say it. */
+    readonly at: string;
   };
 }
 

@@ -153,7 +153,7 @@ function Total({ tasks, next, onNext }: { tasks: TasksSlice; next: boolean | nul
         class="swb-total"
         title={
           network
-            ? `Measured; ${tasks.covers} ${milliseconds(tasks.total_ms)} ms. ${network.why_not}`
+            ? `${network.at || 'measured'}; kernels alone ${milliseconds(tasks.total_ms)} ms. ${network.why_not}`
             : total == null && !guess
               ? 'Known once all tasks have a time'
               : `Calls × ${guess ? 'measured or estimated' : 'best'} time`
@@ -169,6 +169,7 @@ function Total({ tasks, next, onNext }: { tasks: TasksSlice; next: boolean | nul
             {milliseconds(untuned)} ms{' '}
             {network?.untuned_spread != null && `${spread(network.untuned_spread, untuned)} `}
             untuned{change && `, ${change}`}
+            {network?.at && `, ${network.at}`}
           </span>
         )}
       </span>

@@ -87,7 +87,7 @@ function best({ rows, total_ms: sum, untuned_ms: untuned, network, covers }: Tas
     <>
       <b>{milliseconds(ms)} ms</b>
       {network?.spread != null && ` ${spread(network.spread, ms)}`}
-      {network ? ', end to end, measured' : rows.length > 1 && `, ${covers}`}
+      {network ? `, end to end, ${network.at || 'measured'}` : rows.length > 1 && `, ${covers}`}
       {network
         ? `; untuned ${milliseconds(network.untuned_ms)} ms: ${network.change}`
         : untuned != null && untuned > ms && `, ${times(untuned, ms)} as without tuning`}
