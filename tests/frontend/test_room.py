@@ -201,3 +201,33 @@ def test_many_tasks_leave_the_nest_in_sight_and_can_all_be_shown(bench: Bench, w
     finally:
         page.set_viewport_size({"width": 1300, "height": 900})
         page.spoiled = True  # it has another style
+
+
+def test_a_very_wide_view_shows_the_nest_and_its_code_side_by_side(bench: Bench) -> None:
+    page = bench.page
+    try:
+        page.set_viewport_size({"width": 2424, "height": 1000})
+        bench.open(width="2400")
+        page.wait_for_selector(".swb-slot-code .swb-lines")
+        nest, code = (page.locator(s).bounding_box() for s in (".swb-slot-nest", ".swb-slot-code"))
+        assert nest["x"] + nest["width"] <= code["x"] + 1
+        assert min(nest["width"], code["width"]) > 500
+        assert page.evaluate("(s => s.scrollWidth - s.clientWidth)(document.querySelector('.swb'))") <= 1
+        page.locator(".swb-nest [data-row='c']").focus()
+        page.keyboard.press("c")
+        page.wait_for_function("() => document.activeElement.closest('.swb-slot-code')")
+        assert page.locator(".swb-slot-nest").is_visible()
+        page.keyboard.press("d")
+        bench.wait_for("!document.querySelector('.swb-slot-code') && !document.querySelector('.swb-slot-nest')")
+    finally:
+        page.set_viewport_size({"width": 1300, "height": 900})
+
+
+def test_what_was_unfolded_is_open_when_somebody_comes_back(bench: Bench) -> None:
+    page = bench.open().page
+    bench.click("[data-swb-do=comparison]")
+    page.wait_for_selector(".swb-choice")
+    bench.click("[data-swb-tab=tuning]")
+    bench.wait_for("!document.querySelector('.swb-choice')")
+    bench.click("[data-swb-tab=schedule]")
+    page.wait_for_selector(".swb-choice")

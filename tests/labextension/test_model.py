@@ -68,7 +68,8 @@ def show_node(page: Any, name: str) -> None:
     page.locator(f"{PAGE} .swb-dag-svg .swb-node").first.focus()
     page.keyboard.press("/")
     page.keyboard.type(name)
-    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")  # what is found is what the details are about
+    page.wait_for_selector(f'{PAGE} .swbl-details[aria-label="Node {name}"]')
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.wait_for_selector(f'{PAGE} .swbl-details[aria-label="Node {name}"]')

@@ -14,7 +14,7 @@ from waiting import until
 
 import workbench as wb
 import workbench.analysis.code_figures as figures
-from workbench import Schedule, Target, workloads
+from workbench import Schedule, Target, Task, workloads
 from workbench import markup as m
 from workbench.advice import leave_one_out as advised
 from workbench.analysis import cache_view
@@ -121,6 +121,22 @@ def test_the_table_says_what_all_comparisons_of_two_variants_have_found(session,
     assert "two comparisons disagree" in told[5 - best]
     assert all(row["ratio"] == pytest.approx(1.0, abs=0.01) for row in rows), "of both, as the words are"
     assert {row["known"] for row in rows} == {""}
+
+
+def test_each_task_keeps_its_table_while_others_are_compared(session, monkeypatch):
+    steady = lambda ms: tuple(ms * (1.0 + 0.001 * (k % 3)) for k in range(12))  # noqa: E731
+    played = Contest(measurements=tuple(Measurement(status="ok", costs_ms=steady(ms)) for ms in (1.2, 1.0)))
+    monkeypatch.setattr(schedule_methods, "contest", lambda *args, **options: played)
+    s = session([Task.of_func(workloads.matmul(n, 64, 64), Target.host(threads=1)) for n in (64, 32)])
+    for task, loop in ((0, "i"), (1, "j")):
+        s.run("open_task", task=task)
+        assert finished(s, "comparison")["rows"] == [], "nothing of another task"
+        s.schedule.split(loop, [None, 8])
+        s.run("compare_variants", nodes=[0, 1])
+        assert len(finished(s, "comparison")["rows"]) == 2
+    for task in (0, 1, 0):
+        s.run("open_task", task=task)
+        assert [row["id"] for row in finished(s, "comparison")["rows"]] == [0, 1]
 
 
 def test_it_ends_between_two_steps(session, monkeypatch):

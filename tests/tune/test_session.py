@@ -46,6 +46,22 @@ def test_a_run_spends_its_budget_and_every_trial_is_in_the_log(tmp_path):
     assert session.progress.fraction == 1.0
 
 
+def test_a_session_of_several_tasks_prints_all_of_them_and_all_columns(tmp_path):
+    session = make(tmp_path / "a.jsonl").start()
+    assert session.wait(60)
+    assert [line for line in session.explain().splitlines() if line.startswith("task ")] == [
+        session.explain(k).splitlines()[0] for k in range(3)
+    ]
+    with pytest.raises(UsageError) as told:
+        session.terms()
+    assert told.value.hint == "terms(0) or terms(task)"
+    table = session.table()
+    assert "..." not in str(table)
+    assert all(column in str(table) for column in table.columns)
+    assert max(map(len, str(table).splitlines())) <= 120
+    assert type(table[table["trials"] > 0]) is pandas.DataFrame
+
+
 def test_what_the_cost_model_needs_is_loaded_once_and_not_before_the_first_trial():
     known, loaded = [], threading.Event()
 

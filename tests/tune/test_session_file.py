@@ -19,6 +19,7 @@ from workbench.server.sessions_handler import _steer
 from workbench.tune.display import session_file
 from workbench.tune.display.html import session_html
 from workbench.tune.state.events import Progress, Snapshot, TaskRow
+from workbench.tune.steer.control_file import read_message
 
 
 class Run:
@@ -131,6 +132,7 @@ def test_commands_go_to_the_control_file_of_the_log(tmp_path: Path, own_folder: 
     _steer("logged", "pause")
     [line] = (tmp_path / "a.tunelog.jsonl.control").read_text().splitlines()
     assert (json.loads(line)["name"], json.loads(line)["args"]) == ("pause", {})
+    assert read_message(line.encode()).source == "sidebar"
     for id, command, code in (
         ("bare", "pause", "steer.no_log"),
         ("logged", "budget", "steer.command"),

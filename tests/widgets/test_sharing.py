@@ -233,6 +233,24 @@ def test_a_browser_that_says_nonsense_says_nothing(sent):
     assert sent.view()["screen"] == before
 
 
+def test_tasks_of_a_view_are_called_as_often_as_there(opened):
+    tasks = [replace(Task.of_func(matmul(n), HERE), weight=n // 16) for n in (64, 32)]
+    sent = opened(tasks)
+    for k in (0, 1):
+        sent.open_task(k)
+        sent.measure()
+    view = sent.view()
+    for found in (opened(view=view, target=HERE), opened([Task.of_func(matmul(16), HERE)])):
+        found.open_view(view)
+        told = {row["key"]: row["weight"] for row in found.session.snapshot().slices["tasks"]["rows"]}
+        assert told[tasks[1].key] == 2, "that on show"
+        assert told.get(tasks[0].key, 4) == 4, "a workbench that is open gets the task on show alone"
+    for wrong in (0, True, "3", 10**12):
+        with pytest.raises(UsageError) as e:
+            opened(view={**view, "tasks": [{**one, "weight": wrong} for one in view["tasks"]]}, target=HERE)
+        assert e.value.code == "view.file"
+
+
 # ----- pages
 
 
@@ -256,11 +274,29 @@ def test_a_page_is_measured_here(opened, sent, page, monkeypatch):
     html = found._repr_html_()
     assert "wide" in html
     assert "10" in html
-    assert "3 ms there" in repr(found)
+    third = repr(found).splitlines()[3]
+    assert "3.00 ms ± 0.03 there" in third
+    assert "30.0 ms ± 0.3 here" in third
+    assert "10×" in third, "times here over times there"
+    assert "3.00 ms ± 0.03" in html
     assert found.measure([2])[2].here_ms == 20.0
     with pytest.raises(UsageError) as e:
         found.measure([9])
     assert e.value.code == "session.variant"
+
+
+def test_a_table_of_a_page_says_which_times_were_disturbed_there_and_here(opened, sent, tmp_path, monkeypatch):
+    state = sent.session.state
+    key = state.variant(3).key
+    sent._ask(lambda: state.history.results.update({key: replace(state.history.results[key], why_not="a busy core")}))
+    found = open_page(sent.export("html", tmp_path / "q.html", charts=False), target=HERE)
+    opened.made.append(found.workbench)
+    assert "(there a busy core)" in repr(found)
+    loud = Result("ok", 9.0, 0.02, 3.0, why_not="another program", at_least_ms=8.0)
+    monkeypatch.setattr(measuring, "measure", lambda *_: loud)
+    for _ in range(2):  # measured again, it is said once
+        found.measure([3])
+        assert repr(found).splitlines()[3].endswith("(there a busy core; here another program)")
 
 
 def test_of_a_page_without_times_what_is_on_show_is_measured(opened, tmp_path):

@@ -166,7 +166,7 @@ class Command(Line):
     id: str = column("identifier that whoever sent it waits for", default="")
     name: str = column("name of the command, as in `session.steer`; `start` where a run begins, with what it was given")
     args: Mapping[str, Any] = column("its arguments by name", default_factory=dict)
-    source: str = column("python, widget, control file or command line", default="python")
+    source: str = column("python, widget, control file, command line or sidebar", default="python")
     accepted: bool = column("whether it took effect", default=True)
     error: str = column("why it was refused, in full; empty when it was not", default="")
     elapsed_s: float = column("tuning time of this log when it took effect, in seconds", default=0.0)

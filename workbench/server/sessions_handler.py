@@ -82,4 +82,4 @@ def _steer(id: str, command: str) -> None:
     if told.get("log") is None:
         hint = "give it one: tune(…, log='run.tunelog.jsonl'); or steer it in its notebook"
         raise TuneError("steer.no_log", "A session without a log cannot be steered from outside", (), hint)
-    send(str(told["log"]), command, {})
+    send(str(told["log"]), command, {}, "sidebar")

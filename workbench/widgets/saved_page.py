@@ -37,8 +37,10 @@ class PageTime:
         Milliseconds of one run; None where there is none.
     status : str
         How measuring it here went: "" before that, "ok", or what failed.
-    doubt : str
+    there_doubt, here_doubt : str
         Why a time is no more than what was seen; "" for one that nothing disturbed.
+    there_spread, here_spread : float or None
+        Distance of the quartiles, as a share of the time.
     """
 
     variant: int
@@ -47,7 +49,16 @@ class PageTime:
     there_ms: float | None
     here_ms: float | None = None
     status: str = ""
-    doubt: str = ""
+    there_doubt: str = ""
+    here_doubt: str = ""
+    there_spread: float | None = None
+    here_spread: float | None = None
+
+    @property
+    def doubt(self) -> str:
+        """What disturbed the times, there and here; "" where nothing did."""
+        told = {"there": self.there_doubt, "here": self.here_doubt}
+        return "; ".join(f"{where} {why}" for where, why in told.items() if why)
 
     @property
     def ratio(self) -> float | None:
@@ -103,14 +114,19 @@ class SavedPage(m.Drawn, Sequence[PageTime]):
     def _measured(self, row: PageTime) -> PageTime:
         state = self.workbench.session.state
         result = self.workbench._ask(lambda: state.history.results[state.variant(row.variant).key])
-        doubt = row.doubt or (f"here {result.why_not}" if result.why_not else "")
-        return replace(row, here_ms=result.ms, status=result.status, doubt=doubt)
+        return replace(
+            row, status=result.status, here_ms=result.ms, here_spread=result.spread, here_doubt=result.why_not
+        )
 
     def frame(self) -> pandas.DataFrame:
-        """Return the table: a row for each variant, with its step, milliseconds there and here, and their ratio."""
+        """Return the table: a row for each variant, with its step, milliseconds there and here, their spreads as shares
+        of them, their ratio, and what disturbed them.
+        """
         import pandas
 
-        columns = ("variant", "name", "step", "there_ms", "here_ms", "ratio", "status", "doubt")
+        columns = (
+            "variant", "name", "step", "there_ms", "there_spread", "here_ms", "here_spread", "ratio", "status", "doubt",
+        )  # fmt: skip
         return pandas.DataFrame([{c: getattr(row, c) for c in columns} for row in self._rows]).set_index("variant")
 
     def __getitem__(self, index: Any) -> Any:
@@ -124,7 +140,9 @@ class SavedPage(m.Drawn, Sequence[PageTime]):
 
     def __repr__(self) -> str:
         return "\n".join(
-            f"v{r.variant:<3} {_ms(r.there_ms):>12} there {_ms(r.here_ms):>12} here  {r.step}" for r in self
+            f"v{r.variant:<3} {_ms(r.there_ms, r.there_spread):>20} there {_ms(r.here_ms, r.here_spread):>20} here"
+            f" {_ratio(r):>6}  {r.step}{f' ({_why(r)})' if _why(r) else ''}"
+            for r in self
         )
 
 
@@ -136,8 +154,8 @@ def _table(page: SavedPage) -> m.Html:
     ]  # fmt: skip
     rows = [
         [
-            m.text(f"v{row.variant} {row.name}".strip(), 60), m.text(row.step, 90), _ms(row.there_ms), _ms(row.here_ms),
-            "" if row.ratio is None else f"{row.ratio:.3g}",
+            m.text(f"v{row.variant} {row.name}".strip(), 60), m.text(row.step, 90),
+            _ms(row.there_ms, row.there_spread), _ms(row.here_ms, row.here_spread), _ratio(row),
             m.bad(row.status.replace("_", " "), 90) if row.status not in ("", "ok") else m.faint(row.doubt),
         ]
         for row in page
@@ -148,8 +166,16 @@ def _table(page: SavedPage) -> m.Html:
     return m.page(m.heading("Page of", title, "times there and here"), *words, m.table(columns, rows))
 
 
-def _ms(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g} ms"
+def _ms(value: float | None, spread: float | None) -> str:
+    return "" if value is None else " ".join(filter(None, (f"{m.digits(value)} ms", m.plus_minus(value, spread))))
+
+
+def _ratio(row: PageTime) -> str:
+    return "" if row.ratio is None else f"{row.ratio:.3g}×"
+
+
+def _why(row: PageTime) -> str:
+    return row.status.replace("_", " ") if row.status not in ("", "ok") else row.doubt
 
 
 def open_page(path: str | os.PathLike[str], *, target: Target | None = None) -> SavedPage:
@@ -189,8 +215,10 @@ def _row(made: Workbench, saved: dict[str, Any]) -> PageTime | None:
     node = _same(made, saved)
     if node is None:
         return None
-    doubt = f"there {m.clean(saved['why_not'])}" if saved.get("why_not") else ""
-    return PageTime(node.id, node.name, node.label, saved.get("ms"), doubt=doubt)
+    return PageTime(
+        node.id, node.name, node.label, saved.get("ms"),
+        there_doubt=m.clean(saved.get("why_not", "")), there_spread=saved.get("spread"),
+    )  # fmt: skip
 
 
 def _same(made: Workbench, saved: dict[str, Any]) -> TreeNode | None:

@@ -39,6 +39,9 @@ View = str | os.PathLike[str] | Mapping[str, Any]
 
 HINT = "give what Workbench.view() returns, or the file that the export “View” has written"
 
+#: Calls of one task in a model at most; a larger number counts none.
+MOST_CALLS = 1_000_000_000
+
 #: What a screen says, and what it may say; panels are named by whoever declares them.
 TABS = ("schedule", "tuning")
 
@@ -169,7 +172,7 @@ def _task(told: Mapping[str, Any], target: Target) -> Task:
     if made.key != told["key"]:
         text = f"A program of the view is not that of its task {shown(told['name'])}"
         raise UsageError("view.program", text, (), HINT)
-    return made
+    return replace(made, weight=told.get("weight", 1))
 
 
 def _schedule(task: Task, target: Target, trace: list[Any]) -> Schedule:
@@ -202,6 +205,9 @@ def checked(value: object) -> dict[str, Any]:
     for task in value["tasks"]:
         if not isinstance(task.get("name"), str) or not isinstance(task.get("program", ""), str):
             raise UsageError("view.file", "A task of the view has no name, or a program that is no text", (), HINT)
+        if type(weight := task.get("weight", 1)) is not int or not 1 <= weight <= MOST_CALLS:
+            text = f"“weight” of a task of the view is {shown(weight)}"
+            raise UsageError("view.file", text, ("weight",), "it says how often the model calls the task")
     checked_screen(value["screen"])
     return dict(value)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations
 from typing import Any, TypeAlias
@@ -43,7 +43,8 @@ def comparison(context: SliceContext) -> dict[str, Any] | None:
     state, view = context.state, context.view
     if view is None:
         return None
-    found = state.compared.answer
+    answer: Compared | None = state.compared.answer
+    found = None if answer is None else answer.of(view.key[0])
     if found is None:
         return {**state.compared.to_json(), "levels": [], "rows": []}
     nodes = [state.history.trees[view.key[0]].find(key) for key in found.keys]
@@ -91,6 +92,24 @@ class Compared:
     levels: Sequence[str]
     looks: Sequence[dict[str, Any]]
     contest: Contest
+    #: What comparisons of other tasks have found.
+    others: Mapping[int, Compared] = field(default_factory=dict)
+
+    @property
+    def task(self) -> int:
+        """Number of the task whose variants they are."""
+        return self.keys[0][0]
+
+    def of(self, task: int) -> Compared | None:
+        """Return what the last comparison of a task has found; None where there was none."""
+        return self if task == self.task else self.others.get(task)
+
+    def after(self, before: Compared | None) -> Compared:
+        """Return it with what comparisons of other tasks had found."""
+        if before is None:
+            return self
+        all_of = {**before.others, before.task: replace(before, others={})}
+        return replace(self, others={task: one for task, one in all_of.items() if task != self.task})
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +137,9 @@ class _Comparison(SteppedWork[Compared]):
         return Compared(self.keys, levels, rows, replace(found, names=self.names))
 
     def _end(self, answer: Compared | None, error: dict[str, Any] | None) -> None:
-        fresh = answer is not None and answer is not self.host.state.compared.answer
-        SteppedWork._end(self, answer, error)
+        before = self.host.state.compared.answer
+        fresh = answer is not None and answer is not before
+        SteppedWork._end(self, answer.after(before) if fresh and answer is not None else answer, error)
         if fresh and answer is not None:
             for keys, contest in _pairs(answer):
                 self.host.state.meet(keys, contest)

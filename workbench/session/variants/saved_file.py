@@ -73,7 +73,7 @@ def content(state: SessionState, traces: dict[Key, list[Any]] | None = None) -> 
 def _task(state: SessionState, tree: Tree, traces: dict[Key, list[Any]]) -> dict[str, Any]:
     info = state.infos[tree.task]
     return {
-        "key": info.key, "name": info.name, "at": tree.at,
+        "key": info.key, "name": info.name, "weight": info.weight, "at": tree.at,
         "nodes": [_node(state, node, traces) for node in tree.nodes.values()],
     }  # fmt: skip
 

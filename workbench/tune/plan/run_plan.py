@@ -54,7 +54,7 @@ class RunArguments:
         target, or with constants in other caches, stay in it and do not count; that is told in an event (``warning``).
     only_tasks : sequence of int or str, optional
         Tune only these: positions, keys or names.
-    source : {"python", "widget", "control file", "command line"}
+    source : {"python", "widget", "control file", "command line", "sidebar"}
         Who starts it, for the log.
     progress : bool, optional
         Whether the table of tasks is shown: below the cell as long as the run lasts, in a terminal while somebody waits

@@ -112,11 +112,13 @@ def table(rows: tuple[TaskRow, ...]) -> pandas.DataFrame:
     """Return the task table: one row per task; its words are legible, because pandas prints them as they are."""
     import pandas
 
+    from workbench.tune.display.task_frame import TaskFrame
+
     names = {"name": "task", "reason": "why"}
     frame = pandas.DataFrame(rows, columns=[f.name for f in fields(TaskRow)]).rename(columns=names)[list(_COLUMNS)]
     frame[["task", "why"]] = frame[["task", "why"]].map(legible_line)
     floats = ("latency_ms", "gflops", "untuned_ms", "spread", "confidence", "quality")
-    return frame.astype(dict.fromkeys(floats, "float64"))
+    return TaskFrame(frame.astype(dict.fromkeys(floats, "float64")))
 
 
 def why(loop: TuningLoop) -> str:

@@ -200,15 +200,15 @@ class TuningSession(AwaitableSession):
 
     def held(self, task: Task | int | str | None = None) -> TaskRequests:
         """Return what is pinned and forbidden for a task, and what waits to be measured because somebody added it."""
-        return self._loop.run_state.requests[self.tasks[self._position(task)].key].copy()
+        return self._loop.run_state.requests[self.tasks[self._position(task, "held")].key].copy()
 
     def terms(self, task: Task | int | str | None = None) -> Terms:
         """Return what the task scheduler expects of a task, and why."""
-        return self._loop.scheduler.terms(self._position(task))
+        return self._loop.scheduler.terms(self._position(task, "terms"))
 
     def space(self, task: Task | int | str | None = None) -> Space:
         """Return the space that the candidates of a task come from."""
-        return self._loop.searches.space(self._position(task))
+        return self._loop.searches.space(self._position(task, "space"))
 
     @property
     def random_share(self) -> float:
@@ -243,8 +243,11 @@ class TuningSession(AwaitableSession):
         return session_report.why(self._loop)
 
     def explain(self, task: Task | int | str | None = None) -> str:
-        """Return what is known about a task: its best trial, comparisons, the model's quality, what is held."""
-        return session_report.explain(self._loop, self._position(task))
+        """Return what is known about a task, or about all: the best trial, comparisons, the model's quality, what is
+        held.
+        """
+        all_of_them = range(len(self.tasks)) if task is None else (self._position(task, "explain"),)
+        return "\n".join(session_report.explain(self._loop, index) for index in all_of_them)
 
     def forecast(self) -> tuple[int, ...] | None:
         """Return for every task how many of the trials that are left it is expected to get, if they go on to pay as
@@ -260,9 +263,10 @@ class TuningSession(AwaitableSession):
         """Return all trials in the form of `read_log`."""
         return to_frame(self._loop.run_state.lines)
 
-    def _position(self, task: Task | int | str | None) -> int:
+    def _position(self, task: Task | int | str | None, asked: str) -> int:
         if task is None and len(self.tasks) > 1:
-            raise UsageError("usage.task", "The session has several tasks; say which one", (), "best(0) or best(task)")
+            hint = f"{asked}(0) or {asked}(task)"
+            raise UsageError("usage.task", "The session has several tasks; say which one", (), hint)
         return 0 if task is None else position(self.tasks, getattr(task, "key", task))
 
     def best(self, task: Task | int | str | None = None) -> Schedule:
@@ -278,7 +282,7 @@ class TuningSession(AwaitableSession):
         UsageError
             ``usage.task`` for an unknown task; ``usage.nothing_measured`` when no trial of it was valid.
         """
-        index = self._position(task)
+        index = self._position(task, "best")
         found = self.tasks[index]
         best = self._loop.scheduler.states[index].ledger.best
         if best is None:

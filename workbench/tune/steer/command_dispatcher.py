@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workbench.tune.state.log_recorder import LogRecorder
     from workbench.tune.state.run_state import RunState, TaskRequests
 
-SOURCES = ("python", "widget", "control file", "command line")
+SOURCES = ("python", "widget", "control file", "command line", "sidebar")
 
 
 class CommandQueue:

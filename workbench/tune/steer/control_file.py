@@ -30,7 +30,7 @@ LINE_LIMIT = 1 << 20
 ROOT = 0
 """Number of the user who may do everything anyway."""
 
-_SOURCES = ("control file", "command line")
+_SOURCES = ("control file", "command line", "sidebar")
 
 
 @dataclass(frozen=True, slots=True)

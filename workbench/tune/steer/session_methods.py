@@ -86,7 +86,7 @@ class SessionMethods:
         ----------
         name : str
             The command.
-        source : {"python", "widget", "control file", "command line"}
+        source : {"python", "widget", "control file", "command line", "sidebar"}
             Who sent it, for the log.
         **args
             Its arguments.

@@ -74,6 +74,7 @@ function Drawing({ contents, chosen, actions }: { contents: Contents; chosen: st
       openable={node => node.kind === 'frame' || node.id in contents.nodes}
       readout={node => <Readout node={node} />}
       onOpen={node => (node.kind === 'frame' ? actions.toggle(node.id) : actions.choose(node.id))}
+      onFind={node => node.id in contents.nodes && actions.choose(node.id)}
       onClose={node => {
         const frame = graph.nodes.find(one => one.id === frameOf(node));
         if (frame?.open) actions.toggle(frame.id);

@@ -31,6 +31,8 @@ interface DagProps {
   openable: (node: DagNode) => boolean;
   /** Enter or a click; with Shift `deep`. */
   onOpen: (node: DagNode, deep: boolean) => void;
+  /** What Enter in the search goes to. */
+  onFind?: (node: DagNode) => void;
   /** Escape on a node: the frame to go to when it has been closed, "" where there is none. */
   onClose?: (node: DagNode) => string;
 }
@@ -186,7 +188,7 @@ function matchesOf(graph: DagData, query: string, textOf: (node: DagNode) => str
   return new Set(found.map(node => node.id));
 }
 
-function Search({ state }: { state: State }) {
+function Search({ state, onFind }: { state: State } & Pick<DagProps, 'onFind'>) {
   const { found } = state;
   const at = useRef(-1);
   const jump = (by: number): void => {
@@ -198,6 +200,7 @@ function Search({ state }: { state: State }) {
     state.tabStop.value = node.id;
     state.hover.value = node.id;
     state.view.jump(node);
+    onFind?.(node);
   };
   const key = (event: KeyboardEvent): void => {
     if (event.key === 'Enter') jump(event.shiftKey ? -1 : 1);
@@ -338,7 +341,7 @@ export function Dag(props: DagProps) {
         {props.legend}
       </header>
       <div class="swb-dag-bar">
-        <Search state={state} />
+        <Search state={state} onFind={props.onFind} />
         <Tools view={state.view} />
       </div>
       {props.children}

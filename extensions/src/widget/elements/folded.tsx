@@ -1,9 +1,22 @@
 // A part of the screen that costs something: nothing of it is asked for before it is opened.
 
 import type { ComponentChildren } from 'preact';
-import { useSignal } from '@preact/signals';
+import { signal, type Signal } from '@preact/signals';
 import type { PanelProps } from '../panel';
+import { useUi, type Ui } from '../shell/ui';
 import { Button } from './controls';
+
+/** What is open in a view: it is still open when somebody comes back from another task, or another screen. */
+const opened = new WeakMap<Ui, Map<string, Signal<boolean>>>();
+
+function useOpen(name: string): Signal<boolean> {
+  const ui = useUi();
+  const all = opened.get(ui) ?? new Map<string, Signal<boolean>>();
+  opened.set(ui, all);
+  const one = all.get(name) ?? signal(false);
+  all.set(name, one);
+  return one;
+}
 
 interface FoldedProps {
   /** The panel's name: where it stands alone, it is open. */
@@ -16,7 +29,7 @@ interface FoldedProps {
 }
 
 export function Folded({ name, label, says, model, children }: FoldedProps) {
-  const open = useSignal(false);
+  const open = useOpen(name);
   const shown = open.value || model.get('panel') === name;
   return (
     <section class={`swb-tasks swb-folded swb-${name.replaceAll('_', '-')}`} aria-label={label}>

@@ -16,6 +16,7 @@ import { panelOf, Tabs } from '../elements/tabs';
 import { useUi } from './ui';
 import { linkWords } from '../kernel/link-words';
 import { useGraphFirst, WholeButton } from './whole';
+import { useWide } from './wide';
 
 /** The panels that stand in a place, of those that the kernel has something for. */
 type At = (place: Place) => readonly Panel[];
@@ -74,9 +75,13 @@ function Drawings({ panels, ...props }: PanelProps & { panels: readonly Panel[] 
   );
 }
 
+/** Panels of the middle that stand side by side where there is room for both. */
+const BESIDE: readonly string[] = ['nest', 'code'];
+
 /** The loop nest, its code, or what differs between two variants: tabs where there is more than one. */
 function Centre({ at, ...props }: Placed) {
   const { middle } = useUi();
+  const wide = useWide();
   const panels = at('middle');
   const open = panels.find(({ name }) => name === middle.value) ?? panels[0];
   if (!open) return null;
@@ -86,12 +91,20 @@ function Centre({ at, ...props }: Placed) {
   const pick = (picked: string): void => {
     middle.value = picked;
   };
-  return (
+  const both = BESIDE.includes(name) ? panels.filter(one => BESIDE.includes(one.name)) : [];
+  const [first = open, second] = wide && both.length === BESIDE.length ? both : [];
+  const part = (panel: Panel) => (
     <>
-      {many && <Tabs name="middle" label="Views of the schedule" tabs={tabs} open={name} onPick={pick} />}
-      <Slot key={name} {...props} panel={open} place="middle" tab={many} />
-      <Slots {...props} panels={at(`below ${name}`)} />
+      <Slot key={panel.name} {...props} panel={panel} place="middle" tab={many && panel === open} />
+      <Slots {...props} panels={at(`below ${panel.name}`)} />
     </>
+  );
+  return (
+    <Area name="nest" two={second !== undefined}>
+      {many && <Tabs name="middle" label="Views of the schedule" tabs={tabs} open={name} onPick={pick} />}
+      {part(first)}
+      {second && <div style={{ borderLeft: 'var(--swb-hair)' }}>{part(second)}</div>}
+    </Area>
   );
 }
 
@@ -111,11 +124,7 @@ function Schedule({ at, ...props }: Placed) {
       style={roomStyle()}
       {...(at('run').length > 0 ? panelOf(ui, 'screens', 'schedule') : {})}
     >
-      {main && (
-        <Area name="nest">
-          <Centre {...props} at={at} />
-        </Area>
-      )}
+      {main && <Centre {...props} at={at} />}
       {right.length > 0 && (
         <Area name="palette">
           <Slots {...props} panels={right} />
@@ -139,8 +148,8 @@ function Schedule({ at, ...props }: Placed) {
   );
 }
 
-const Area = ({ name, children }: { name: string; children: ComponentChildren }) => (
-  <div class={`swb-area-${name}`}>{children}</div>
+const Area = ({ name, two, children }: { name: string; two?: boolean; children: ComponentChildren }) => (
+  <div class={`swb-area-${name}${two ? ' is-two' : ''}`}>{children}</div>
 );
 
 /** Tuning, or a log to look at, which nothing can be started on. */

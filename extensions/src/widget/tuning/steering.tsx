@@ -182,6 +182,14 @@ function Held({
   );
 }
 
+/** Sources of commands that are no name. */
+const WHO: Readonly<Record<string, string>> = {
+  widget: 'the workbench',
+  sidebar: 'the sidebar',
+  'control file': 'the control file',
+  'command line': 'the command line'
+};
+
 /** Who asked for what, newest first. */
 function Asked({ steering }: { steering: SteeringSlice }) {
   const [last] = steering.commands;
@@ -190,7 +198,7 @@ function Asked({ steering }: { steering: SteeringSlice }) {
     <>
       <b>{one.name}</b> {one.text} {one.task && <span class="swb-faint">{one.task} </span>}
       <span class="swb-faint">
-        by {one.source} at {duration(one.at)}
+        by {WHO[one.source] ?? one.source} at {duration(one.at)}
       </span>
       {!one.accepted && <span class="swb-careful"> refused: {one.error}</span>}
     </>
