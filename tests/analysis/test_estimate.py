@@ -168,9 +168,12 @@ def loaded_again(schedule, registers):
 
 
 def test_what_the_steps_of_a_sum_share_needs_registers():
-    """14 results of 16 registers leave none for what the next step takes over; of 32 they do, and so do 4 of 16."""
+    """4 results of 16 registers leave room for the 8 values that a next row shares; 14 of 32 do not for
+    its 28 (LLVM spills 28 vectors there, and 172 of 16 registers).
+    """
     small, large = stencil(TARGET, 2), stencil(TARGET, 7)
-    assert loaded_again(small, 16) == loaded_again(large, 32) == 0.0
+    assert loaded_again(small, 16) == 0.0
+    assert 20 < loaded_again(large, 32) < 45
     assert 70 < loaded_again(large, 16) < 90, "of 126 values 36 are different ones"
 
 

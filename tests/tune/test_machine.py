@@ -8,12 +8,16 @@ import numpy as np
 import pytest
 
 from workbench import workloads
+from workbench.analysis import estimate
+from workbench.analysis.loop_nest.schedule_estimate import evaluated
 from workbench.cost_model import AnalyticModel, load
 from workbench.machine_model import machine_parameters as machine_module
 from workbench.machine_model.constants import Rates
 from workbench.machine_model.features import INDEX, features
 from workbench.machine_model.machine_parameters import Machine, measure_pace
 from workbench.runtime.machine import measured_roofline as roofs_module
+from workbench.schedule import Schedule
+from workbench.space.default_schedule import default_schedule
 from workbench.space.space import make_space
 from workbench.target import Target
 
@@ -113,3 +117,41 @@ def test_cores_that_execute_wide_vectors_in_halves_have_constants_of_their_own(t
     assert few.any()
     assert many.any()
     assert np.median(gained[few]) < np.median(gained[many])
+
+
+def depthwise(tiles, lanes):
+    """A depthwise convolution of 7x7 pixels, of `tiles` pixels in registers."""
+    s = Schedule(workloads.depthwise_conv2d_nhwc(7, 7, 960, 3, 1, 1), Target(WIDE.format("znver4")))
+    for loop, factors in zip("hwc", ((None, tiles[0]), (None, tiles[1]), (None, lanes)), strict=True):
+        s.split(loop, list(factors))
+    s.reorder("n", "c.0", "h.0", "w.0", "kh", "kw", "h.1", "w.1", "c.1")
+    s.transform_layout("W", 2, lanes).compute_inline("pad")
+    return s.unroll("kh").unroll("kw").unroll("h.1").unroll("w.1").vectorize("c.1")
+
+
+def test_what_later_steps_of_a_sum_share_needs_registers_until_then():
+    """A row is shared by steps that are three columns apart: two vectors of seven rows do not fit 32 registers as long
+    (LLVM spills 72 of them; such a kernel took 1.4 to 2.1 times as long).
+    """
+    rows, columns = (estimate(depthwise(tiles, 32)).cycles for tiles in ((7, 1), (1, 7)))
+    assert rows > 1.3 * columns
+    rows, columns = (estimate(depthwise(tiles, 16)).cycles for tiles in ((7, 1), (1, 7)))
+    assert rows == pytest.approx(columns, rel=0.1)
+
+
+def test_conditions_that_unrolled_loops_decide_are_not_tested():
+    def tested(tiles):
+        found = evaluated(depthwise(tiles, 16), Machine.of(Target(WIDE.format("znver4"))))
+        return next(float(facts.guards[0]) for facts, _ in found if facts.plan.is_reduction)
+
+    assert tested((7, 7)) == 0.0, "every place is a number in the code"
+    # 60 blocks of channels, 7 columns, and in each body both conditions of 9 steps (those of columns are the same ones)
+    assert 0.0 < tested((7, 1)) <= 60 * 7 * 2 * 3
+
+
+def test_padding_with_few_uses_is_a_condition_by_default():
+    target = Target(WIDE.format("znver4"))
+    few = default_schedule(workloads.depthwise_conv2d_nhwc(56, 56, 96, 3, 2, 1), target)
+    assert "compute_inline" in [step.name for step in few.trace]
+    many = default_schedule(workloads.conv2d_nhwc(28, 28, 64, 64), target)
+    assert "compute_at" in [step.name for step in many.trace]

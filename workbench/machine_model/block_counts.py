@@ -7,6 +7,7 @@ parallel shares. `cycle_estimate` turns them into an estimate of time, `features
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -261,7 +262,7 @@ def _loaded_again(
 ) -> Array:
     """Loads that the steps of an unrolled sum share, as those of a stencil do, and for which no register is `left`.
 
-    A step needs what its results are made of; what the next one takes over has to stay for as long.
+    A step needs what its results are made of; what later ones take over has to stay until then.
     """
     shared, held = np.zeros(nest.n, np.float32), np.zeros(nest.n, np.float32)
     for k in dict.fromkeys(nest.plan.same[1:]):
@@ -272,15 +273,32 @@ def _loaded_again(
                 step = step * np.where(d >= body.level, extent, _ONE)
         beside = nest.lane is not None and fp.moves[nest.lane]
         in_order = beside and np.abs(fp.stride[nest.lane]) == 1.0  # type: ignore[index]  # there is one
-        touched = body.pick(fp.elements)
-        touched = np.where(in_order, touched / nest.vector * pieces, touched)
+        registers = np.where(in_order, pieces / nest.vector, _ONE)
+        touched = body.pick(fp.elements) * registers
         if beside:
             step = step * np.where(in_order, pieces, nest.vector).astype(np.float32)
         saved: Array = np.maximum(np.float32(0.0), chain * step - touched)
         shared += saved
-        held += np.where(saved > 0.0, step, _ZERO)
+        stay = np.maximum(step, _until_shared(nest, fp, body) * registers)
+        held += np.where(saved > 0.0, stay, _ZERO)
     lost = np.clip(1.0 - left / np.maximum(held, 1.0), 0.0, 1.0)
     return (shared * lost).astype(np.float32)
+
+
+def _until_shared(nest: _Nest, fp: Footprint, body: Level) -> Array:
+    """Different elements that an unrolled sum reads until a later step reads one of them again: those below the
+    outermost of its loops that shares some with an unrolled loop of results.
+    """
+    found = np.zeros(nest.n, np.float32)
+    loops = list(enumerate(zip(nest.plan.loops, nest.extents, strict=True)))
+    results = [d for d, (lp, _) in loops if fp.moves[d] and not lp.reduces and d != nest.lane]
+    for r, (lp, extent) in reversed(loops):
+        for d in results if lp.reduces else ():
+            near, far = np.abs(fp.stride[d]), np.abs(fp.stride[r])
+            meets = (far > 0.0) & (far < nest.extents[d] * near)
+            inside = (r >= body.level) & (d >= body.level) & (extent > 1.0)
+            found = np.where(inside & meets, fp.elements[r + 1], found)
+    return found.astype(np.float32)
 
 
 def _store_vectors(nest: _Nest, acc: AccessPlan, fp: Footprint, level: Level, vector: Array, pieces: Array) -> Array:
@@ -315,21 +333,29 @@ def _parallel(nest: _Nest, machine: Machine) -> tuple[Array, Array]:
 
 def _guards(nest: _Nest, body: Levels, lanes: int) -> tuple[Array, Array]:
     """How often index conditions are tested in all, and how often to make the mask of a vector whose lanes disagree."""
-    b = nest.plan
-    tests, masks = np.full(1, b.guards, np.float32), _ZERO
-    if not b.guards:
-        return nest.full(tests), nest.full(masks)
-    # Outside of the innermost serial loop that a condition depends on, every loop repeats it.
-    inside = np.zeros(1, bool)
+    tests, masks = np.zeros(nest.n, np.float32), np.zeros(nest.n, np.float32)
+    for loops, several in Counter(nest.plan.guards).items():
+        times = several * _tested(nest, loops, body, lanes)
+        tests = tests + times
+        if any(nest.plan.loops[k].kind == "vectorize" for k in loops):
+            masks = masks + times
+    return nest.full(tests), nest.full(masks)
+
+
+def _tested(nest: _Nest, loops: frozenset[int], body: Levels, lanes: int) -> Array:
+    """How often a condition is tested that depends on some loops.
+
+    Outside of the innermost serial loop that it depends on, every loop repeats it. Where it depends on none that runs,
+    it is decided while code is generated.
+    """
+    inside, tests = np.zeros(1, bool), np.ones(1, np.float32)
     for k in range(nest.depth - 1, -1, -1):
         extent = nest.extents[k]
-        inside = inside | ((k < body) & (k in b.guard_loops) & nest.runs[k])
-        masked = b.loops[k].kind == "vectorize" and k in b.guard_loops
+        inside = inside | ((k < body) & (k in loops) & nest.runs[k])
+        masked = nest.plan.loops[k].kind == "vectorize" and k in loops
         repeats = vector_pieces(extent, lanes) if masked else extent
-        tests = tests * np.where(inside | (k in b.guard_loops), repeats, _ONE)
-        if masked:
-            masks = _ONE
-    return nest.full(tests), nest.full(tests * masks)
+        tests = tests * np.where(inside | (k in loops), repeats, _ONE)
+    return (tests * inside).astype(np.float32)
 
 
 def _inner_trips(nest: _Nest, body: Levels) -> Array:

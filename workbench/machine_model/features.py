@@ -26,7 +26,7 @@ from workbench.machine_model.machine_parameters import Gpu, Machine
 from workbench.machine_model.nest_summary import BlockPlan, NestPlan
 
 #: Changes whenever a column is added, removed or computed differently.
-VERSION = "9"
+VERSION = "10"
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,10 +94,9 @@ class BlockPlan:
         Per point: fused multiply-adds, and other arithmetic in units of one simple vector instruction.
     flops : int
         Per point: arithmetic operations as a person counts them.
-    guards : int
-        Index conditions to test.
-    guard_loops : frozenset of int
-        Positions of the loops that the conditions depend on; the code generator tests outside of all others.
+    guards : tuple of frozenset of int
+        For each index condition, positions of the loops that it depends on; the code generator tests outside of all
+        others.
     itemsize : int
         Bytes of the widest element that the block touches: it decides how many fit a vector.
     intrinsic : Intrinsic or None
@@ -118,8 +117,7 @@ class BlockPlan:
     fma: float
     ops: float
     flops: int
-    guards: int
-    guard_loops: frozenset[int]
+    guards: tuple[frozenset[int], ...]
     rank: tuple[int, int, int, int]
     itemsize: int = 4
     intrinsic: Intrinsic | None = None
@@ -171,12 +169,12 @@ def _block_plan(b: Block, path: tuple[For, ...], root: int, order: int, table: M
     fma, ops, flops = _count(b, decided)
     tested = dict.fromkeys([c for e in _selects(b.value) for c in e.conds] + list(b.guard))
     conds = [c for c in tested if not c.form.vars <= decided]
-    guarding = frozenset(position[v] for c in conds for v in c.form.vars if v in position)
+    guards = tuple(frozenset(position[v] for v in c.form.vars if v in position) for c in conds)
     reads = len({a.buffer for a in accesses if not a.is_write and not a.own})
     rank = (int(b.is_reduction), int(fma > 0), reads, -order)  # nothing that depends on the numbers in the holes
     intrinsic = registry[path[called].intrin or ""] if called < len(path) else None
     return BlockPlan(
-        b.name, root, loops, accesses, b.is_reduction, fma, ops, flops, len(conds), guarding, rank,
+        b.name, root, loops, accesses, b.is_reduction, fma, ops, flops, guards, rank,
         max(a.itemsize for a in accesses), intrinsic, _holes(loops, accesses), *_alike(accesses),
     )  # fmt: skip
 
