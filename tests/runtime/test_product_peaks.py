@@ -84,7 +84,8 @@ def product_network(n=64):
 
 
 def test_a_profile_compares_with_the_peak_of_what_is_multiplied(monkeypatch):
-    monkeypatch.setattr("workbench.runtime.execution.executable.roofs", lambda t, n, s: module.Roofs(n, 100.0, 1e9, s))
+    for place in ("execution.executable.roofs", "machine.measured_roofline.roofs"):
+        monkeypatch.setattr(f"workbench.runtime.{place}", lambda t, n, s: module.Roofs(n, 100.0, 1e9, s))
     monkeypatch.setattr("workbench.runtime.execution.executable.product_peaks",
                         lambda t, n, types: {d: 1000.0 for d in types if d != "float32"})  # fmt: skip
     graph = product_network().optimize(precision="bfloat16").replace()  # a copy: not made anew for this machine

@@ -17,7 +17,8 @@ from workbench.runtime.execution.executable import Executable
 from workbench.runtime.execution.profile import Profile, call_bytes, make_profile
 from workbench.runtime.execution.timeline import events, record
 from workbench.runtime.machine import measured_roofline as module
-from workbench.runtime.machine.measured_roofline import Roofs, measure, roofs, size_class
+from workbench.runtime.machine.measured_roofline import Level, Roofs, measure, roofs, roofs_by_level, size_class
+from workbench.runtime.networks.data_levels import data_levels
 from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, Slot
 from workbench.target import Target
 
@@ -35,6 +36,7 @@ def plain_roofs(monkeypatch):
         return Roofs(threads, 100.0, 10.0, size_class(nbytes))
 
     monkeypatch.setattr("workbench.runtime.execution.executable.roofs", found)
+    monkeypatch.setattr(module, "roofs", found)
     return asked
 
 
@@ -50,10 +52,11 @@ def test_columns_and_totals(plain_roofs):
     assert totals["calls_ms"] == pytest.approx(profile["ms"].sum())
     assert totals["whole_ms"] > 0
     assert (totals["threads"], totals["runs"], totals["bytes"]) == (2, 7, 24 * N)
-    assert plain_roofs == [(2, 16 * N)]
+    assert {threads for threads, _ in plain_roofs} == {2}
+    asked = len(plain_roofs)
     assert type(profile[profile["ms"] > 0]) is pandas.DataFrame
     assert executable.profile(repeat=1, roofline=False).attrs["peak_gflops"] is None
-    assert len(plain_roofs) == 1
+    assert len(plain_roofs) == asked
 
 
 def test_calls_alone(plain_roofs):
@@ -90,6 +93,49 @@ def test_each_call_is_compared_with_the_lower_roof():
     assert profile.attrs["calls_ms"] == pytest.approx(30e-6)
 
 
+def test_a_call_is_compared_with_the_level_that_its_data_come_from():
+    """1000, 100 and 10 GB/s: L2 has room for one array, L3 for three, and six are touched in a run."""
+    add = code(ADD, N, 1.0)
+    size = 4 * N
+
+    def call(source, to):
+        return CallPlan(f"{source} to {to}", add, (Slot("const", source), Slot("arena", to * size)), traffic=size)
+
+    calls = (call(0, 0), call(1, 1), call(2, 2), CallPlan("twice", add, (Slot("arena", 2 * size),) * 2, traffic=size))
+    plan = ExecutablePlan((), (), (), 0, calls)
+    assert data_levels(plan, {"L2": size, "L3": 3 * size}) == [{"memory": 1.0}] * 3 + [{"L2": 1.0}]
+    assert data_levels(plan, {"L2": size, "L3": 6 * size}) == [{"L3": 1.0}] * 3 + [{"L2": 1.0}]
+    near = (CallPlan("near", add, (Slot("const", 0), Slot("arena", 0)), traffic=size),) * 2
+    assert data_levels(ExecutablePlan((), (), (), 0, near), {"L2": 2 * size, "L3": 3 * size}) == [{"L2": 1.0}] * 2
+    levels = {"L2": Level(size, 1000.0), "L3": Level(3 * size, 100.0), "memory": Level(0, 10.0)}
+    stamps = np.cumsum([[0, size / 5, size / 10, size / 20, size / 500]], axis=1)
+    profile = make_profile(plan, stamps, [1.0], 1, Roofs(1, 100.0, 5.0, 1 << 20, levels=levels))
+    assert list(profile["roof"]) == ["memory"] * 3 + ["L2"]
+    np.testing.assert_allclose(profile["roof_share"], [0.5, 1.0, 2.0, 0.5])
+    assert profile["note"][2] == (
+        "faster than memory delivers: its data come from a nearer cache than the model of the caches says"
+    )
+    assert "L2 1000, L3 100, memory 10 GB/s" in str(profile)
+    levels["L2"] = Level(size, None)  # what nobody measured limits nothing
+    profile = make_profile(plan, stamps, [1.0], 1, Roofs(1, 100.0, 5.0, 1 << 20, levels=levels))
+    assert (profile["roof"][3], np.isnan(profile["roof_share"][3])) == ("", True)
+    assert profile.attrs["level_gbytes"] == {"L3": 100.0, "memory": 10.0}
+
+
+def test_the_levels_are_those_of_the_roofline_of_a_schedule(monkeypatch):
+    from workbench.analysis.figures import roofline
+
+    asked = {}
+    monkeypatch.setattr(
+        module, "roofs", lambda t, n, size: Roofs(n, 1.0, asked.setdefault(size, 1.0 + len(asked)), size)
+    )
+    target = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=32K -l2=1M -l3=32M -threads=2")
+    found = roofs_by_level(target, 2)
+    assert {level: one.capacity for level, one in found.items()} == {"L2": 2 << 20, "L3": 32 << 20, "memory": 0}
+    sizes = roofline.working_sets(target)
+    assert {level: one.gbytes for level, one in found.items() if one.gbytes} == {k: asked[n] for k, n in sizes.items()}
+
+
 def test_totals_of_disturbed_runs():
     """Every run is disturbed in another call: no call's median shows it, the whole does."""
     call = CallPlan("c", code(ADD, N, 1.0), (Slot("input", 0), Slot("output", 0)))
@@ -104,7 +150,7 @@ def test_totals_of_disturbed_runs():
 
 def test_what_it_prints():
     profile = profile_of([CallPlan("a <b>", code(ADD, N, 1.0), (Slot("input", 0), Slot("output", 0)), flops=5)], [7])
-    assert "100 GFLOP/s and 10 GB/s" in str(profile)
+    assert "100 GFLOP/s; memory 10 GB/s" in str(profile)
     assert "whole run" in repr(profile)
     html = profile._repr_html_()
     assert "a &lt;b&gt;" in html
@@ -186,7 +232,8 @@ def test_a_timeline_has_one_event_per_call_and_one_per_thread(tmp_path, plain_ro
     assert all(e["tid"] == 0 and e["dur"] >= 0 for e in calls)
     for before, after in itertools.pairwise(calls[:3]):
         assert before["ts"] + before["dur"] == pytest.approx(after["ts"])
-    assert {"task", "flops", "bytes", "GFLOP/s", "roof", "of the roof"} <= set(calls[0]["args"])
+    assert {"task", "flops", "bytes", "GFLOP/s", "roof"} <= set(calls[0]["args"])
+    assert all(("of the roof" in e["args"]) == (e["args"]["roof"] != "") for e in calls)
     assert [e["name"] for e in complete if e["cat"] == "run"] == ["run 0", "run 1"]
     names = {e["tid"]: e["args"]["name"] for e in document["traceEvents"] if e["name"] == "thread_name"}
     assert len(names) == 1 + threads
@@ -279,7 +326,7 @@ def test_command_line(tmp_path, capfd, monkeypatch, plain_roofs):
     calls = found["profile"]["calls"]
     assert len(calls) == 2
     assert list(calls[0])[: len(FIRST)] == FIRST
-    assert {c["roof"] for c in calls} <= {"compute", "memory"}
+    assert {c["roof"] for c in calls} <= {"compute", "L2", "L3", "memory", ""}
     assert found["profile"]["runs"] == 3
     assert found["profile"]["calls_ms"] == pytest.approx(sum(c["ms"] for c in calls))
     assert found["trace"] == str(timeline)

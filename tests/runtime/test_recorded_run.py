@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from dataclasses import replace
 
@@ -11,8 +12,9 @@ from runtime.test_reentrant import chain
 
 import workbench as wb
 from workbench import zoo
+from workbench.runtime.execution import recorded_run
 from workbench.runtime.execution.executable import Executable
-from workbench.runtime.execution.recorded_run import RecordedRun, _least_disturbed
+from workbench.runtime.execution.recorded_run import RecordedRun, _typical, record_in_turns
 from workbench.runtime.execution.timeline import Recording
 from workbench.runtime.networks.memory_map import live_bytes, memory_map
 
@@ -37,6 +39,62 @@ def test_calls_and_gaps_add_up_to_the_run(threads):
         assert used <= e - b
     only = {c for c in range(3) if (call == c).sum() == 1 and found.gaps_ns[c] == 0}
     assert 1 in only or 0 in only  # a call without a region is one stretch, from its beginning to its end
+
+
+def test_gaps_of_every_run():
+    """Two runs of two calls on two threads; the second call of each has no region."""
+    stamps = np.array([[0, 100, 200], [1000, 1100, 1200]], np.int64)
+    regions = np.array([[10, 90, 2], [1020, 1090, 2]], np.int64)
+    work = np.array([[[10, 50, 40, 1], [30, 80, 50, 1]], [[1030, 1040, 10, 1], [1050, 1090, 40, 1]]], np.int64)
+    run = RecordedRun(None, None, Recording(stamps, regions, work), 1)
+    assert run.each_gap_ns.tolist() == [[30, 0], [50, 0]]
+    assert run.gaps_ns.tolist() == [50, 0]
+    assert run.has_gaps
+    assert not RecordedRun(None, None, stamped([[1, 2]]), 0).has_gaps
+
+
+def test_turns_that_something_disturbed_are_taken_again(monkeypatch):
+    """Runs of two networks at one place are of one turn, in alternating order; what was disturbed does not count."""
+    order: list[str] = []
+    disturbed = {1, 4}
+    taken = recorded_run._Turns.take
+
+    class Watch:
+        def begin(self):
+            pass
+
+        def absent(self):
+            return len(turns.calm) not in disturbed
+
+        def reason(self):
+            return "the thread had 50 % of a core"
+
+    def take(self, warmup):
+        nonlocal turns
+        turns = self
+        taken(self, warmup)
+
+    turns = None
+    monkeypatch.setattr(recorded_run._Turns, "take", take)
+    monkeypatch.setattr(recorded_run, "timing", lambda pool: contextlib.nullcontext(Watch()))
+    real = recorded_run.record
+    monkeypatch.setattr(
+        recorded_run, "record", lambda context, plan, runs: order.append(plan.name) or real(context, plan, runs)
+    )
+    networks = [Executable(replace(chain(1), name=name)) for name in ("a", "b")]
+    a, b = record_in_turns(networks, runs=4, roofline=False)
+    assert "".join(order) == "abbaabbaabba"
+    assert len(a.plain_ms) == len(b.plain_ms) == len(a.recording.stamps) == 4
+    assert (a.recording.stamps[:, -1] < b.recording.stamps[:, 0]).tolist() == [True, True, False, False]
+    assert a.why_not == ""
+    disturbed = set(range(100))
+    order.clear()
+    a, b = record_in_turns(networks, runs=2, roofline=False)
+    assert len(order) == 2 * recorded_run.PATIENCE * 2
+    assert a.why_not == "the thread had 50 % of a core"
+    assert len(a.recording.stamps) == 2
+    a, _ = record_in_turns(networks, runs=20, roofline=False, seconds=0.0)
+    assert len(a.recording.stamps) == recorded_run.LEAST_TURNS
 
 
 def network():
@@ -67,11 +125,16 @@ def stamped(calls: list[list[int]]) -> Recording:
 def test_a_run_that_something_interrupted_is_not_drawn():
     calm, broken = [1000, 3000, 1000], [1000, 23_000, 1000]
     run = RecordedRun(None, None, stamped([broken, broken, calm, [1010, 3050, 990], broken]), 2)
-    assert _least_disturbed(run.recording) in (2, 3)
+    assert _typical(run.recording) in (2, 3)
     assert run.interrupted == -1
     assert replace(run, run=0).interrupted == 1
 
 
+def test_the_run_that_is_drawn_is_the_one_whose_calls_take_what_they_usually_do():
+    """The last one is nearest to the median of the runs, by calls that are far from theirs."""
+    assert _typical(stamped([[100, 100, 110], [101, 99, 100], [130, 70, 100], [104, 104, 104]])) == 1
+
+
 def test_where_all_were_interrupted_the_shortest_is_drawn():
     found = stamped([[9000, 1000, 1000, 1000], [1000, 7000, 1000, 1000], [1000, 1000, 9500, 1000]])
-    assert _least_disturbed(found) == 1
+    assert _typical(found) == 1

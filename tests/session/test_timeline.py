@@ -16,7 +16,7 @@ from workbench.runtime.execution import recorded_run
 from workbench.runtime.networks.memory_map import memory_map
 from workbench.session.panels import timeline
 from workbench.session.panels.timeline import _timeline_table
-from workbench.session.state.network_runs import BETWEEN, REST
+from workbench.session.state.network_runs import BETWEEN, REST, SAME_SCHEDULE
 from workbench.widgets.static_view import static_html
 
 
@@ -59,28 +59,32 @@ def test_runs_by_tasks_before_and_after_tuning(session, plain, monkeypatch):
     assert [r["name"] for r in found["runs"]] == ["default", "best"]
     assert found["runs"][1]["untuned"] < found["runs"][0]["untuned"]
     for run in found["runs"]:
-        assert run["calls_ms"] + run["gaps_ms"] == pytest.approx(run["run_ms"], rel=1e-3)
+        assert run["calls_ms"] + run["gaps_ms"] == pytest.approx(run["sum_ms"], rel=1e-3)
     assert sum(r["share"][1] for r in found["rows"]) == pytest.approx(1.0, abs=1e-3)
     for k, run in enumerate(found["runs"]):
-        assert sum(r["ms"][k] for r in found["rows"]) == pytest.approx(run["run_ms"], rel=1e-3)
+        assert sum(r["ms"][k] for r in found["rows"]) == pytest.approx(run["sum_ms"], rel=1e-3)
         assert run["whole_spread"] is not None
     assert [bool(run["change"]) for run in found["runs"]] == [False, True]
-    assert found["rows"][-1]["id"] == BETWEEN
-    assert all(r["change"] for r in found["rows"][:-1])
+    assert (found["rows"][-1]["id"] == BETWEEN) == found["runs"][0]["gaps"]
+    changes = {r["id"]: r["change"] for r in found["rows"] if r["id"] != BETWEEN}
+    tuned = s.state.infos.index(task)
+    assert changes.pop(tuned) == "no difference shows", "two runs tell nothing"
+    assert set(changes.values()) <= {SAME_SCHEDULE}
     assert {r["id"] for r in found["rows"]} - {REST, BETWEEN} <= {t["id"] for t in s.snapshot().slices["tasks"]["rows"]}
     assert {"first", "last"} <= set(found["nodes"])
     answer = json.loads(json.dumps(ask(s, number=found["runs"][1]["number"]), allow_nan=False))
     calls = len(answer["names"])
     assert len(answer["stamps"]) == calls + 1
     assert all(len(answer[name]) == calls for name in ("task", "gaps", "ms", "share", "bytes", "gflops", "roof"))
-    assert sum(answer["gaps"]) * 1e-6 == pytest.approx(answer["gaps_ms"], rel=1e-3, abs=1e-6)
+    assert [bool(why) for why in answer["above"]] == [bool(share and share > 1.0) for share in answer["roof_share"]]
     assert answer["memory"]["names"] == [h.name for h in memory_map(s.state.runs.answer[1].plan)]
     assert s.flush(100)
     assert mirror.agrees(s)
     assert "best" in static_html(s.snapshot().slices, "timeline")
     rows = _timeline_table(s.snapshot().slices, ())
     assert {"default_ms", "best_ms", "best_share", "best_gap"} <= rows[0].keys()
-    assert rows[-1]["task"] == "between kernels"
+    assert {"change", "far"} <= rows[0].keys()
+    assert (rows[-1]["task"] == "between kernels") == found["runs"][0]["gaps"]
 
 
 def ask(s, **args):

@@ -15,7 +15,8 @@ from functools import lru_cache
 from workbench.codegen.gpu.occupancy import MULTIPROCESSORS, Multiprocessor
 from workbench.codegen.vta.design import Design
 from workbench.machine_model.constants import Rates
-from workbench.runtime.machine.measured_roofline import size_class, stored
+from workbench.runtime.machine.measured_roofline import stored
+from workbench.runtime.machine.measured_roofline import working_sets as level_sizes
 from workbench.runtime.results.measure_options import check_constants
 from workbench.target import Target, cache_dir
 
@@ -171,12 +172,8 @@ def measure_pace(target: Target) -> Machine:
 
 def working_sets(machine: Machine) -> tuple[int, int]:
     """Bytes that all threads together read to see the second and the third level; 0 where no size shows it alone."""
-    near = size_class(machine.threads * min(4 * machine.l1, machine.l2 // 2))
-    far = size_class(machine.threads * 4 * machine.l2)
-    return (
-        near if near <= machine.threads * 0.75 * machine.l2 else 0,
-        far if 4 * machine.l2 <= far // machine.threads and far <= machine.l3 // 2 else 0,
-    )
+    found = level_sizes(machine.threads, machine.l1, machine.l2, machine.l3)
+    return found.get("L2", 0), found.get("L3", 0)
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from workbench.analysis.figures.label_placement import Room
-from workbench.analysis.figures.level_roofs import CACHES, MEMORY, LevelRoof, level_roofs
+from workbench.analysis.figures.level_roofs import LevelRoof, level_roofs
 from workbench.analysis.figures.style import DASHES, SIZE, Colours, Theme, axis, colours, log_ticks
 from workbench.analysis.figures.subplot import FOOT, IN_PLOT, Part, Trace, alone, escaped, note, trace
 from workbench.analysis.loop_nest.schedule_estimate import estimate
@@ -18,7 +18,8 @@ from workbench.ir.product_type import PLAIN, product_type
 from workbench.machine_model import machine_parameters as parameters
 from workbench.markup import plural
 from workbench.runtime.machine.above_roofline import fewer_products, tile_of
-from workbench.runtime.machine.measured_roofline import Roofs, all_threads, size_class, stored
+from workbench.runtime.machine.measured_roofline import LEVELS, Roofs, all_threads, stored
+from workbench.runtime.machine.measured_roofline import working_sets as level_sizes
 from workbench.runtime.results.comparison_words import factor
 from workbench.schedule import Schedule
 from workbench.target import Target
@@ -40,8 +41,6 @@ TOGETHER = 1.5
 
 #: Where along a roof of memory its name is tried: shares of the way to the peak. Chosen by eye.
 ALONG = (0.5, 0.75, 0.25, 0.6, 0.4, 0.9, 0.15)
-
-LEVELS = (*CACHES[1:], MEMORY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +133,7 @@ def _spot(schedule: Schedule, number: int, current: bool, target: Target) -> Spo
 def working_sets(target: Target) -> dict[str, int]:
     """Return bytes that all threads read together to see a level alone, for the levels that show alone."""
     found = parameters.Machine.of(target)
-    near, far = parameters.working_sets(found)
-    beyond = size_class(4 * found.l3)
-    sizes = (near, far, beyond if beyond >= 2 * found.l3 else 0)
-    return {level: size for level, size in zip(LEVELS, sizes, strict=True) if size}
+    return level_sizes(found.threads, found.l1, found.l2, found.l3)
 
 
 def stored_roofs(target: Target) -> dict[str, Roofs]:

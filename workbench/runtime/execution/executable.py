@@ -19,7 +19,7 @@ from workbench.runtime.execution.run_context import LoadedNetwork, RunContext
 from workbench.runtime.execution.running import Running
 from workbench.runtime.export.write_library import Export, export_library
 from workbench.runtime.free_list import FreeList
-from workbench.runtime.machine.measured_roofline import Roofs, product_peaks, roofs
+from workbench.runtime.machine.measured_roofline import SHORTEST, Roofs, product_peaks, roofs, roofs_by_level
 from workbench.runtime.networks.execution_plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot
 from workbench.runtime.networks.network import Network, TimedRuns
 from workbench.runtime.networks.outputs import checked_outputs
@@ -251,7 +251,7 @@ class Executable(Network):
         inputs, repeat, warmup
             As for `benchmark`.
         roofline : bool
-            Compare each call with what this machine can do; the first time, measuring that takes about a second.
+            Compare each call with what this machine can do; the first time, measuring that takes some seconds.
         alone : bool
             Also time each call over and over, in turns with the runs: what it takes when nothing but itself was in the
             caches. What it takes longer in the network, it waits for weights and for results of other cores.
@@ -345,10 +345,14 @@ class Executable(Network):
         return record_in_turns([self], inputs, runs=runs, warmup=warmup, roofline=roofline)[0]
 
     def limits(self, threads: int) -> Roofs:
-        """What this machine can do with so many threads on a working set of this size; measured once."""
+        """What this machine can do with so many threads, and what each level of memory delivers to them; measured
+        once.
+        """
         target = self._target()
         peaks = product_peaks(target, threads, self._products())
-        return replace(roofs(target, threads, self.plan.working_set), peaks=peaks)
+        levels = roofs_by_level(target, threads)
+        # The peak of arithmetic is the one that the roofline of a schedule draws, too.
+        return replace(roofs(target, threads, SHORTEST), peaks=peaks, levels=levels)
 
     def _products(self) -> list[str]:
         """What the calls multiply, each type once."""

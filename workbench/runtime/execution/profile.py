@@ -14,6 +14,7 @@ from workbench.ir.product_type import PLAIN
 from workbench.runtime.buffers import Array
 from workbench.runtime.machine.above_roofline import MARK, marked, why_above
 from workbench.runtime.machine.measured_roofline import Roofs
+from workbench.runtime.networks.data_levels import MEMORY, data_levels
 from workbench.runtime.networks.execution_plan import CallPlan, ExecutablePlan, HostCall
 from workbench.safe_text import shown_legibly
 
@@ -28,8 +29,9 @@ class Profile(pandas.DataFrame):
     Columns: ``call`` (name), ``task``, ``ms`` (median), ``min_ms``, ``share`` (of the sum of the medians), ``gflops``
     (NaN where the call has no floating-point operations), ``flops``, ``tuned``, ``note`` (why a call is not compiled
     and cannot be tuned, else ""), ``bytes`` (what it has to read and write at least, weights included), ``gbytes``
-    (these per second, in GB/s), ``intensity`` (operations per byte), ``roof`` ("compute" or "memory": which of the two
-    allows less at this intensity), ``roof_share`` (the speed over what that roof allows), ``product`` (element type
+    (these per second, in GB/s), ``intensity`` (operations per byte), ``roof`` ("compute", or the level that its data
+    come from, "L2", "L3" or "memory": which of the two allows less at this intensity), ``roof_share`` (the speed over
+    what that roof allows; a level that was not measured limits nothing), ``product`` (element type
     of the numbers that it multiplies and sums: the compute roof is that of their instruction); where asked for,
     ``alone_ms`` (median of the same call over and over; NaN for a Python step).
 
@@ -38,13 +40,15 @@ class Profile(pandas.DataFrame):
     call), ``whole_ms`` (median of runs without a clock between the calls, in turns with the others) and
     ``whole_spread`` (distance of their quartiles over it), ``alone_ms``
     (sum of the calls' own, or None), ``flops``, ``bytes``, and the roofs ``peak_gflops`` (of float32), ``peaks`` (of
-    narrower types that have an instruction, by type), ``memory_gbytes``, ``working_set`` (bytes).
+    narrower types that have an instruction, by type), ``level_gbytes`` (reading, of each level of memory that was
+    measured), ``working_set`` (bytes).
 
     Notes
     -----
-    The memory roof is the rate of reading a working set of the network's size (weights and intermediate results), so
-    a call whose operands lie in a cache of a lower level may exceed it. A Winograd convolution is counted as a direct
-    one. Without roofs these columns are empty. What is derived from a profile is a plain data frame.
+    The roofs of memory are those of the roofline of a schedule: what L2, L3 and memory deliver. Where an operand comes
+    from is a model (`runtime.networks.data_levels`): a cache holds what was touched last. A call whose operands lie
+    nearer may exceed its roof. A Winograd convolution is counted as a direct one. Without roofs these columns are
+    empty. What is derived from a profile is a plain data frame.
     """
 
     @property
@@ -114,7 +118,7 @@ def make_profile(
     moved = np.array([call_bytes(c) for c in calls], np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         products = [c.product if isinstance(c, CallPlan) else PLAIN for c in calls]
-        against = _against(limit, flops, moved, median, products)
+        against = _against(limit, flops, moved, _parts(plan, limit), median, products)
         frame = Profile(
             {
                 "call": [c.name for c in calls],
@@ -160,7 +164,7 @@ def _totals(
         "bytes": sum(map(call_bytes, plan.calls)),
         "peak_gflops": limit.gflops if limit else None,
         "peaks": limit.peaks if limit else {},
-        "memory_gbytes": limit.gbytes if limit else None,
+        "level_gbytes": _gbytes(limit) if limit else {},
         "working_set": plan.working_set,
     }
 
@@ -173,25 +177,61 @@ def relative_spread(times: Array) -> float | None:
     return float((high - low) / middle) if middle else 0.0
 
 
-def _against(limit: Roofs | None, flops: Array, moved: Array, ms: Array, products: Sequence[str]) -> dict[str, Any]:
+def _gbytes(limit: Roofs) -> dict[str, float]:
+    """What each level delivers, where that is known."""
+    known = {level: found.gbytes for level, found in limit.levels.items() if found.gbytes is not None}
+    return known if limit.levels else {MEMORY: limit.gbytes}
+
+
+def _parts(plan: ExecutablePlan, limit: Roofs | None) -> list[dict[str, float]]:
+    """Which part of a call's data comes from which level."""
+    if limit is None or not limit.levels:
+        return [{MEMORY: 1.0}] * len(plan.calls)
+    caches = {level: found.capacity for level, found in limit.levels.items() if level != MEMORY}
+    return data_levels(plan, caches)
+
+
+def _against(
+    limit: Roofs | None,
+    flops: Array,
+    moved: Array,
+    parts: Sequence[Mapping[str, float]],
+    ms: Array,
+    products: Sequence[str],
+) -> dict[str, Any]:
     """Which roof each call is under, and how near it comes."""
     if limit is None:
         return {"roof": [""] * len(ms), "roof_share": np.full(len(ms), np.nan)}
     peaks = np.array([limit.peaks.get(p, limit.gflops) for p in products])
-    arithmetic, memory = flops / (peaks * 1e6), moved / (limit.gbytes * 1e6)  # milliseconds, at best
+    arithmetic = flops / (peaks * 1e6)  # milliseconds, at best
+    known = _gbytes(limit)
+    reading = [
+        {level: nbytes * part / (known[level] * 1e6) for level, part in of.items() if level in known}
+        for nbytes, of in zip(moved.tolist(), parts, strict=True)
+    ]
+    memory = np.array([sum(of.values()) for of in reading])
+    level = [max(of, key=lambda name: (of[name], name), default="") for of in reading]
     least = np.maximum(arithmetic, memory)
     return {
-        "roof": np.where(least > 0, np.where(arithmetic >= memory, "compute", "memory"), ""),
+        "roof": np.where(least > 0, np.where(arithmetic >= memory, "compute", level), ""),
         "roof_share": np.where(least > 0, least / ms, np.nan),
     }
 
 
 def _note(call: CallPlan | HostCall, roof: str, share: float, limit: Roofs | None) -> str:
-    """Why a call cannot be tuned, or is faster than its roof allows; empty for others."""
-    if isinstance(call, HostCall) or call.fixed:
-        return f"not tunable: {call.reason if isinstance(call, HostCall) else 'a runtime kernel'}"
-    if roof == "memory" and share > 1.0:
-        return "faster than the roof: its data come from a nearer cache than those of the whole network"
+    """Why a call cannot be tuned, and why one is faster than its roof allows; empty for others."""
+    fixed = isinstance(call, HostCall) or call.fixed
+    what = call.reason if isinstance(call, HostCall) else "a runtime kernel"
+    return "; ".join(filter(None, [f"not tunable: {what}" if fixed else "", _why_above(call, roof, share, limit)]))
+
+
+def _why_above(call: CallPlan | HostCall, roof: str, share: float, limit: Roofs | None) -> str:
+    if not share > 1.0:
+        return ""
+    if roof != "compute":
+        return f"faster than {roof} delivers: its data come from a nearer cache than the model of the caches says"
+    if isinstance(call, HostCall):
+        return why_above(share, None, (), 1)
     own = limit is not None and call.product in limit.peaks
     return why_above(share, call.tile, () if own else [p.dtype for p in call.code.params], 1)
 
@@ -221,8 +261,8 @@ def summary(frame: pandas.DataFrame) -> list[str]:
         at_best = float((frame["roof_share"] * frame["ms"]).sum())  # milliseconds if every call were at its roof
         share = at_best / max(a["whole_ms"], 1e-9)
         lines.append(
-            f"  roofs {_peaks(a)} and {a['memory_gbytes']:.4g} GB/s (working set "
-            f"{m.size(a['working_set'])}); at them {at_best:.4g} ms, {share:.0%} of the run"
+            f"  roofs {_peaks(a)}; {_delivered(a)}; working set {m.size(a['working_set'])}; at them {at_best:.4g} ms, "
+            f"{share:.0%} of the run"
         )
     return lines
 
@@ -231,6 +271,11 @@ def _peaks(a: Mapping[Any, Any]) -> str:
     """``497 GFLOP/s (float32), 7690 (bfloat16)``; one peak alone goes without its type."""
     rest = [f"{m.digits(peak)} ({dtype})" for dtype, peak in a["peaks"].items()]
     return ", ".join([f"{m.digits(a['peak_gflops'])} GFLOP/s{' (float32)' if rest else ''}", *rest])
+
+
+def _delivered(a: Mapping[Any, Any]) -> str:
+    """``L2 120, L3 60, memory 20 GB/s``."""
+    return f"{', '.join(f'{level} {gbytes:.4g}' for level, gbytes in a['level_gbytes'].items())} GB/s"
 
 
 def profile_html(frame: pandas.DataFrame) -> str:
@@ -249,8 +294,8 @@ def profile_html(frame: pandas.DataFrame) -> str:
     rows = [_row(k, r, longest) for k, r in enumerate(frame.head(SHOWN).to_dict("records"))]
     parts: list[object] = [head]
     if a["peak_gflops"]:
-        roof = f"{_peaks(a)}, {m.digits(a['memory_gbytes'])} GB/s"
-        parts.append(m.label("roofs", roof, m.faint(f" reading {m.size(a['working_set'])} again and again")))
+        size = m.faint(f" a run touches {m.size(a['working_set'])}")
+        parts.append(m.label("roofs", f"{_peaks(a)}; {_delivered(a)}", size))
     return m.page(*parts, m.table(columns, m.cut(rows, SHOWN, "calls", len(frame))))
 
 

@@ -1,7 +1,9 @@
-"""One run of a network in motion: what each call and each thread did when, beside runs without a clock in between."""
+"""Runs of a network in motion: what each call and each thread did when, beside runs without a clock in between."""
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,7 @@ from workbench.arguments import whole
 from workbench.runtime.buffers import Array
 from workbench.runtime.execution.profile import Profile, make_profile
 from workbench.runtime.execution.timeline import Recording, joined, record
+from workbench.runtime.machine.interference import timing
 
 if TYPE_CHECKING:
     from workbench.runtime.execution.executable import Executable
@@ -20,11 +23,18 @@ if TYPE_CHECKING:
 #: Share of the run that calls together may take beyond what they usually do in one that counts as undisturbed. Chosen.
 DISTURBED = 0.2
 
+#: So many times as many turns as were asked for are taken at most, until none that counts was disturbed. Chosen.
+PATIENCE = 3
+
+#: A recording that is to end after some seconds has so many turns at least: the fewest by which a comparison of ranks
+#: may be sure of anything.
+LEAST_TURNS = 7
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedRun:
-    """Runs that were recorded, and the one of them that stands for all: of those that nothing disturbed the one that is
-    nearest to their median.
+    """Runs that were recorded, and the one of them that is drawn: of those that nothing disturbed the one whose calls
+    take what they usually do.
 
     Attributes
     ----------
@@ -35,13 +45,19 @@ class RecordedRun:
     recording : Recording
         All runs.
     run : int
-        Number of the one that is shown.
+        Number of the one that is drawn.
+    plain_ms : tuple of float
+        Milliseconds of the runs without a clock between the calls, each shortly before the recorded one at its place.
+    why_not : str
+        What kept the threads from running in most of the runs; empty where nothing did.
     """
 
     plan: ExecutablePlan
     profile: Profile
     recording: Recording
     run: int
+    plain_ms: tuple[float, ...] = ()
+    why_not: str = ""
 
     @property
     def stamps(self) -> Array:
@@ -69,17 +85,35 @@ class RecordedRun:
 
     @property
     def gaps_ns(self) -> Array:
-        """What each call takes before, between and after its parallel regions: no thread computes there.
+        """What each call of the drawn run takes before, between and after its parallel regions: no thread computes
+        there.
 
         A call without a parallel region computes from its beginning to its end, and has no gap.
         """
-        spent = np.diff(self.stamps)
-        calls, begin, end = self._spans()
-        gaps = np.zeros(len(spent), np.int64)
-        for k in np.unique(calls):
-            mine = calls == k
-            gaps[k] = max(0, int(spent[k]) - _covered(begin[mine], end[mine]))
-        return gaps
+        out: Array = self.each_gap_ns[self.run]
+        return out
+
+    @property
+    def each_gap_ns(self) -> Array:
+        """The same of all runs, shape (runs, calls)."""
+        stamps, regions = self.recording.stamps, self.recording.regions
+        starts, ends = stamps[:, :-1].ravel(), stamps[:, 1:].ravel()
+        region, thread = np.nonzero(self.recording.work[:, :, 3])
+        begin = regions[region, 0]
+        place = np.searchsorted(starts, begin, "right") - 1
+        inside = (place >= 0) & (begin <= ends[place])
+        place, part = place[inside], self.recording.work[region[inside], thread[inside]]
+        order = np.argsort(place, kind="stable")
+        found, first = np.unique(place[order], return_index=True)
+        gaps = np.zeros(len(starts), np.int64)
+        for k, mine in zip(found, np.split(order, first[1:]), strict=False):
+            gaps[k] = max(0, int(ends[k] - starts[k]) - _covered(part[mine, 0], part[mine, 1]))
+        return gaps.reshape(len(stamps), -1)
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether gaps can be seen: some call has a parallel region, which begins later than the call."""
+        return len(self.recording.regions) > 0
 
     def work(self) -> tuple[Array, Array, Array, Array, Array]:
         """Return what threads did in the run: thread, call, begin, end and time in tasks (ns) of each stretch.
@@ -125,6 +159,56 @@ def _covered(begin: Array, end: Array) -> int:
     return total
 
 
+class _Turns:
+    """Networks that run in turns with the same inputs."""
+
+    def __init__(self, networks: Sequence[Executable], inputs: Mapping[str, Any] | None) -> None:
+        given = {s.name: a for s, a in zip(networks[0].inputs, networks[0].draw_inputs(), strict=True)}
+        self.chosen = [network._of(given if inputs is None else dict(inputs)) for network in networks]
+        self.plain: list[list[float]] = [[] for _ in networks]
+        self.found: list[list[Recording]] = [[] for _ in networks]
+        self.threads = [1] * len(networks)
+        self.calm: list[bool] = []
+        self._reasons: list[str] = []
+
+    def take(self, warmup: int) -> None:
+        """Run each once without and once with the clock; every second time in the opposite order."""
+        numbers, calm = range(len(self.chosen)), True
+        for k in numbers if len(self.calm) % 2 == 0 else reversed(numbers):
+            network, feeds = self.chosen[k]
+            with network.measuring(feeds, warmup) as context, timing(context.pool) as watch:
+                watch.begin()
+                self.plain[k] += context.time(1, 1)
+                self.found[k].append(record(context, network.plan, 1))
+                if not watch.absent():
+                    calm = False
+                    self._reasons.append(watch.reason())
+                self.threads[k] = context.lent
+        self.calm.append(calm)
+
+    def counted(self, runs: int) -> list[int]:
+        """Numbers of the turns that count, in order: of those that nothing disturbed, and of others as many as it
+        needs.
+        """
+        order = sorted(range(len(self.calm)), key=lambda turn: not self.calm[turn])
+        return sorted(order[:runs])
+
+    def result(self, runs: int, roofline: bool) -> list[RecordedRun]:
+        """What came out, a run for each network."""
+        turns = self.counted(runs)
+        disturbed = sum(not self.calm[turn] for turn in turns)
+        why_not = self._reasons[-1] if disturbed > len(turns) // 2 else ""
+        return [self._recorded(k, turns, roofline, why_not) for k in range(len(self.chosen))]
+
+    def _recorded(self, k: int, turns: Sequence[int], roofline: bool, why_not: str) -> RecordedRun:
+        network, threads = self.chosen[k][0], self.threads[k]
+        recording = joined([self.found[k][turn] for turn in turns])
+        plain = tuple(self.plain[k][turn] for turn in turns)
+        limits = network.limits(threads) if roofline else None
+        profile = make_profile(network.plan, recording.stamps, plain, threads, limits)
+        return RecordedRun(network.plan, profile, recording, _typical(recording), plain, why_not)
+
+
 def record_in_turns(
     networks: Sequence[Executable],
     inputs: Mapping[str, Any] | None = None,
@@ -132,14 +216,24 @@ def record_in_turns(
     runs: int = 5,
     warmup: int = 2,
     roofline: bool = True,
+    seconds: float = math.inf,
 ) -> list[RecordedRun]:
     """Record several networks with the same inputs in turns: each time one run without and one with the clock.
+
+    Turns in which something else took cores away are taken again, for a while.
 
     Parameters
     ----------
     networks : sequence of Executable
     inputs, runs, warmup, roofline
         As for `Executable.record`.
+    seconds : float
+        After so many seconds it ends with fewer runs, though not with fewer than `LEAST_TURNS`.
+
+    Returns
+    -------
+    list of RecordedRun
+        One for each network; runs at the same place were taken in the same turn.
 
     Raises
     ------
@@ -148,24 +242,13 @@ def record_in_turns(
     """
     whole("runs", runs, code="usage.repeat")
     whole("warmup", warmup, least=0, code="usage.repeat")
-    given = {s.name: a for s, a in zip(networks[0].inputs, networks[0].draw_inputs(), strict=True)}
-    chosen = [network._of(given if inputs is None else dict(inputs)) for network in networks]
-    plain: list[list[float]] = [[] for _ in networks]
-    found: list[list[Recording]] = [[] for _ in networks]
-    threads = [1] * len(networks)
-    for turn in range(runs):
-        for k, (network, feeds) in enumerate(chosen):
-            with network.measuring(feeds, 1 if turn else warmup) as context:
-                plain[k] += context.time(1, 1)
-                found[k].append(record(context, network.plan, 1))
-                threads[k] = context.lent
-    out = []
-    for k, (network, _) in enumerate(chosen):
-        recording = joined(found[k])
-        limits = network.limits(threads[k]) if roofline else None
-        profile = make_profile(network.plan, recording.stamps, plain[k], threads[k], limits)
-        out.append(RecordedRun(network.plan, profile, recording, _least_disturbed(recording)))
-    return out
+    taken = _Turns(networks, inputs)
+    end = time.perf_counter() + seconds
+    for turn in range(PATIENCE * runs):
+        taken.take(1 if turn else warmup)
+        if sum(taken.calm) >= runs or (turn + 1 >= min(runs, LEAST_TURNS) and time.perf_counter() > end):
+            break
+    return taken.result(runs, roofline)
 
 
 def _usual(spent: Array) -> Array:
@@ -174,12 +257,15 @@ def _usual(spent: Array) -> Array:
     return out
 
 
-def _least_disturbed(recording: Recording) -> int:
-    """Return the number of the run nearest to the median of those without a disturbance; of none, of the shortest."""
+def _typical(recording: Recording) -> int:
+    """Return the number of the run whose calls are nearest to their medians, over the runs without a disturbance; over
+    all runs where each has one.
+
+    What a call takes beyond its median, or below it, counts: so the sum is near its median, and no call stands out.
+    """
     spent = np.diff(recording.stamps, axis=1)
-    usual, whole_ns = _usual(spent), spent.sum(axis=1)
+    usual = _usual(spent)
     calm = np.clip(spent - usual, 0, None).sum(axis=1) <= DISTURBED * usual.sum()
-    if not calm.any():
-        return int(np.argmin(whole_ns))
-    distance = np.abs(whole_ns - np.median(whole_ns[calm]))
-    return int(np.argmin(np.where(calm, distance, np.inf)))
+    counted = spent[calm] if calm.any() else spent
+    distance = np.abs(spent - np.median(counted, axis=0)).sum(axis=1)
+    return int(np.argmin(np.where(calm | ~calm.any(), distance, np.inf)))

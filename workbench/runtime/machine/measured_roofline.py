@@ -40,11 +40,27 @@ from workbench.target import Target, cache_dir, write_json
 _TRY_NS = 2e6
 _LONGEST_S = 1.0
 #: Bytes of the smallest and the largest working set that is measured. Chosen, not measured.
-_SHORT, _LONG = 1 << 20, 1 << 28
+SHORTEST, _LONG = 1 << 20, 1 << 28
 _TRIES = 50
 #: Registers that are read at a time.
 #: Chosen, not measured.
 _STREAMS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A cache, or memory.
+
+    Attributes
+    ----------
+    capacity : int
+        Bytes that it holds for all threads; of memory, 0.
+    gbytes : float or None
+        Reading what lies there, in GB/s (10^9 bytes); None where no working set shows it alone.
+    """
+
+    capacity: int
+    gbytes: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +78,9 @@ class Roofs:
         Bytes that the threads read together when `gbytes` was measured.
     peaks : dict of str to float
         The same as `gflops` of types that have an instruction of their own, see `product_peaks`.
+    levels : dict of str to Level
+        Where data may come from, the nearest first ("L2", "L3", "memory"), see `roofs_by_level`; empty where all of
+        them are taken to come from `working_set`.
     """
 
     threads: int
@@ -69,11 +88,12 @@ class Roofs:
     gbytes: float
     working_set: int
     peaks: dict[str, float] = field(default_factory=dict)
+    levels: dict[str, Level] = field(default_factory=dict)
 
 
 def size_class(nbytes: int) -> int:
     """The working set that stands for one of this size: a power of two from 1 MiB to 256 MiB."""
-    return min(max(1 << max(nbytes - 1, 1).bit_length(), _SHORT), _LONG)
+    return min(max(1 << max(nbytes - 1, 1).bit_length(), SHORTEST), _LONG)
 
 
 def roofs(target: Target, threads: int, working_set: int) -> Roofs:
@@ -103,6 +123,48 @@ def roofs(target: Target, threads: int, working_set: int) -> Roofs:
     return found
 
 
+LEVELS = ("L2", "L3", "memory")
+"""Where data come from that are not in the cache of the first level, the nearest first."""
+
+
+def working_sets(threads: int, l1: int, l2: int, l3: int) -> dict[str, int]:
+    """Return bytes that all threads read together to see a level alone, for the `LEVELS` that show alone.
+
+    Parameters
+    ----------
+    threads : int
+    l1, l2, l3 : int
+        Bytes of the caches, as one core sees them.
+    """
+    near, far, beyond = size_class(threads * min(4 * l1, l2 // 2)), size_class(threads * 4 * l2), size_class(4 * l3)
+    sizes = (
+        near if near <= threads * 0.75 * l2 else 0,
+        far if 4 * l2 <= far // threads and far <= l3 // 2 else 0,
+        beyond if beyond >= 2 * l3 else 0,
+    )
+    return {level: size for level, size in zip(LEVELS, sizes, strict=True) if size}
+
+
+def roofs_by_level(target: Target, threads: int) -> dict[str, Level]:
+    """Return what each level delivers to so many threads, measured now unless it was measured before: the roofs of the
+    roofline of a schedule.
+
+    Raises
+    ------
+    TargetError
+        As for `roofs`.
+    """
+    l1 = target.l1_bytes or 32 << 10  # a level that does not exist counts as the one below it
+    l2 = max(target.l2_bytes, l1)
+    l3 = max(target.l3_bytes, l2)
+    sizes = working_sets(threads, l1, l2, l3)
+    found = {level: roofs(target, threads, size).gbytes for level, size in sizes.items()}
+    return {
+        level: Level(capacity, found.get(level))
+        for level, capacity in zip(LEVELS, (threads * l2, max(threads * l2, l3), 0), strict=True)
+    }
+
+
 def measure_all_threads(target: Target, dtype: str = PLAIN) -> float:
     """Return the arithmetic of all threads of a target at the same time in GFLOP/s, measured unless it was before;
     products of a `dtype` (see `product_type`) as far as there is an instruction of its own.
@@ -110,7 +172,7 @@ def measure_all_threads(target: Target, dtype: str = PLAIN) -> float:
     if peak := product_peaks(target, target.threads, [dtype]):
         return peak[dtype]
     one = target.peak_gflops()
-    return one if target.threads == 1 else roofs(target, target.threads, _SHORT).gflops
+    return one if target.threads == 1 else roofs(target, target.threads, SHORTEST).gflops
 
 
 def all_threads(target: Target, dtype: str = PLAIN) -> tuple[float | None, bool]:
@@ -122,7 +184,7 @@ def all_threads(target: Target, dtype: str = PLAIN) -> tuple[float | None, bool]
         peak = target.stored_peaks(target.threads).get(dtype)
         return peak, peak is not None
     one = target.stored_peak()
-    kept = None if one is None or target.threads == 1 else stored(target, target.threads, _SHORT)
+    kept = None if one is None or target.threads == 1 else stored(target, target.threads, SHORTEST)
     if kept is not None:
         return kept.gflops, True
     return (None, False) if one is None else (one * target.threads, target.threads == 1)

@@ -23,8 +23,9 @@ declare.panel("timeline", "Timeline", 13, needs="model", page=8)
 
 _numbers = itertools.count(1)
 
-#: Recorded runs of each network, of which one is drawn.
-RUNS = 7
+#: Recorded runs of each network, of which one is drawn, and seconds after which fewer do. Chosen: so many tell thirty
+#: changes of tasks apart from chance (`joint_level`).
+RUNS, SECONDS = 15, 20.0
 
 
 @declare.slice_("timeline")
@@ -74,7 +75,7 @@ class _Recording(SteppedWork[tuple[Shown, ...]]):
             self.step(f"Compiling with {name} schedules", k + 1, len(logs) + 1)
             networks.append(compile(self.graph, log, self.host.state.target))
         self.step("Recording runs", len(logs) + 1, len(logs) + 1)
-        found = record_in_turns(networks, runs=RUNS)
+        found = record_in_turns(networks, runs=RUNS, seconds=SECONDS)
         return tuple(Shown(name, next(_numbers), one.plan, one) for name, one in zip(logs, found, strict=True))
 
 
@@ -103,12 +104,13 @@ def timeline_question(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[
 def _timeline_html(timeline: Mapping[str, Any], limit: int) -> m.Html:
     if not timeline["runs"]:
         return m.Html("")
-    heads = ("Run", "In calls", "Between kernels", "Not recorded")
+    heads = ("Sum of medians", "In calls", "Between kernels", "Not recorded")
     numbers = [m.Column(h, number=True) for h in (*heads, "±")]
-    columns = [m.Column("Schedules"), *numbers, m.Column("")]
+    columns = [m.Column("Schedules"), *numbers, m.Column(""), m.Column("")]
     rows: list[list[object]] = [
-        [r["name"], *(m.milliseconds(r[part]) for part in ("run_ms", "calls_ms", "gaps_ms", "whole_ms")),
-         m.plus_minus(r["whole_ms"], r["whole_spread"]), r["change"]]
+        [r["name"], *(m.milliseconds(r[part]) for part in ("sum_ms", "calls_ms")),
+         m.milliseconds(r["gaps_ms"]) if r["gaps"] else "", m.milliseconds(r["whole_ms"]),
+         m.plus_minus(r["whole_ms"], r["whole_spread"]), r["change"], r["doubt"]]
         for r in timeline["runs"]
     ]  # fmt: skip
     return m.join(m.section("Timeline"), m.table(columns, rows))
@@ -116,12 +118,20 @@ def _timeline_html(timeline: Mapping[str, Any], limit: int) -> m.Html:
 
 @declare.table("timeline")
 def _timeline_table(slices: Mapping[str, Any], records: Sequence[Record]) -> list[Row]:
-    """One row for each task, one for the calls that belong to none, and one for the time between kernels."""
+    """One row for each task, one for the calls that belong to none, and one for the time between kernels where that
+    can be seen: medians of the recorded runs.
+    """
     found = slices.get("timeline") or {"rows": ()}
     tasks = {r["id"]: r["name"] for r in (slices.get("tasks") or {"rows": ()})["rows"]} | {BETWEEN: "between kernels"}
     parts = [(k, run["name"], part) for k, run in enumerate(found.get("runs", ())) for part in ("ms", "gap", "share")]
     return [
-        {"task": tasks.get(r["id"], ""), "calls": r["calls"], "bytes": r["bytes"]}
+        {
+            "task": tasks.get(r["id"], ""),
+            "calls": r["calls"],
+            "bytes": r["bytes"],
+            "change": r["change"],
+            "far": r["far"],
+        }
         | {f"{name}_{part}": r[part][k] for k, name, part in parts}
         for r in found["rows"]
     ]
