@@ -1,11 +1,11 @@
-"""Whether a recorded run adds up: calls and gaps in it against runs that nobody recorded.
+"""Whether recorded runs add up: the medians of their calls and gaps against runs that nobody recorded.
 
 Run it by hand on a quiet machine::
 
-    python tests/benchmarks/bench_timeline.py [--networks resnet-50 densenet-201] [--rounds 5]
+    python tests/benchmarks/bench_timeline.py [--networks resnet-50 mobilenet_v2] [--rounds 5]
 
-Every round records anew. The share is that of the sum of calls and gaps in the run that is drawn against the median of
-runs without a clock in between; "recording costs" is the median of all recorded runs against the same.
+Every round records anew. The share is that of the sum of the medians of calls and gaps against the median of runs
+without a clock in between; "recording costs" is the median of all recorded runs against the same.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ def look(name: str, rounds: int, threads: int) -> None:
     executable = wb.compile(graph, threads=threads)
     shares, costs, gaps = [], [], []
     for _ in range(rounds):
-        (found,) = record_in_turns([executable], runs=7)
+        (found,) = record_in_turns([executable], runs=15)
         whole = float(found.profile.attrs["whole_ms"])
-        summed = float(found.calls_ns.sum() + found.gaps_ns.sum()) * 1e-6
+        between = float(np.median(found.each_gap_ns, axis=0).sum()) * 1e-6
+        spent = np.diff(found.recording.stamps, axis=1) - found.each_gap_ns
+        summed = float(np.median(spent, axis=0).sum()) * 1e-6 + between
         runs = np.ptp(found.recording.stamps, axis=1) * 1e-6
         shares.append(summed / whole)
         costs.append(float(np.median(runs)) / whole)
-        gaps.append(float(found.gaps_ns.sum()) * 1e-6 / summed)
+        gaps.append(between / summed)
     calls = len(executable.plan.calls)
     print(f"{name}: {len(graph.nodes)} nodes, {calls} calls, {whole:.2f} ms, {threads} threads")
     print(f"  calls + gaps / run  median {statistics.median(shares):.4f}  ({min(shares):.4f} to {max(shares):.4f})")

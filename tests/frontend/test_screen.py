@@ -50,3 +50,26 @@ def test_the_export_of_a_view_says_what_is_open(bench: Bench) -> None:
     bench.click(".swb-export button:text-is('View')")
     (asked,) = [m["args"] for m in bench.sent("ask") if m["q"] == "export"]
     assert asked == {"what": "view", "theme": "light", "screen": FIRST | {"middle": "code"}}
+
+
+def test_the_profile_of_a_model_is_a_screen_of_its_own(bench: Bench) -> None:
+    """From the top, by pointer and by the key that the sheet names; a task alone has none."""
+    bench.open()
+    bench.click("[data-swb-tab=profile]")
+    bench.wait_for("document.querySelector('[role=tabpanel] [data-swb-panel=timeline]')")
+    assert told(bench)[-1]["tab"] == "profile"
+    bench.click("[data-swb-tab=tuning]")
+    bench.wait_for("!document.querySelector('[data-swb-panel=timeline]')")
+    bench.click("[data-swb-tab=schedule]")
+    bench.page.keyboard.press("l")
+    bench.wait_for("document.querySelector('[data-swb-tab=profile][aria-selected=true]')")
+    bench.wait_for("document.activeElement.dataset.swbDo === 'timeline'")
+    assert bench.page.locator("[data-swb-do=tune]").count() == 1
+    bench.page.keyboard.press("?")
+    assert "profile: where the time of the network goes" in bench.text(".swb-sheet")
+    bench.page.keyboard.press("Escape")
+    bench.open(fixture="matmul")
+    assert bench.page.locator("[data-swb-tab=profile]").count() == 0
+    bench.page.locator(".swb-slot-nest [tabindex='0']").first.focus()
+    bench.page.keyboard.press("l")
+    bench.wait_for("document.querySelector('[data-swb-tab=schedule][aria-selected=true]')")

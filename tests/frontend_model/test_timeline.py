@@ -14,13 +14,23 @@ EMPTY: Json = {"step": "", "at": 0, "of": 0, "error": None, "runs": [], "rows": 
 
 def run(name: str, number: int, ms: float) -> Json:
     return {
-        "name": name, "number": number, "threads": 2, "runs": 7, "run_ms": ms, "calls_ms": 0.9 * ms,
-        "gaps_ms": 0.1 * ms, "whole_ms": ms, "whole_spread": 0.1, "untuned": 0,
+        "name": name, "number": number, "threads": 2, "runs": 7, "run_ms": 1.01 * ms, "calls_ms": 0.9 * ms,
+        "gaps_ms": 0.1 * ms, "sum_ms": ms, "timed_ms": ms, "whole_ms": 1.02 * ms, "whole_spread": 0.1, "untuned": 0,
+        "interrupted": -1, "has_gaps": True, "doubt": "",
     }  # fmt: skip
 
 
 def row(task: int, calls: int, ms: list[float], gap: list[float], share: list[float], size: int, change: str) -> Json:
-    return {"id": task, "calls": calls, "ms": ms, "gap": gap, "share": share, "bytes": size, "change": change}
+    return {
+        "id": task,
+        "calls": calls,
+        "ms": ms,
+        "gap": gap,
+        "share": share,
+        "bytes": size,
+        "change": change,
+        "far": "",
+    }
 
 
 SLICE: Json = {
@@ -41,7 +51,8 @@ def answer(name: str, number: int, ms: float) -> Json:
         **run(name, number, ms), "names": ["a: conv", "b: conv", "c: softmax"], "task": [3, 3, -1],
         "stamps": [0, end // 4, end // 2, end], "gaps": [end // 10, 0, 0], "ms": [ms / 4, ms / 4, ms / 2],
         "share": [0.25, 0.25, 0.5], "bytes": [1024, 1024, 512], "gflops": [100.0, 100.0, None],
-        "gbytes": [10.0, 10.0, 5.0], "roof": ["compute", "compute", "memory"], "roof_share": [0.5, 0.5, None],
+        "gbytes": [10.0, 10.0, 5.0], "roof": ["compute", "L3", "memory"], "roof_share": [0.5, 0.25, 1.59],
+        "above": ["", "", "faster than memory delivers: its data are nearer"],
         "tuned": [1, 1, 0],
         "work": {"thread": [0, 1, 0], "call": [0, 0, 1], "begin": [0, 0, end // 4], "end": [end // 5] * 2 + [end // 2],
                  "busy": [1, 1, 1]},
@@ -85,18 +96,71 @@ def test_a_button_starts_and_cancels(panels: Panels) -> None:
 def test_runs_and_shares_side_by_side(panels: Panels) -> None:
     box = show(panels, **SLICE)
     assert box.locator("[data-sum=default]").inner_text().startswith("default schedules 2.00 ms = 1.80 ms in calls + ")
-    assert "1.00 ms ± 0.05, 2.00× as fast" in " ".join(box.locator("[data-sum=best]").inner_text().split())
+    assert "takes 1.02 ms ± 0.05 (+2.0 %), 2.00× as fast" in " ".join(
+        box.locator("[data-sum=best]").inner_text().split()
+    )
     rows = box.locator("tbody tr").evaluate_all("rows => rows.map(r => [...r.cells].map(c => c.textContent))")
     name = next(r["name"] for r in states.tasks()["rows"] if r["id"] == 3)
     assert rows[0] == [name, "2", "1.40", "0.550", "2.55× as fast", "55.0\u00a0%", "0.0500", "2.00\u00a0KB"]
     assert (rows[1][0], rows[1][4]) == ("of no task", "no difference shows")
     assert rows[2] == ["between kernels", "", "0.200", "0.100", "", "10.0\u00a0%", "", ""]
     run = box.locator("tfoot td").all_inner_texts()
-    assert run == ["run that is drawn", "3", "2.00", "1.00"]
+    assert run[:4] == ["sum of the rows", "3", "2.00", "1.00"]
+    assert run[4:] == ["measured run, without a clock between the calls", "", "2.04", "1.02"]
     for column in (2, 3):
         assert sum(float(r[column]) for r in rows) == pytest.approx(float(run[column]))
-    box.locator("tbody tr").first.get_by_role("button").click()
+
+
+def test_what_is_not_to_be_trusted_is_said(panels: Panels) -> None:
+    doubt = "disturbed: runs spread by 40.0 %; record again when the machine is quiet"
+    rows = [{**SLICE["rows"][0], "far": "best: 1.90× its median in the drawn run"}, *SLICE["rows"][1:]]
+    box = show(panels, **{**SLICE, "runs": [SLICE["runs"][0], {**SLICE["runs"][1], "doubt": doubt}], "rows": rows})
+    assert box.locator("[data-sum=best] .swb-careful").inner_text() == f"; {doubt}"
+    assert box.locator("[data-sum=default] .swb-careful").count() == 0
+    marked = box.locator("tbody tr .swb-careful")
+    assert marked.count() == 1
+    assert "1.90× its median in the drawn run" in marked.inner_text()
+
+
+def test_without_parallel_regions_there_are_no_gaps_to_show(panels: Panels) -> None:
+    runs = [{**one, "has_gaps": False, "gaps_ms": 0.0} for one in SLICE["runs"]]
+    box = show(panels, **{**SLICE, "runs": runs, "rows": SLICE["rows"][:2]})
+    assert "gaps" not in box.locator("thead").inner_text()
+    assert "between kernels" not in box.inner_text()
+    assert "2.00 ms in calls, one after the other" in box.locator("[data-sum=default]").inner_text()
+
+
+def test_a_row_opens_its_task_and_its_calls_stand_out(panels: Panels) -> None:
+    """By pointer and by keyboard; the page stays where it is."""
+    box = show(panels, **SLICE)
+    panels.settle()
+    rows, tracks = box.locator("tbody tr"), box.locator("[data-run=default]")
+    alpha = """box => { const s = devicePixelRatio, c = box.querySelector('canvas').getContext('2d');
+        return [150, 700].map(x => c.getImageData(x * s, 31 * s, 1, 1).data[3]); }"""
+    before = tracks.evaluate(alpha)
+    assert before[0] == before[1] == 255
+    top = rows.first.bounding_box()["y"]
+    rows.first.locator("td").nth(1).click()
+    panels.settle()
     assert panels.sent == [("open_task", {"task": 3})]
+    assert rows.first.get_attribute("aria-selected") == "true"
+    assert rows.first.bounding_box()["y"] == top
+    own, other = tracks.evaluate(alpha)
+    assert own == 255
+    assert other < 80
+    panels.page.keyboard.press("Escape")
+    panels.settle()
+    assert rows.first.get_attribute("aria-selected") == "false"
+    assert tracks.evaluate(alpha) == before
+    rows.nth(1).get_by_role("button").focus()
+    panels.page.keyboard.press("Enter")
+    panels.settle()
+    assert panels.sent[1:] == [], "no task is there to open"
+    assert tracks.get_attribute("data-lit") == "-1"
+    rows.first.get_by_role("button").first.focus()
+    panels.page.keyboard.press("Enter")
+    assert panels.sent[1:] == [("open_task", {"task": 3})]
+    assert [row.get_attribute("aria-selected") for row in rows.all()[:2]] == ["true", "false"]
 
 
 def test_a_long_name_is_cut_at_its_end_and_is_never_dots_alone(panels: Panels) -> None:
@@ -118,10 +182,12 @@ def test_calls_are_walked_through_and_zoomed(panels: Panels) -> None:
     keys.press("ArrowRight")
     assert "best, call 0: 250 µs here, median 250 µs" in said.inner_text()
     assert "gaps 100 µs" in said.inner_text()
+    assert "50.0\u00a0% of the peak of arithmetic" in said.inner_text()
     assert "makes x" in said.inner_text()
     keys.press("ArrowRight")
     assert "call 1" in said.inner_text()
     assert "3.00\u00a0KB live" in said.inner_text()
+    assert "25.0\u00a0% of what L3 delivers" in said.inner_text()
     keys.press("Enter")
     assert panels.sent == [("open_task", {"task": 3})]
     whole = box.get_by_role("button", name="Whole run")
@@ -133,7 +199,8 @@ def test_calls_are_walked_through_and_zoomed(panels: Panels) -> None:
     place = best.bounding_box()
     panels.page.mouse.move(place["x"] + place["width"] * 0.45, place["y"] + 28)
     assert "call 2" in said.inner_text()
-    assert "memory roof" not in said.inner_text()
+    assert "159" not in said.inner_text()
+    assert "faster than memory delivers: its data are nearer" in said.inner_text()
 
 
 def test_what_is_drawn_is_the_threads_and_the_memory(panels: Panels) -> None:

@@ -98,7 +98,7 @@ def test_rows_are_medians_and_add_up_and_what_was_interrupted_is_marked():
     assert run["sum_ms"] == pytest.approx(sum(row["ms"][0] for row in found["rows"]))
     assert sum(row["share"][0] for row in found["rows"]) == pytest.approx(1.0, abs=1e-3)
     far = {row["id"]: row["far"] for row in found["rows"]}
-    assert far == {0: "8.65× its median in the run that is drawn", 1: "", REST: ""}
+    assert far == {0: "8.65× its median in the drawn run", 1: "", REST: ""}
     assert [row["far"] for row in summary([one], GRAPH, TASKS)["rows"]] == ["", "", ""]
     both = summary([drawn_odd, replace(one, name="best")], GRAPH, TASKS)["rows"]
     assert "default: 8.65× its median" in " ".join(row["far"] for row in both)
@@ -107,7 +107,7 @@ def test_rows_are_medians_and_add_up_and_what_was_interrupted_is_marked():
 def test_time_between_kernels_has_a_row_where_it_can_be_seen():
     one = shown("default", [b"a", b"b"], [[100_000, 300_000]])
     rows = summary([one], GRAPH, TASKS)
-    assert rows["runs"][0]["gaps"] is False
+    assert rows["runs"][0]["has_gaps"] is False
     assert BETWEEN not in {row["id"] for row in rows["rows"]}
     rows = summary([shown("default", [b"a", b"b"], [[100_000, 300_000]], regions=[(20_000, 90_000, 4)])], GRAPH, TASKS)
     assert rows["rows"][-1]["id"] == BETWEEN

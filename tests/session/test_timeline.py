@@ -65,7 +65,7 @@ def test_runs_by_tasks_before_and_after_tuning(session, plain, monkeypatch):
         assert sum(r["ms"][k] for r in found["rows"]) == pytest.approx(run["sum_ms"], rel=1e-3)
         assert run["whole_spread"] is not None
     assert [bool(run["change"]) for run in found["runs"]] == [False, True]
-    assert (found["rows"][-1]["id"] == BETWEEN) == found["runs"][0]["gaps"]
+    assert (found["rows"][-1]["id"] == BETWEEN) == found["runs"][0]["has_gaps"]
     changes = {r["id"]: r["change"] for r in found["rows"] if r["id"] != BETWEEN}
     tuned = s.state.infos.index(task)
     assert changes.pop(tuned) == "no difference shows", "two runs tell nothing"
@@ -84,7 +84,7 @@ def test_runs_by_tasks_before_and_after_tuning(session, plain, monkeypatch):
     rows = _timeline_table(s.snapshot().slices, ())
     assert {"default_ms", "best_ms", "best_share", "best_gap"} <= rows[0].keys()
     assert {"change", "far"} <= rows[0].keys()
-    assert (rows[-1]["task"] == "between kernels") == found["runs"][0]["gaps"]
+    assert (rows[-1]["task"] == "between kernels") == found["runs"][0]["has_gaps"]
 
 
 def ask(s, **args):

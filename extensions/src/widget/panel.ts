@@ -11,9 +11,11 @@ export interface PanelProps {
 
 /**
  * Where the shell puts a panel. On the schedule's screen: `drawing` and `left` (one below the other), `middle` (tabs,
- * `below nest` under one of them), `right`, `bottom`; on the screen of tuning: `run` above `results`.
+ * `below nest` under one of them), `right`, `bottom`; on the screen of tuning: `run` above `results`; `profile` has a
+ * screen of its own.
  */
-export type Place = 'drawing' | 'left' | 'middle' | `below ${string}` | 'right' | 'bottom' | 'run' | 'results';
+export type Place =
+  'drawing' | 'left' | 'middle' | `below ${string}` | 'right' | 'bottom' | 'run' | 'results' | 'profile';
 
 /** A panel is the default export of a file in `panels/`; the build finds it there. */
 export interface Panel {

@@ -176,7 +176,9 @@ class _Turns:
         numbers, calm = range(len(self.chosen)), True
         for k in numbers if len(self.calm) % 2 == 0 else reversed(numbers):
             network, feeds = self.chosen[k]
-            with network.measuring(feeds, warmup) as context, timing(context.pool) as watch:
+            with network.measuring(feeds) as context, timing(context.pool) as watch:
+                for _ in range(warmup):  # here, so that the threads are awake, too
+                    context.walk()
                 watch.begin()
                 self.plain[k] += context.time(1, 1)
                 self.found[k].append(record(context, network.plan, 1))

@@ -43,7 +43,7 @@ HINT = "give what Workbench.view() returns, or the file that the export â€œViewâ
 MOST_CALLS = 1_000_000_000
 
 #: What a screen says, and what it may say; panels are named by whoever declares them.
-TABS = ("schedule", "tuning")
+TABS = ("schedule", "tuning", "profile")
 
 
 def view_of(state: SessionState, screen: Mapping[str, Any]) -> dict[str, Any]:

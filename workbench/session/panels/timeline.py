@@ -109,7 +109,7 @@ def _timeline_html(timeline: Mapping[str, Any], limit: int) -> m.Html:
     columns = [m.Column("Schedules"), *numbers, m.Column(""), m.Column("")]
     rows: list[list[object]] = [
         [r["name"], *(m.milliseconds(r[part]) for part in ("sum_ms", "calls_ms")),
-         m.milliseconds(r["gaps_ms"]) if r["gaps"] else "", m.milliseconds(r["whole_ms"]),
+         m.milliseconds(r["gaps_ms"]) if r["has_gaps"] else "", m.milliseconds(r["whole_ms"]),
          m.plus_minus(r["whole_ms"], r["whole_spread"]), r["change"], r["doubt"]]
         for r in timeline["runs"]
     ]  # fmt: skip

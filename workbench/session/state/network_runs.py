@@ -52,7 +52,7 @@ def summary(made: Sequence[Shown], graph: Graph, tasks: Mapping[str, int]) -> di
     dict
         ``runs``: of each its name, number, threads, and milliseconds: ``calls_ms`` and ``gaps_ms`` of the medians of
         its calls, ``sum_ms`` both together, ``run_ms`` of the run that is drawn, ``timed_ms`` of the median recorded
-        run, ``whole_ms`` of runs that nobody recorded with their spread; ``gaps``, whether they can be seen;
+        run, ``whole_ms`` of runs that nobody recorded with their spread; ``has_gaps``, whether gaps can be seen;
         ``doubt``, why the times are not to be trusted; ``change``, how fast it is beside the first, in words;
         ``interrupted``, the number of the call in the drawn run that something else interrupted, or -1. ``rows``: for
         each task the number of its calls, and for each run their milliseconds without gaps and their gaps, medians
@@ -76,7 +76,7 @@ def _totals(shown: Shown) -> dict[str, Any]:
         "gaps_ms": rounded(float(medians.gaps.sum())), "sum_ms": rounded(medians.sum_ms),
         "run_ms": rounded(float(found.stamps[-1]) * 1e-6), "timed_ms": rounded(about["timed_ms"]),
         "whole_ms": rounded(about["whole_ms"]), "whole_spread": rounded(about["whole_spread"], 3),
-        "untuned": len(shown.plan.untuned), "interrupted": found.interrupted, "gaps": found.has_gaps,
+        "untuned": len(shown.plan.untuned), "interrupted": found.interrupted, "has_gaps": found.has_gaps,
         "doubt": doubt(found, medians.sum_ms),
     }  # fmt: skip
 
@@ -215,7 +215,7 @@ def _row(id: int, made: Sequence[Shown], spent: Sequence[_Spent | None], whole: 
     """Write what each network spends on one task; one may have no call of it."""
     last = spent[-1]
     far = [
-        f"{one.name + ': ' if len(made) > 1 else ''}{factor(of.drawn / of.ms)}× its median in the run that is drawn"
+        f"{one.name + ': ' if len(made) > 1 else ''}{factor(of.drawn / of.ms)}× its median in the drawn run"
         for one, of, run in zip(made, spent, whole, strict=True)
         if of and _far(of.drawn, of.ms, run)
     ]

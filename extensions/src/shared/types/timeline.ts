@@ -2,30 +2,38 @@
 
 import type { ErrorInfo } from './status';
 
-/** A recorded run: `run_ms` is that of the one that is drawn, the sum of `calls_ms` and `gaps_ms`. */
+/** Recorded runs of a network: `sum_ms` is the sum of `calls_ms` and `gaps_ms`, which are medians over them. */
 export interface RecordedRun {
   /** Which schedules the tasks have: "default" or "best". */
   readonly name: string;
   readonly number: number;
   readonly threads: number;
   readonly runs: number;
-  readonly run_ms: number;
   readonly calls_ms: number;
   readonly gaps_ms: number;
+  readonly sum_ms: number;
+  /** Of the run that is drawn. */
+  readonly run_ms: number;
+  /** Median of the recorded runs. */
+  readonly timed_ms: number;
   /** Median of runs without a clock between the calls. */
   readonly whole_ms: number;
   readonly whole_spread: number | null;
   readonly untuned: number;
   /** Call that something else interrupted in the drawn run; -1 where nothing did. */
   readonly interrupted: number;
+  /** Whether gaps can be seen: some call has a parallel region. */
+  readonly has_gaps: boolean;
+  /** Why the times are not to be trusted; empty where nothing speaks against them. */
+  readonly doubt: string;
 }
 export interface ShownRun extends RecordedRun {
   /** How fast it is beside the first one, in words, or that no difference shows; empty for the first. */
   readonly change: string;
 }
 /**
- * A task, with id -1 the calls of none, with -2 the time between kernels; a number for each drawn run, milliseconds of
- * all its calls without gaps. Milliseconds and shares of all rows add up to the run.
+ * A task, with id -1 the calls of none, with -2 the time between kernels, where gaps can be seen; a number for each
+ * network, milliseconds of all its calls without gaps: medians over the recorded runs. All rows add up to `sum_ms`.
  */
 export interface TimelineRow {
   readonly id: number;
@@ -34,7 +42,10 @@ export interface TimelineRow {
   readonly gap: readonly number[];
   readonly share: readonly number[];
   readonly bytes: number;
+  /** How fast it is beside the first, "same schedule" where the code is the same, or that no difference shows. */
   readonly change: string;
+  /** Where the drawn run is far from the median, in words. */
+  readonly far: string;
 }
 export interface TimelineSlice {
   readonly step: string;
@@ -73,6 +84,8 @@ export interface TimelineAnswer extends RecordedRun {
   readonly gbytes: readonly (number | null)[];
   readonly roof: readonly string[];
   readonly roof_share: readonly (number | null)[];
+  /** Why a call is faster than its roof allows; empty for others. */
+  readonly above: readonly string[];
   readonly tuned: Numbers;
   readonly work: Readonly<Record<'thread' | 'call' | 'begin' | 'end' | 'busy', Numbers>>;
   readonly memory: ArenaMap;

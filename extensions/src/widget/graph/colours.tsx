@@ -98,7 +98,7 @@ export function Scale({ mode, top }: { mode: Mode; top: number }) {
   if (!(top > 0)) {
     const what =
       mode === 'measured'
-        ? 'times (record in Tuning, Timeline)'
+        ? 'times (record in Profile)'
         : mode === 'share'
           ? 'times'
           : print === errorOf

@@ -9,8 +9,8 @@ import { useAnswer } from '../kernel/answers';
 import { percent } from '../../shared/format';
 import { OfferButton } from '../palette/witness';
 import type { PanelProps } from '../panel';
-import { besideNest } from '../shell/keys';
-import { focusOn, useUi } from '../shell/ui';
+import { besideNest, toProfile } from '../shell/keys';
+import { useUi } from '../shell/ui';
 import { Before } from './buffers';
 import { noKernel } from '../kernel/link-words';
 
@@ -72,17 +72,8 @@ function InNetwork({ store }: Pick<PanelProps, 'store'>) {
     <span class="swb-mut">
       {' '}
       In the network: {percent(row.share[row.share.length - 1])} of the time;{' '}
-      <Button
-        class="swb-link"
-        onPress={() => {
-          ui.tab.value = 'tuning';
-          requestAnimationFrame(() => {
-            ui.root.current?.querySelector('.swb-slot-timeline')?.scrollIntoView({ block: 'nearest' });
-            focusOn(ui, '.swb-slot-timeline .swb-run');
-          });
-        }}
-      >
-        Timeline
+      <Button class="swb-link" onPress={() => toProfile(ui, store)}>
+        Profile
       </Button>
     </span>
   );

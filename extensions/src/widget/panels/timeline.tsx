@@ -3,117 +3,37 @@
 import { useSignal } from '@preact/signals';
 import { isLive } from '../charts/figure';
 import { Button } from '../elements/controls';
-import { ShareBar } from '../elements/share-bar';
 import { Switch } from '../elements/switch';
 import { useAnswer } from '../kernel/answers';
-import { bytes, count, milliseconds, percent, plural, spread } from '../../shared/format';
-import type { RecordedRun, ShownRun, TimelineAnswer, TimelineRow, TimelineSlice } from '../../shared/types';
+import { count, milliseconds, plural, signedPercent, spread } from '../../shared/format';
+import type { RecordedRun, ShownRun, TimelineAnswer } from '../../shared/types';
 import type { Panel, PanelProps } from '../panel';
-import { colourOf } from '../timeline/drawing';
+import { toNest } from '../shell/keys';
+import { useEscape, useUi } from '../shell/ui';
 import { Readout, RunView, type Look } from '../timeline/run-view';
+import { Shares } from '../timeline/shares';
 
-/** What the runs take: calls and gaps are the drawn run, the run without a clock stands beside it. */
+/** What the runs take: medians of the calls and of the gaps, beside the run without a clock between the calls. */
 function Sums({ runs }: { runs: readonly ShownRun[] }) {
   return (
     <>
       {runs.map((run, i) => (
         <p class="swb-tasks-tip" data-sum={run.name}>
-          <b>{run.name} schedules</b> {milliseconds(run.run_ms)} ms = {milliseconds(run.calls_ms)} ms in calls +{' '}
-          {milliseconds(run.gaps_ms)} ms between kernels, one of {plural(run.runs, 'run')}; median without a clock
-          between the calls {milliseconds(run.whole_ms)} ms {spread(run.whole_spread, run.whole_ms)}
-          {run.change && `, ${run.change}`}
-          {run.interrupted >= 0 && (
-            <b class="swb-careful">; call {count(run.interrupted)} was interrupted: record again when it is quiet</b>
-          )}
+          <b>{run.name} schedules</b>{' '}
+          {run.has_gaps
+            ? `${milliseconds(run.sum_ms)} ms = ${milliseconds(run.calls_ms)} ms in calls + ${milliseconds(run.gaps_ms)} ms between kernels`
+            : `${milliseconds(run.sum_ms)} ms in calls, one after the other`}
+          , medians of {plural(run.runs, 'run')}; a run without a clock between the calls takes{' '}
+          {milliseconds(run.whole_ms)} ms {spread(run.whole_spread, run.whole_ms)} (
+          {signedPercent(run.whole_ms / run.sum_ms - 1)}){run.change && `, ${run.change}`}
           {i > 0 && run.untuned > 0 && `; ${plural(run.untuned, 'task')} without a record`}
+          {run.doubt && <b class="swb-careful">; {run.doubt}</b>}
+          {run.interrupted >= 0 && (
+            <b class="swb-careful">; in the run that is drawn call {count(run.interrupted)} was interrupted</b>
+          )}
         </p>
       ))}
     </>
-  );
-}
-
-function Shares({ slice, name, onOpen }: { slice: TimelineSlice; name: (id: number) => string; onOpen: Open }) {
-  const { runs, rows } = slice;
-  const last = runs.length - 1;
-  const top = Math.max(0, ...rows.map(row => row.share[last]!));
-  return (
-    <div class="swb-tasks-scroll" tabIndex={0} role="group" aria-label="Shares of the run">
-      <table aria-label="Shares of the run">
-        <thead>
-          <tr>
-            <th scope="col" class="swb-l swb-name">
-              task
-            </th>
-            <th scope="col">calls</th>
-            {runs.map(run => (
-              <th
-                scope="col"
-                title="Milliseconds of all its calls in the run that is drawn, without gaps; alone, a call may take less"
-              >
-                {run.name}, in the network ms
-              </th>
-            ))}
-            {last > 0 && (
-              <th scope="col" title="No difference shows where the runs of a task spread further than the two differ">
-                change
-              </th>
-            )}
-            <th scope="col" title="Of the run that is drawn">
-              share
-            </th>
-            <th scope="col" class="swb-from-m" title="Time of these calls in which no thread computes">
-              gaps ms
-            </th>
-            <th scope="col" class="swb-from-l" title="Bytes that these calls move at least">
-              moved
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(row => (
-            <tr key={row.id} onClick={() => onOpen(row.id)} data-row={row.id}>
-              <Name row={row} name={name} />
-              <td>{row.id === BETWEEN ? '' : count(row.calls)}</td>
-              {row.ms.map(ms => (
-                <td>{milliseconds(ms)}</td>
-              ))}
-              {last > 0 && <td>{row.change}</td>}
-              <td class="swb-share">
-                <ShareBar share={row.share[last]!} top={top} />
-                <span>{percent(row.share[last])}</span>
-              </td>
-              <td class="swb-from-m">{row.id === BETWEEN ? '' : milliseconds(row.gap[last])}</td>
-              <td class="swb-from-l">{row.id === BETWEEN ? '' : bytes(row.bytes)}</td>
-            </tr>
-          ))}
-        </tbody>
-        <tfoot>
-          <tr class="swb-ports-sum">
-            <td class="swb-l swb-name">run that is drawn</td>
-            <td>{count(rows.reduce((sum, row) => sum + row.calls, 0))}</td>
-            {runs.map(run => (
-              <td>{milliseconds(run.run_ms)}</td>
-            ))}
-          </tr>
-        </tfoot>
-      </table>
-    </div>
-  );
-}
-
-/** The row of the time in which no kernel computes. */
-const BETWEEN = -2;
-
-function Name({ row, name }: { row: TimelineRow; name: (id: number) => string }) {
-  const between = row.id === BETWEEN;
-  return (
-    <td
-      class="swb-l swb-name"
-      title={between ? 'Time in which no thread computes: with the rows above, it makes the run' : name(row.id)}
-    >
-      <i class="swb-run-key" style={{ background: between ? 'transparent' : colourOf(row.id) }} />
-      {between ? 'between kernels' : row.id < 0 ? 'of no task' : <Button class="swb-link">{name(row.id)}</Button>}
-    </td>
   );
 }
 
@@ -127,9 +47,15 @@ function Runs({
   store,
   runs,
   name,
+  lit,
   onOpen
-}: PanelProps & { runs: readonly RecordedRun[]; name: (id: number) => string; onOpen: Open }) {
-  const look: Look = { range: useSignal(null), picked: useSignal(null) };
+}: PanelProps & {
+  runs: readonly RecordedRun[];
+  name: (id: number) => string;
+  lit: Look['lit'];
+  onOpen: Open;
+}) {
+  const look: Look = { range: useSignal(null), picked: useSignal(null), lit };
   const map = useSignal(true);
   const found = [useRun(store, runs[0]), useRun(store, runs[1])].filter(run => run !== null);
   const all = Math.max(1, ...found.map(run => run.stamps[run.stamps.length - 1]!));
@@ -178,10 +104,25 @@ function View(props: PanelProps) {
   const { store } = props;
   const slice = store.see('timeline');
   const tasks = store.see('tasks')?.rows;
+  const ui = useUi();
+  const lit = useSignal<number | null>(null);
+  useEscape(lit.value !== null, () => {
+    lit.value = null;
+  });
   const name = (id: number): string => tasks?.find(row => row.id === id)?.name ?? '';
   if (!slice) return null;
   const { step, error, runs } = slice;
+  const alone = ui.root.current?.classList.contains('swb-single');
+  const onSchedule = alone ? undefined : () => void toNest(ui);
   const onOpen: Open = task => {
+    // As in the table of tasks, a second press goes on to the schedule of the task that the first one opened.
+    if (task === lit.value) {
+      if (task >= 0 && onSchedule) onSchedule();
+      else lit.value = null;
+      return;
+    }
+    lit.value = task;
+    ui.said.value = `${name(task) || 'What belongs to no task'}: its calls stand out`;
     if (task >= 0) store.act('open_task', { task });
   };
   return (
@@ -217,8 +158,8 @@ function View(props: PanelProps) {
       {runs.length > 0 ? (
         <>
           <Sums runs={runs} />
-          <Runs {...props} {...{ runs, name, onOpen }} />
-          <Shares {...{ slice, name, onOpen }} />
+          <Runs {...props} {...{ runs, name, lit, onOpen }} />
+          <Shares {...{ slice, name, onOpen, onSchedule }} lit={lit.value} />
         </>
       ) : (
         !step && (
@@ -232,4 +173,4 @@ function View(props: PanelProps) {
   );
 }
 
-export default { name: 'timeline', title: 'Timeline', at: ['results'], View } satisfies Panel;
+export default { name: 'timeline', title: 'Timeline', at: ['profile'], View } satisfies Panel;

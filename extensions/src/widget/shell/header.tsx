@@ -157,7 +157,7 @@ function Actions({ store }: { store: Store }) {
       </Button>
       <InPanel />
       {head && has('nest') && <Measure store={store} head={head} />}
-      {has('tuning') && ui.tab.value === 'schedule' && (
+      {has('tuning') && ui.tab.value !== 'tuning' && (
         <Button
           class="swb-button is-large is-primary"
           data-swb-do="tune"
@@ -178,6 +178,7 @@ function Actions({ store }: { store: Store }) {
 
 function Screens({ store }: { store: Store }) {
   const { tab } = useUi();
+  const profile = store.see('meta')?.panels.includes('timeline');
   const running = store.see('tuning')?.state === 'running';
   const dot = running && <span class="swb-dot" role="img" aria-label="running" title="running" />;
   return (
@@ -186,9 +187,10 @@ function Screens({ store }: { store: Store }) {
       label="Screens"
       tabs={[
         ['schedule', 'Schedule'],
-        ['tuning', <>Tuning{dot}</>]
+        ['tuning', <>Tuning{dot}</>],
+        ...(profile ? ([['profile', 'Profile']] as const) : [])
       ]}
-      open={tab.value}
+      open={tab.value === 'profile' && !profile ? 'schedule' : tab.value}
       onPick={one => {
         tab.value = one;
       }}

@@ -27,6 +27,7 @@ export const SHEET: readonly (readonly [keys: string, text: string, run?: Run])[
   ['D', 'diff with the variant before, or of the two marked', ui => go(ui, linesOf('diff'), 'diff')],
   ['G', 'graph of the model, or of the stages', ui => go(ui, '.swb-pictures [data-node][tabindex="0"]')],
   ['V', 'variants', ui => go(ui, '.swb-slot-variants [tabindex="0"]')],
+  ['L', 'profile: where the time of the network goes', toProfile],
   ['W', 'all the room for the panel with the focus; again, or Esc: all panels', ui => toggleWhole(ui)],
   ['M', 'move the selected row; arrows choose, Enter drops; a stage on a loop is computed there', move],
   ['1 … 9', 'open a legal primitive; in its form, type a number'],
@@ -70,6 +71,14 @@ export const SHEET: readonly (readonly [keys: string, text: string, run?: Run])[
 
 /** Show the loop nest and go there. */
 export const toNest = (ui: Ui): boolean => go(ui, NEST, 'nest');
+
+/** Show where the time of the network goes, and go to the runs or the button that records them. */
+export function toProfile(ui: Ui, store: Store): boolean {
+  if (!store.slice('meta').peek()?.panels.includes('timeline')) return false;
+  ui.tab.value = 'profile';
+  requestAnimationFrame(() => focusOn(ui, '.swb-slot-timeline .swb-run') || focusOn(ui, '[data-swb-do=timeline]'));
+  return true;
+}
 
 /** Take the keyboard to the loop nest, and leave on the screen what somebody reads. */
 export const besideNest = (ui: Ui): boolean => focusOn(ui, NEST, true);

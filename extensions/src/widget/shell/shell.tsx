@@ -1,4 +1,4 @@
-// The whole workbench: header, notes, one of two screens, status bar.
+// The whole workbench: header, notes, one of three screens, status bar.
 
 import { PANELS } from '@panels';
 import { useSignal } from '@preact/signals';
@@ -163,8 +163,18 @@ function Tuning({ at, ...props }: Placed) {
     >
       <Slots {...props} panels={run} />
       <div class="swb-tuning-grid">
-        <Slots {...props} panels={at('results')} />
+        <Slots {...props} panels={[...at('results'), ...(run.length > 0 ? [] : at('profile'))]} />
       </div>
+    </div>
+  );
+}
+
+/** Where the time of the network goes. */
+function Profile({ at, ...props }: Placed) {
+  const ui = useUi();
+  return (
+    <div class={`swb-tuning-screen${ui.whole.value ? ' has-whole' : ''}`} {...panelOf(ui, 'screens', 'profile')}>
+      <Slots {...props} panels={at('profile')} />
     </div>
   );
 }
@@ -215,8 +225,10 @@ export function Shell(props: PanelProps) {
   const names = props.store.see('meta')?.panels ?? [];
   const panels = names.flatMap(name => PANELS.find(one => one.name === name) ?? []);
   const at: At = place => panels.filter(one => one.at.includes(place));
-  const tuning = at('run').length > 0 ? ui.tab.value === 'tuning' : at('middle').length === 0;
-  const Screen = tuning ? Tuning : Schedule;
+  const many = at('run').length > 0;
+  const profile = many && ui.tab.value === 'profile' && at('profile').length > 0;
+  const tuning = many ? ui.tab.value === 'tuning' : at('middle').length === 0;
+  const Screen = profile ? Profile : tuning ? Tuning : Schedule;
   return (
     <>
       <Header store={props.store} />

@@ -7,7 +7,7 @@ import { signal, type Signal } from '@preact/signals';
 import { newId } from '../kernel/ids';
 import type { CodeKind, Step, WitnessAnswer, WitnessInfo } from '../../shared/types';
 
-export type Tab = 'schedule' | 'tuning';
+export type Tab = 'schedule' | 'tuning' | 'profile';
 
 /** A step that is not legal, with what its reason is about. */
 export interface Shown {

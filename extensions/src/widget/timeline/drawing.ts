@@ -68,15 +68,18 @@ function boxes(width: number, range: Range, draw: (i: number, x: number, w: numb
   };
 }
 
-/** Calls above, then a track for each thread; where a track is empty, the thread waits. */
-export function tracks(run: TimelineAnswer, range: Range, picked: number): Draw {
+/** Calls above, then a track for each thread; where a track is empty, the thread waits. Of a task that is lit, the
+ * calls stand out.
+ */
+export function tracks(run: TimelineAnswer, range: Range, picked: number, lit: number | null): Draw {
   return (context, { width, height }, colours) => {
     context.font = font;
     ticks(context, range, width, height, colours);
     const rows = ['calls', ...Array.from({ length: run.threads }, (_, t) => `thread ${t}`)];
     const top = (row: number): number => AXIS + row * ROW;
     const box = (row: number, call: number, x: number, w: number): void => {
-      context.globalAlpha = picked < 0 || picked === call ? 1 : 0.55;
+      const plain = picked < 0 || picked === call ? 1 : 0.55;
+      context.globalAlpha = lit === null ? plain : run.task[call] === lit ? 1 : 0.2;
       context.fillStyle = colourOf(run.task[call]!);
       context.fillRect(x, top(row) + 2, w, ROW - 4);
       context.globalAlpha = 1;

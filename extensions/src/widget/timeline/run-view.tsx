@@ -11,6 +11,8 @@ export interface Look {
   readonly range: Signal<Range | null>;
   /** The call that is picked in the run of this number. */
   readonly picked: Signal<{ readonly number: number; readonly call: number } | null>;
+  /** The task whose calls stand out; null for none. */
+  readonly lit: Signal<number | null>;
 }
 
 const SHORTEST = 500;
@@ -86,6 +88,7 @@ export function RunView(props: RunProps) {
       role="application"
       aria-label={says}
       data-run={run.name}
+      data-lit={look.lit.value ?? undefined}
       onKeyDown={onKeyDown}
       onPointerMove={event => {
         if (!event.buttons) hover(at(event.offsetX));
@@ -113,8 +116,8 @@ export function RunView(props: RunProps) {
       <div style={{ height: `${heightOf(run)}px` }}>
         <Canvas
           size={{ width: size.width, height: heightOf(run) }}
-          draw={tracks(run, range, picked)}
-          on={[run, range.from, range.to, picked, theme]}
+          draw={tracks(run, range, picked, look.lit.value)}
+          on={[run, range.from, range.to, picked, look.lit.value, theme]}
         />
       </div>
       {map && (
@@ -130,11 +133,27 @@ export function RunView(props: RunProps) {
   );
 }
 
+/** So many times its median, or less than one over it, is far from it. Chosen: `network_runs.FAR`. */
+const FAR = 1.25;
+
+/** How near a call comes to what limits it; of one that is beyond, why. */
+function Roof({ run, call }: { run: TimelineAnswer; call: number }) {
+  const share = run.roof_share[call];
+  const roof = run.roof[call]!;
+  if (share == null || !roof) return null;
+  if (share > 1) return <span>{run.above[call]}</span>;
+  return (
+    <span>
+      {percent(share)} of {roof === 'compute' ? 'the peak of arithmetic' : `what ${roof} delivers`}
+    </span>
+  );
+}
+
 /** What is known of the picked call. */
 export function Readout({ run, call, name }: { run: TimelineAnswer; call: number; name: (task: number) => string }) {
   const speed = run.gflops[call];
   const ns = run.stamps[call + 1]! - run.stamps[call]!;
-  const roof = run.roof_share[call];
+  const times = ns / 1e6 / Math.max(1e-9, run.ms[call]!);
   const { memory: m } = run;
   const made = m.names.filter((_, i) => m.first[i] === call);
   return (
@@ -145,16 +164,13 @@ export function Readout({ run, call, name }: { run: TimelineAnswer; call: number
       <span>
         {run.name}, call {count(call)}: {micro(ns / 1e6)} µs here, median {micro(run.ms[call])} µs
       </span>
+      {(times > FAR || times < 1 / FAR) && <b class="swb-careful">{times.toFixed(2)}× its median</b>}
       <b>{percent(run.share[call])}</b>
       {run.gaps[call]! > 0 && <span>gaps {micro(run.gaps[call]! / 1e6)} µs</span>}
       <span>{bytes(run.bytes[call])}</span>
       {speed != null && <span>{milliseconds(speed)} GFLOP/s</span>}
       {run.gbytes[call] != null && <span>{milliseconds(run.gbytes[call])} GB/s</span>}
-      {roof != null && (
-        <span>
-          {percent(roof)} of the {run.roof[call]} roof
-        </span>
-      )}
+      <Roof run={run} call={call} />
       <span>{bytes(m.live[call])} live</span>
       {made.length > 0 && <span class="swb-cut">makes {made.join(', ')}</span>}
       {!run.tuned[call] && run.task[call]! >= 0 && <span class="swb-faint">default schedule</span>}
