@@ -393,6 +393,21 @@ def test_trials_are_counted_as_they_come():
     assert spark(stats.of("unknown")) == []
 
 
+def test_the_small_curve_of_the_best_never_rises():
+    stats = Statistics()
+    lines = [trial(0, 4.0), trial(1, 1.0), trial(1, 3.0), *(trial(n, 3.5) for n in range(2, 30)), trial(30, 0.9)]
+    stats.add(replace(line, timestamp=1.0 + k) for k, line in enumerate(lines))
+    task = stats.of("t")
+    assert [step.ms for step in task.course] == [4.0, 1.0, 3.0, 0.9], "the first time of trial 1 did not hold"
+    assert (spark(task)[0], max(spark(task)[1:-1]), spark(task)[-1]) == (4.0, 3.0, 0.9)
+    assert spark(task) == sorted(spark(task), reverse=True)
+    lucky = Statistics()
+    lucky.add(replace(trial(0, ms), timestamp=ms) for ms in (2.0, 2.5))
+    assert spark(lucky.of("t")) == [2.5, 2.5]
+    lucky.add(replace(trial(n, 3.0), timestamp=9.0 + n) for n in range(1, 20))
+    assert delta(lucky.of("t")) == 0.0
+
+
 def test_adopting_leaves_what_was_measured_by_hand_to_the_hand(session, fake):
     fake.result = Result("ok", 1e-6, 0.02, 3.0)
     s = session(matmul(64), auto_measure=True)

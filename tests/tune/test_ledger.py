@@ -46,7 +46,7 @@ class Program:
 
     @property
     def group(self) -> tuple[bool, int]:
-        return (not self.clean, warmth(self.trials[0]))
+        return (False, warmth(self.trials[0]))
 
     @property
     def key(self) -> tuple[tuple[bool, int], float]:
@@ -228,7 +228,7 @@ EXAMPLES = (
         (against(2, 0, 2, ms=(1.1, 1.08), at=2.0), "2 1 compared"), (trial(3, 0.9), "3 0.9 once"),
     ),
     (
-        (trial(0, 0.248, clean=False), "0 0.248 disturbed"), (trial(1, 0.3), "1 0.3 once"),
+        (trial(0, 0.248, clean=False), "0 0.248 disturbed"), (trial(1, 0.3), "0 0.248 disturbed"),
         (trial(0, 0.137, timestamp=1.0), "0 0.137 once"),
     ),
 )  # fmt: skip
@@ -244,15 +244,17 @@ def test_the_examples_of_the_page_hold(example: tuple[tuple[Record | Comparison,
     check_course(task)
 
 
-def test_a_disturbed_default_schedule_is_not_faster_than_the_best() -> None:
+def test_a_disturbed_time_is_one_that_a_schedule_takes_at_most() -> None:
     task = TaskLedger()
     task.take(trial(0, 0.29, clean=False, origin="default"))
     assert task.untuned_ms == 0.29
     task.take(trial(1, 0.3))
     assert task.best is not None
-    assert (task.best.record.trial, task.untuned_ms) == (1, 0.3)
+    assert (task.best.record.trial, task.untuned_ms) == (0, 0.29), "an undisturbed time that is longer is no better"
     task.take(trial(0, 0.35, timestamp=1.0, origin="default"))
-    assert task.untuned_ms == 0.35, "the undisturbed time counts"
+    assert (task.best.record.trial, task.best.ms, task.untuned_ms) == (1, 0.3, 0.35), "the undisturbed time counts"
+    assert task.course[-1].reason == "trial 0 (0.29 ms) was disturbed, trial 1 was not"
+    check_course(task)
 
 
 def test_who_is_best_depends_on_the_lines_and_not_on_their_order() -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import random
 import re
+from types import SimpleNamespace
 
 import pytest
 from tune.fakes import FakeContext, FakeMeasurer, latency, tasks
 from tune.states import state_of
 
-from workbench.errors import UsageError
+from workbench.errors import RunError, UsageError
 from workbench.log import Command, Comparison, Record, load_log
+from workbench.runtime.results.measure_options import BRIEF
 from workbench.tune.options import TuneOptions
 from workbench.tune.plan.run_plan import RunPlan
 from workbench.tune.run.tuning_session import TuningSession
@@ -148,6 +150,56 @@ def test_a_play_off_ends_a_task_once():
     finals = [c for c in session.comparisons if c.reason == "play-off"]
     assert len({c.task_key for c in finals}) == len(finals)
     assert all(2 <= len(c.trials) <= 4 for c in finals)
+
+
+class Disturbed(FakeMeasurer):
+    """The default schedule (x is -1) is disturbed when it is timed by itself; candidates are not."""
+
+    alone = 10.0
+
+    def measure(self, task, schedules, best_ms):
+        given = list(schedules)
+        for position, found in super().measure(task, given, best_ms):
+            usual = given[position].x < 0
+            yield position, replaced(found, clean=False, ms=self.alone, costs_ms=(self.alone,)) if usual else found
+
+
+class NoBrief(Disturbed):
+    """The brief contests of the rounds cannot be made."""
+
+    def compare(self, task, schedules, rules):
+        if rules == BRIEF:
+            raise RunError("run.worker", "the worker is gone")
+        return super().compare(task, schedules, rules)
+
+
+def replaced(found, **fields):
+    return SimpleNamespace(**{**vars(found), **fields})
+
+
+def test_what_is_slower_than_the_disturbed_default_schedule_does_not_take_its_place():
+    """It takes 0.5 at most, the candidates 1 to 2, undisturbed."""
+    measurer = Disturbed(bias=lambda x: 0.05 if x < 0 else 1.0)
+    measurer.alone = 0.5
+    session, events, _ = run(n=1, measurer=measurer, trials=60)
+    row = session.snapshot().rows[0]
+    assert (row.trial, row.latency_ms, row.untuned_ms) == (0, 0.5, 0.5)
+    assert [e.record.trial for e in events if e.kind == "best"] == [0]
+    assert [c.winner for c in session.comparisons] == [0] * len(session.comparisons)
+
+
+@pytest.mark.parametrize(("faster", "factor"), [(False, 0.05), (False, 0.1), (True, 1.0)])
+def test_at_the_end_the_best_has_to_win_against_a_default_schedule_that_nothing_was_compared_with(faster, factor):
+    """Timed alone the default schedule seemed slow; a contest says what it takes: less, about as much, or more."""
+    fastest = 1.0
+    bias = lambda x: factor if x < 0 else fastest / latency(x)  # noqa: E731
+    session, _, _ = run(n=1, measurer=NoBrief(bias=bias), trials=60)
+    (line,) = [c for c in session.comparisons if c.reason == "play-off"]
+    row = session.snapshot().rows[0]
+    assert line.trials[0] == 0, "it is the one that has to be beaten"
+    assert ((row.trial != 0), line.new_best) == (faster, faster)
+    assert row.latency_ms <= row.untuned_ms
+    assert row.confidence is None or (row.confidence > 0.9) == faster
 
 
 def test_a_stopped_run_has_no_play_off():

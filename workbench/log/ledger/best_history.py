@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Why: TypeAlias = Literal["", "lucky", "once", "conditions", "inside", "newer"]
+Why: TypeAlias = Literal["", "lucky", "once", "conditions", "disturbed", "inside", "newer"]
 """Why the best became slower; see `Step.reason`."""
 
 
@@ -51,7 +51,9 @@ class Step:
         if self.why == "once":
             return f"{before} was timed only once, and single times of this task did not hold"
         if self.why == "conditions":
-            return f"{before} was disturbed or timed under other conditions, {trial} as it should be"
+            return f"{before} was timed under other conditions, {trial} as it should be"
+        if self.why == "disturbed":
+            return f"{before} was disturbed, {trial} was not"
         if self.why == "inside":
             return f"inside the network {trial} is faster than {before}"
         return f"of contradicting comparisons the newest counts: {trial}, not {before}" if self.why else ""

@@ -14,8 +14,8 @@ from workbench.log.ledger.pairwise_preferences import Preferences
 from workbench.log.lines import INSIDE, Comparison
 from workbench.log.record import Record
 
-Conditions: TypeAlias = tuple[bool, bool, int]
-"""Whether a trial is of another target, whether it was disturbed, and its `Record.warmth`: the lowest go first."""
+Conditions: TypeAlias = tuple[bool, int]
+"""Whether a trial is of another target, and its `Record.warmth`: the lowest go first."""
 
 Key: TypeAlias = tuple[Conditions, float]
 
@@ -53,7 +53,7 @@ class TaskLedger:
         self.best: Best | None = None
         self.course: list[Step] = []
         self._top: Candidate | None = None
-        self._under: Conditions = (False, False, 0)
+        self._under: Conditions = (False, 0)
         self._default: tuple[Place, Candidate] | None = None
         self._candidates: dict[tuple[Any, ...], Candidate] = {}
         self._meant: dict[Place, Candidate] = {}
@@ -179,7 +179,7 @@ class TaskLedger:
     def _key(self, one: Candidate) -> Key:
         """What orders a candidate by itself."""
         other = self._target is not None and one.record.target != self._target
-        return (other, not one.times, one.record.warmth), one.ms
+        return (other, one.record.warmth), one.ms
 
     def _order(self, one: Candidate) -> tuple[Key, Place]:
         return self._key(one), one.place
@@ -254,6 +254,8 @@ class TaskLedger:
         """Return why the best is slower than before, maybe for `better` conditions, and which trial that is of."""
         if better:
             return "conditions", before.record.trial
+        if before.sure == "disturbed":
+            return "disturbed", before.record.trial
         if (one, top) in self._wins.weak:
             return "inside", before.record.trial
         lucky = [x for x in self._places if x.broken == before.ms]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import Any
 
 from workbench.log import Comparison, Ledger, NetworkTime, Record, TaskLedger
@@ -69,16 +70,20 @@ class Statistics:
 
 
 def spark(task: TaskLedger) -> list[float]:
-    """Return at most `SPARK_POINTS` values of the best so far, evenly spaced over the trials, the last one included."""
+    """Return at most `SPARK_POINTS` values of the best so far, evenly spaced over the trials, the last one included.
+
+    They never rise: where the best turned out to be slower than it was told, that is told from the beginning.
+    """
     n = task.trials
     picks = range(n) if n <= SPARK_POINTS else [round(k * (n - 1) / (SPARK_POINTS - 1)) for k in range(SPARK_POINTS)]
-    return [rounded(ms) for k in picks if (ms := task.ms_after(k + 1)) is not None]
+    found = [ms for k in picks if (ms := task.ms_after(k + 1)) is not None]
+    return [rounded(ms) for ms in list(accumulate(reversed(found), max))[::-1]]
 
 
 def delta(task: TaskLedger) -> float | None:
-    """Return the change of the best over the last `DELTA_TRIALS` trials: -0.05 is 5 % faster."""
+    """Return the change of the best over the last `DELTA_TRIALS` trials: -0.05 is 5 % faster. It never is slower."""
     then = task.ms_after(task.trials - DELTA_TRIALS)
-    return None if then is None or task.best is None else rounded(task.best.ms / then - 1.0)
+    return None if then is None or task.best is None else rounded(min(0.0, task.best.ms / then - 1.0))
 
 
 def rounded(value: float | None, digits: int = 5) -> Any:

@@ -275,12 +275,13 @@ class TuningLoop:
         those that matter most first.
         """
         slopes, states = self.scheduler.slopes(), self.scheduler.states
-        if self.new_trials <= 0 and not any(state.pending for state in states):
+        open_ = [bool(state.pending) or state.unbeaten is not None for state in states]
+        if self.new_trials <= 0 and not any(open_):
             return
         known = [i for i in self.scheduler.active if states[i].champion >= 0 and i not in self.scheduler.faults]
         end = self.elapsed + max(Finals.PLAY_OFF_S, Finals.ALL_PLAY_OFFS * (self.elapsed - self.elapsed_before))
-        for index in sorted(known, key=lambda i: (not states[i].pending, -slopes[i] * states[i].best_ms)):
-            if (states[index].pending or self.elapsed < end) and self._control.proceed():
+        for index in sorted(known, key=lambda i: (not open_[i], -slopes[i] * states[i].best_ms)):
+            if (open_[index] or self.elapsed < end) and self._control.proceed():
                 self._play_off(index)
 
     def _network_finals(self) -> None:

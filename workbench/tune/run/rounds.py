@@ -260,24 +260,30 @@ class Rounds:
         challengers = state.challengers(Comparisons.CHALLENGERS)
         near = [t for t in challengers if state.pending[t] <= Comparisons.CLOSE * state.pending[challengers[0]]]
         if near and not self._control.cancelled:
-            self._contest(index, near, "new best", BRIEF)
+            self._contest(index, [state.champion, *near], "new best", BRIEF)
         kept = {state.champion, *state.challengers(Comparisons.CHALLENGERS)}
         task_search = self._searches.of(index)
         task_search.schedules = {n: s for n, s in task_search.schedules.items() if n in kept}
 
     def play_off(self, index: int) -> None:
-        """Let the task's best trials that were not compared yet run against its champion."""
+        """Let the task's best trials that were not compared yet run against its champion; and all of them against the
+        default schedule where nothing has won against that: what is no faster does not take its place.
+        """
         state = self._scheduler.states[index]
         most = Comparisons.FINALISTS - 1
         pending = state.challengers(most)
         rivals = [*pending, *(t for t in state.rivals(most) if t not in pending)][:most]
+        first = state.champion
+        if state.unbeaten is not None:
+            first = state.unbeaten
+            rivals = [state.champion, *(t for t in rivals if t != first)][:most]
         if rivals:
             self._number = max(0, self._run_state.next_round - 1)
-            self._contest(index, rivals, PLAY_OFF, ContestRules())
+            self._contest(index, [first, *rivals], PLAY_OFF, ContestRules())
 
-    def _contest(self, index: int, challengers: Sequence[int], reason: str, rules: ContestRules) -> None:
-        task, state = self._tasks[index], self._scheduler.states[index]
-        trials = [state.champion, *challengers]
+    def _contest(self, index: int, trials: Sequence[int], reason: str, rules: ContestRules) -> None:
+        """Time trials in turns: each of the others has to win against the first one."""
+        task = self._tasks[index]
         try:
             schedules = [self._schedule_of(index, trial) for trial in trials]
             contest = self._measurer.compare(task, schedules, rules)

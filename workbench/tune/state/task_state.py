@@ -53,6 +53,10 @@ class TaskState:
         Trials that undercut the champion and were not compared with it yet.
     lost, doubted : set of int
         Trials that lost a comparison, and those that lost one although they seemed faster: they have a second one.
+    default : int
+        Trial number of the default schedule; -1 while it was not measured, or failed.
+    beaten : bool
+        Whether its last undisturbed comparison was won by another trial.
     compared, confidence : int, float or None
         Number of comparisons, and how sure the last one was that the champion is the faster one.
     waited : int
@@ -72,6 +76,8 @@ class TaskState:
     pending: dict[int, float] = field(default_factory=dict)
     lost: set[int] = field(default_factory=set)
     doubted: set[int] = field(default_factory=set)
+    default: int = -1
+    beaten: bool = False
     compared: int = 0
     confidence: float | None = None
     waited: int = 0
@@ -123,6 +129,8 @@ class TaskState:
         if not record.ok or record.latency_ms is None:
             return
         self.valid.setdefault(record.trial, record.latency_ms)
+        if record.origin == "default" and self.default < 0:
+            self.default = record.trial
         if confirm is not False and self.champion >= 0 and record.latency_ms < self._limit:
             self.pending[record.trial] = record.latency_ms
         before = self.best_ms
@@ -179,6 +187,8 @@ class TaskState:
         before, champion = self.best_ms, self.champion
         if line.winner not in self.valid or line.winner not in line.trials or not line.clean:
             return
+        if self.default in line.trials:
+            self.beaten = line.winner != self.default
         for trial in line.losers if champion not in line.trials else line.trials:
             self.pending.pop(trial, None)
         if champion not in line.trials:
@@ -194,7 +204,7 @@ class TaskState:
         self.confidence = line.confidence
         if line.winner != champion:
             gain = before - self.best_ms if line.ratio is None else before * (1.0 - line.ratio)
-        else:
+        elif line.trials[0] == champion:  # else it has won against the default schedule
             self.confidence = None if line.confidence is None else 1.0 - line.confidence
             self._doubt(line)
         self.pending = {t: v for t, v in self.pending.items() if v < self._limit}
@@ -207,6 +217,11 @@ class TaskState:
                 self.doubted.add(trial)
                 self.lost.discard(trial)
                 self.pending[trial] = min(self.valid[trial], self.valid[self.champion] * (1.0 - 1e-9))
+
+    @property
+    def unbeaten(self) -> int | None:
+        """The default schedule's trial, where it is not the champion, and no comparison says that it is slower."""
+        return None if self.default in (-1, self.champion) or self.beaten else self.default
 
     def challengers(self, most: int) -> list[int]:
         """Return the fastest trials that are still to be compared with the champion."""

@@ -90,7 +90,7 @@ class Candidate {
   }
 
   get key(): Key {
-    return [(this.times.length ? 0 : 8) + this.shown.warmth, this.ms];
+    return [this.shown.warmth, this.ms];
   }
 
   get proven(): boolean {
@@ -315,7 +315,10 @@ export class Ledger {
     const now = `trial ${first.shown.trial}`;
     const old = `trial ${best.trial} (${short(best.ms)} ms)`;
     if (place[0] < this.under) {
-      return `${old} was disturbed or timed under other conditions, ${now} as it should be`;
+      return `${old} was timed under other conditions, ${now} as it should be`;
+    }
+    if (best.sure === 'disturbed') {
+      return `${old} was disturbed, ${now} was not`;
     }
     if (this.losers.get(first)?.get(top) === false) {
       return `inside the network ${now} is faster than ${old}`;
