@@ -91,25 +91,31 @@ def tile_cycles(f: BlockFacts, c: Constants) -> Array:
 
 
 def waiting(f: BlockFacts, machine: Machine, c: Constants) -> dict[str, Array]:
-    """Cycles that each cache waits for the next one: bytes that come in order, and lines at the end of long steps.
-
-    From memory only what the last cache does not keep from one call to the next, and weights that are not there.
-    """
+    """Cycles that each cache waits for the next one: bytes that come in order, and lines at the end of long steps."""
     near, far = machine.pace
     t = f.traffic
     found = {
         "l1": (t.total["l1"] / c.l1 + c.walk * t.walks["l1"] + c.crowded * t.crowded) / near,
         "l2": (t.total["l2"] / c.l2 + c.far * t.walks["l2"]) / far,
-        "l3": t.total["l3"] / c.l3 + c.memory * t.walks["l3"],
+        "l3": from_memory(f, machine) / c.l3 + np.where(_full(f), c.memory * t.walks["l3"], _ZERO),
     }
-    found["l3"] = np.where(t.filled[2, 0] > 1.0, found["l3"], _weights(f, machine) / c.l3)
     return found
 
 
-def _weights(f: BlockFacts, machine: Machine) -> Array:
-    """Bytes of constants that come from memory at every call, whatever the last cache could keep."""
+def from_memory(f: BlockFacts, machine: Machine) -> Array:
+    """Bytes that come from memory at every call: what the last cache does not keep from one to the next, and constants
+    that are not there.
+    """
     moved = zip(f.traffic.moved["l3"], f.plan.accesses, strict=True)
-    return sum((x for x, a in moved if a.constant), _ZERO) if machine.weights == "memory" else _ZERO
+    weights = sum((x for x, a in moved if a.constant), _ZERO) if machine.weights == "memory" else _ZERO
+    found: Array = np.where(_full(f), f.traffic.total["l3"], weights)
+    return found
+
+
+def _full(f: BlockFacts) -> NDArray[np.bool_]:
+    """Whether a call touches more than the last cache keeps."""
+    full: NDArray[np.bool_] = f.traffic.filled[2, 0] > 1.0
+    return full
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,10 @@ from workbench.arguments import whole
 from workbench.errors import ScheduleError
 from workbench.ir.flops import count_flops
 from workbench.ir.func import Func, Same
-from workbench.machine_model.batched_values import Telling, Values
+from workbench.machine_model.batched_values import Array, Telling, Values
 from workbench.machine_model.block_counts import BlockFacts, block_facts
 from workbench.machine_model.cache_traffic import LEVELS
-from workbench.machine_model.cycle_estimate import Cycles, block_cycles
+from workbench.machine_model.cycle_estimate import Cycles, block_cycles, from_memory
 from workbench.machine_model.device_estimate import on_device, total_cycles
 from workbench.machine_model.machine_parameters import Machine
 from workbench.machine_model.nest_summary import NestPlan, plan
@@ -44,8 +44,8 @@ class Estimate:
     low_ms, high_ms : float or None
         With open numbers the 10 % and the 90 % quantile, else equal to `ms`.
     bytes : mapping of str to int
-        ``{"L1": ..., "L2": ..., "L3": ...}``: what this level fetches from the next one, for the levels that exist;
-        none of a device.
+        ``{"L1": ..., "L2": ..., "L3": ...}``: what this level fetches from the next one at every call, for the levels
+        that exist: L3 nothing where it keeps everything from one call to the next. None of a device.
     flops : int
         Operations of the computation as written, whatever algorithm the schedule has.
     share : mapping of str to float
@@ -234,7 +234,7 @@ def _rows(found: Iterable[Evaluated], telling: Telling, n: int, machine: Machine
         # What one waits for while the other goes on is the time of both, in proportion.
         part = cycles.both / np.maximum(cycles.compute + cycles.memory, 1e-30)
         table = np.stack([cycles.both, facts.tasks, cycles.compute * part, cycles.memory * part,
-                          *(facts.traffic.total[level] for level in LEVELS)])  # fmt: skip
+                          *_moved(facts, machine)])  # fmt: skip
         rows = telling.of(facts.plan.holes) if machine.kind == "cpu" else telling.all
         table = rows.spread(np.ascontiguousarray(table.T)).T
         both.append(table[0])
@@ -247,6 +247,13 @@ def _rows(found: Iterable[Evaluated], telling: Telling, n: int, machine: Machine
     out[_CYCLES] = total
     out[_LAUNCH] = np.maximum(total - np.sum(both, axis=0), 0.0)
     return out
+
+
+def _moved(facts: BlockFacts, machine: Machine) -> Iterator[Array]:
+    """Bytes that each level fetches from the next one at every call."""
+    *near, last = LEVELS
+    yield from (facts.traffic.total[level] for level in near)
+    yield from_memory(facts, machine) if machine.kind == "cpu" else facts.traffic.total[last]
 
 
 def _estimate(
