@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from workbench import Hole, Schedule, Target, workloads
+from workbench import Hole, Schedule, Target, te, workloads
 from workbench.advice import why
 from workbench.advice.offer import replayed
 from workbench.analysis import estimate
@@ -182,3 +182,23 @@ def test_threads_that_wait_for_the_one_with_most_pieces_are_told(pieces: int, th
     if told:
         assert told[0].says.startswith(f"{pieces} pieces for {threads} threads: ")
         assert told[0].row == outer
+
+
+@pytest.mark.parametrize(
+    ("constant", "cure"), [(False, "copy B first, 16 lanes side by side"), (True, "transform_layout")]
+)
+def test_what_is_read_across_its_lines_is_stored_the_other_way_round(constant: bool, cure: str) -> None:
+    """A copy pays where it is made once; a constant is stored so ahead of time."""
+    a, b = te.placeholder((256, 256), name="A"), te.placeholder((256, 256), name="B", constant=constant)
+    k = te.reduce_axis(256, "k")
+    c = te.compute((256, 256), lambda i, j: te.sum(a[i, k] * b[j, k], axis=k), name="C")
+    s = Schedule(te.func(c), TARGET)
+    s.split("i", [None, 8])
+    s.split("j", [None, 16])
+    s.reorder("i.0", "j.0", "k", "i.1", "j.1").unroll("i.1").vectorize("j.1")
+    (reason,) = [one for one in why(s, TARGET).reasons if one.code == "gather"]
+    assert reason.cure is not None
+    assert cure in str(reason.cure)
+    after = reason.cure.taken(s)
+    assert "gather" not in [one.code for one in why(after, TARGET).reasons]
+    assert after.build() is not None

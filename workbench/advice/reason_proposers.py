@@ -12,8 +12,12 @@ from workbench.advice.register_tiles import tile, tile_longer
 from workbench.advice.row_reductions import partial_sums, together
 from workbench.advice.stage_placement import recipes
 from workbench.ir import Block, For, Func
+from workbench.ir.expr import loads
+from workbench.schedule import Schedule
 from workbench.schedule.nest_rewrites import fresh_names
 from workbench.schedule.primitive import registry
+from workbench.space.shared_steps.block_queries import axis_of
+from workbench.space.shared_steps.placement import place_copy
 from workbench.target import Target
 
 #: Iterations of a loop up to which it is unrolled. Chosen, not measured; `bench_advice` tells what comes of it.
@@ -205,6 +209,31 @@ def _registers(case: Case) -> Iterator[Recipe]:
     """Several results at once that stay in registers."""
     yield from (partial(make, block=case.block, target=case.target) for make in (tile, tile_longer))
     yield partial(partial_sums, name=case.block, target=case.target)
+
+
+@proposer("gather")
+def _packed(case: Case) -> Iterator[Way | Recipe]:
+    """An operand whose lanes lie apart, stored in blocks of the vector; one that is no constant in a copy."""
+    at = case.at
+    lane = next((lp for lp in at.path if lp.kind == "vectorize"), None)
+    if lane is None or not isinstance(lane.extent, int) or (axis := axis_of(at.block, lane.name)) is None:
+        return
+    before = at.names[: at.names.index(at.sums[0])] if at.sums else []
+    for load in dict.fromkeys(loads(at.block.value)):
+        dims = [d for d, index in enumerate(load.index) if axis in index.vars]
+        if load.buffer == at.block.buffer or len(dims) != 1 or dims[0] == len(load.index) - 1:
+            continue
+        if at.func.buffer(load.buffer).role == "const":
+            yield (step_of("transform_layout", load.buffer, dims[0], lane.extent),)
+            continue
+        made = partial(copied, block=case.block, buffer=load.buffer, dim=dims[0], width=lane.extent)
+        yield from (partial(made, at=name) for name in ("", *before))
+
+
+def copied(schedule: Schedule, block: str, buffer: str, dim: int, width: int, at: str) -> str:
+    """Take a copy of an operand in blocks of the vector, made inside of a loop; return the steps in a few words."""
+    place_copy(schedule, schedule.cache_read(block, buffer), dim, width, at)
+    return f"copy {buffer} {f'inside {at}' if at else 'first'}, {width} lanes side by side"
 
 
 @proposer("stage")

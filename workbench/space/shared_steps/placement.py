@@ -30,9 +30,12 @@ def mark(s: Schedule, unrolled: Iterable[str], vector: str) -> None:
 
 
 def place_copy(s: Schedule, copy: str, dim: int, width: Any, at: str) -> None:
-    """Store a copy in blocks of the tile's vectors, and make it inside of a loop: what that reads is one stream."""
+    """Store a copy in blocks of the tile's vectors, and make it inside of a loop ("" for before all of them): what that
+    reads is one stream.
+    """
     s.transform_layout(s.func.block(copy)[0].buffer, dim, width)
-    s.compute_at(copy, at)
+    if at:
+        s.compute_at(copy, at)
     block, path = s.func.block(copy)
     lane, last = loop_of_axis(block, path, block.index[-1].single_var() or ""), path[-1]
     if lane is None or lane.name == last.name:
