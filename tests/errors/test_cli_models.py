@@ -137,9 +137,14 @@ def test_the_whole_way(capfd, tmp_path):
         assert 0 < data["min_ms"] <= data["median_ms"] <= data["max_ms"]
         assert {"mean_ms", "std_ms"} <= set(data)
         assert len(data["untuned"]) == (0 if extra else 2)
+        assert len(data["groups_ms"]) >= 1
+        assert ("turns" in data) == bool(extra)
         with np.load(tmp_path / "out.npz") as file:
             expected = models.dense_reference(path, x)
             assert np.abs(file["out/y"] - expected).max() <= 2e-4 * np.abs(expected).max()
+    out = invoke(capfd, *run, "--log", log, "--benchmark", "--repeat", "5")[1]
+    assert "Execution time summary" in out
+    assert "Default schedules " in out
 
 
 def test_going_on_with_other_threads_is_told(capfd, tmp_path):

@@ -245,6 +245,7 @@ def test_there_is_always_a_time(patched, watch):
         ((1.0, 0.55), False, "the second of 2 threads had 55 % of a core"),
         ((0.5, 0.9), False, "the first of 2 threads had 50 % of a core"),
         ((0.2,), False, "the thread had 20 % of a core"),
+        ((0.4, 0.5), False, "the first of 2 threads had 40 % of a core"),
     ],
 )
 def test_a_thread_that_did_not_run_all_the_time_was_disturbed(monkeypatch, ran, absent, said):
@@ -257,7 +258,8 @@ def test_a_thread_that_did_not_run_all_the_time_was_disturbed(monkeypatch, ran, 
     watch.begin()
     assert watch.absent() == absent
     assert watch.reason() == said
-    assert watch.present == pytest.approx(sum(ran) / len(ran), abs=1e-6)
+    # While one is away the other may wait for it: what each has missed may have held up the work by itself.
+    assert watch.present == pytest.approx(max(1e-3, 1.0 - sum(1.0 - part for part in ran)), abs=1e-6)
 
 
 def test_where_the_system_does_not_tell_nothing_is_disturbed(monkeypatch):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from workbench.graph import Graph
     from workbench.graph.graph import TensorType
     from workbench.runtime.execution.executable import Executable
+    from workbench.target import Target
 
     Arrays = Mapping[str, np.ndarray[Any, Any]]
 
@@ -65,7 +66,9 @@ def run(options: Namespace, output: Output) -> int:
     executable = compiled(graph, options, output, target)
     data: dict[str, Any] = {"model": str(options.model), "threads": target.threads, "untuned": list(executable.untuned)}
     data["borrowed"] = executable.borrowed
-    measured = _measured(executable, inputs, options, data)  # before any other run: the first one is told
+    measured = _measured(
+        executable, _beside(graph, target, options), inputs, options, data
+    )  # before any other run: the first one is told
     results = executable.run(inputs)
     if options.outputs is not None:
         write_npz(options.outputs, results)
@@ -75,14 +78,31 @@ def run(options: Namespace, output: Output) -> int:
     return 0
 
 
-def _measured(executable: Executable, inputs: Arrays, options: Namespace, data: dict[str, Any]) -> list[str]:
-    """Time what was asked for: numbers go to `data`; returns lines of text."""
+def _beside(graph: Graph, target: Target, options: Namespace) -> Executable | None:
+    """Return the network with default schedules, where that of a log is to be compared with it."""
+    from workbench.network.compile import compile
+
+    return compile(graph, target=target) if options.benchmark and options.log is not None else None
+
+
+def _measured(
+    executable: Executable, default: Executable | None, inputs: Arrays, options: Namespace, data: dict[str, Any]
+) -> list[str]:
+    """Time what was asked for, beside the network with `default` schedules where there is one: numbers go to `data`;
+    returns lines of text.
+    """
+    from workbench.network.benchmark_groups import in_groups, in_turns
+
     text: list[str] = []
     repeat = {"repeat": options.repeat} if options.repeat else {}
     if options.benchmark:
-        timing = executable.benchmark(inputs, **repeat)
+        timing = in_groups(executable, inputs, options.repeat, int(data["threads"]))
         data.update(timing.to_json())
         text += ["", str(timing)]
+        if default is not None:
+            turns = in_turns(default, executable, inputs)
+            data["turns"] = turns.to_json()
+            text += [str(turns)]
     if options.profile:
         profile = executable.profile(inputs, **repeat)
         data["profile"] = {**profile.attrs, "calls": profile.to_json_rows()}

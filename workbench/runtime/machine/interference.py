@@ -48,6 +48,10 @@ SELDOM = 0.1
 #: Set with `bench_trust` (`load`): measurements beside other programs.
 COLD_MS, SETTLED_MS = 1.0, 5.0
 
+#: Where threads were away all the time, so much of it is left: something was done.
+#: Chosen, not measured.
+_LEAST_PRESENT = 1e-3
+
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
@@ -64,7 +68,8 @@ class Interference:
     Attributes
     ----------
     present : float
-        For what part of the latest stretch its threads ran, on average.
+        What part of the latest stretch is left without the time for which its threads were away, one after the other:
+        while one is away the others may wait for it, however much they run.
     """
 
     def __init__(self, threads: Sequence[int], stage: Stage | None = None) -> None:
@@ -101,7 +106,7 @@ class Interference:
         self._ran, self._began = self._running(), time.perf_counter_ns()
         passed = self._began - began
         missed = [max(0, passed - (now - then)) for now, then in zip(self._ran, before, strict=True)]
-        self.present = 1.0 - sum(missed) / (max(1, len(missed)) * max(1, passed))
+        self.present = max(_LEAST_PRESENT, 1.0 - sum(missed) / max(1, passed))
         if max(missed, default=0) <= max(AWAY * passed, AWAY_NS):
             return True
         self._passed_ns += passed

@@ -106,7 +106,7 @@ class BenchmarkResult(Times):
                 else "the caller on a core of its own"
             )
             return f"{first}, {own}" if self.watched else first
-        return f"{first}, disturbed: {self.why_not}; a run takes at least {self.at_least_ms:.4g} ms"
+        return f"{first}, disturbed: {self.why_not}; undisturbed a run takes {self.min_ms:.4g} ms at most"
 
     def __repr__(self) -> str:
         times = f"median {self.median_ms:.4g} ms, {self.min_ms:.4g} to {self.max_ms:.4g} ms"
