@@ -113,13 +113,13 @@ def test_runs_and_shares_side_by_side(panels: Panels) -> None:
 
 def test_what_is_not_to_be_trusted_is_said(panels: Panels) -> None:
     doubt = "disturbed: runs spread by 40.0 %; record again when the machine is quiet"
-    rows = [{**SLICE["rows"][0], "far": "best: 1.90× its median in the drawn run"}, *SLICE["rows"][1:]]
+    rows = [{**SLICE["rows"][0], "far": "best drawn at 1.90× its median"}, *SLICE["rows"][1:]]
     box = show(panels, **{**SLICE, "runs": [SLICE["runs"][0], {**SLICE["runs"][1], "doubt": doubt}], "rows": rows})
     assert box.locator("[data-sum=best] .swb-careful").inner_text() == f"; {doubt}"
     assert box.locator("[data-sum=default] .swb-careful").count() == 0
     marked = box.locator("tbody tr .swb-careful")
     assert marked.count() == 1
-    assert "1.90× its median in the drawn run" in marked.inner_text()
+    assert "best drawn at 1.90× its median" in marked.inner_text()
 
 
 def test_without_parallel_regions_there_are_no_gaps_to_show(panels: Panels) -> None:

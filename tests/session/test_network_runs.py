@@ -98,10 +98,10 @@ def test_rows_are_medians_and_add_up_and_what_was_interrupted_is_marked():
     assert run["sum_ms"] == pytest.approx(sum(row["ms"][0] for row in found["rows"]))
     assert sum(row["share"][0] for row in found["rows"]) == pytest.approx(1.0, abs=1e-3)
     far = {row["id"]: row["far"] for row in found["rows"]}
-    assert far == {0: "8.65× its median in the drawn run", 1: "", REST: ""}
+    assert far == {0: "drawn at 8.65× its median", 1: "", REST: ""}
     assert [row["far"] for row in summary([one], GRAPH, TASKS)["rows"]] == ["", "", ""]
     both = summary([drawn_odd, replace(one, name="best")], GRAPH, TASKS)["rows"]
-    assert "default: 8.65× its median" in " ".join(row["far"] for row in both)
+    assert "default drawn at 8.65× its median" in " ".join(row["far"] for row in both)
 
 
 def test_time_between_kernels_has_a_row_where_it_can_be_seen():

@@ -215,7 +215,7 @@ def _row(id: int, made: Sequence[Shown], spent: Sequence[_Spent | None], whole: 
     """Write what each network spends on one task; one may have no call of it."""
     last = spent[-1]
     far = [
-        f"{one.name + ': ' if len(made) > 1 else ''}{factor(of.drawn / of.ms)}× its median in the drawn run"
+        f"{one.name + ' ' if len(made) > 1 else ''}drawn at {factor(of.drawn / of.ms)}× its median"
         for one, of, run in zip(made, spent, whole, strict=True)
         if of and _far(of.drawn, of.ms, run)
     ]

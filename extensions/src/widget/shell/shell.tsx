@@ -174,7 +174,9 @@ function Profile({ at, ...props }: Placed) {
   const ui = useUi();
   return (
     <div class={`swb-tuning-screen${ui.whole.value ? ' has-whole' : ''}`} {...panelOf(ui, 'screens', 'profile')}>
-      <Slots {...props} panels={at('profile')} />
+      <div class="swb-tuning-grid">
+        <Slots {...props} panels={at('profile')} />
+      </div>
     </div>
   );
 }

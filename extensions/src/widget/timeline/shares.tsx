@@ -126,7 +126,7 @@ function Name({ row, name, lit, onSchedule }: Tasks & { row: TimelineRow }) {
       </td>
     );
   const open = row.id === lit;
-  const beside = (open && onSchedule ? 120 : 0) + (row.far ? 220 : 0);
+  const beside = (open && onSchedule ? 120 : 0) + (row.far ? 190 : 0);
   return (
     <td class="swb-l swb-name" title={[name(row.id), row.far].filter(Boolean).join('; ')}>
       <i class="swb-run-key" style={{ background: colourOf(row.id) }} />
