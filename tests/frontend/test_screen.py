@@ -73,3 +73,16 @@ def test_the_profile_of_a_model_is_a_screen_of_its_own(bench: Bench) -> None:
     bench.page.locator(".swb-slot-nest [tabindex='0']").first.focus()
     bench.page.keyboard.press("l")
     bench.wait_for("document.querySelector('[data-swb-tab=schedule][aria-selected=true]')")
+
+
+def test_the_reasons_tell_the_share_in_the_network_and_lead_to_the_profile(bench: Bench) -> None:
+    bench.open()
+    bench.page.evaluate(
+        """() => kernel.patch(model, { timeline: { '=': { ...kernel.slices.timeline, rows: [
+            { id: kernel.slices.head.task, calls: 1, bytes: 1, ms: [2, 1], gap: [0, 0], share: [0.5, 0.125],
+              change: '', far: '' }] } } })"""
+    )
+    bench.wait_for("document.querySelector('.swb-reasons')?.textContent.includes('In the network')")
+    assert "In the network: 12.5 % of the time" in bench.text(".swb-reasons").replace("\u00a0", " ")
+    bench.page.get_by_role("button", name="Profile", exact=True).click()
+    bench.wait_for("document.querySelector('[data-swb-tab=profile][aria-selected=true]')")

@@ -231,6 +231,9 @@ def test_a_browser_that_says_nonsense_says_nothing(sent):
     for screen in (None, 3, {"tab": "<b>"}, {"tab": ["schedule"]}, {"compare": "ab"}):
         sent._receive(sent, {"t": "screen", "screen": screen}, [])
     assert sent.view()["screen"] == before
+    for tab in ("tuning", "profile", "schedule"):
+        sent._receive(sent, {"t": "screen", "screen": {"tab": tab}}, [])
+        assert sent.view()["screen"]["tab"] == tab
 
 
 def test_tasks_of_a_view_are_called_as_often_as_there(opened):
