@@ -202,3 +202,29 @@ def test_a_disturbed_time_is_told_as_a_bound_with_its_reason(
     [told] = viewer([write(tmp_path / "log", lines)])
     assert told["times"] == [["9.50", None], ["≥\u202f8.56", why], ["≤\u202f70.0", "other programs disturbed it"]]
     assert told["json"]["tasks"][0]["best"]["trial"] == 0
+
+
+def test_on_the_page_what_was_measured_of_the_whole_network_is_the_result(tmp_path: Path) -> None:
+    """What the kernels take alone stands below it, without a time before and a ratio of their own."""
+    entry = """import { Overview } from './log/overview';
+        import { LogSummary } from './log/summary';
+        import { readFileSync } from 'fs';
+        const text = one => one == null || typeof one === 'boolean' ? ''
+          : typeof one !== 'object' ? String(one)
+          : Array.isArray(one) ? one.map(text).join('')
+          : typeof one.type === 'function' ? text(one.type(one.props))
+          : text(one.props.children) + (one.type === 'dt' ? ': ' : one.type === 'dd' ? '|' : '');
+        console.log(JSON.stringify(process.argv.slice(2).map(path => {
+          const log = new LogSummary();
+          readFileSync(path, 'utf8').split('\\n').forEach(line => log.add(line));
+          return text(Overview({ log })).replaceAll('\\u202f', ' ').replaceAll('\\u00a0', ' ').split('|');
+        })));"""
+    trials = [trial(0, 4.0, origin="default"), trial(1, 3.0, "b", origin="default"), trial(2, 2.0)]
+    line = NetworkTime(measured_ms=5.0, untuned_ms=7.5, spread=0.02, untuned_spread=0.02, target="llvm", trials=2)
+    without, whole = (write(tmp_path / name, lines) for name, lines in (("a", trials), ("b", [*trials, line])))
+    alone, measured = program(entry, tmp_path)([without, whole])
+    assert any("Best, sum of 2 kernels: 7.00 → 5.00 ms, 1.40× as fast" in part for part in alone)
+    (result,) = [part for part in measured if part.startswith("End to end")]
+    assert result.endswith("7.50 ± 0.07 → 5.00 ± 0.05 ms, 1.50× as fast, measured at trial 2 of 3")
+    assert [part for part in measured if "kernels" in part.lower()] == ["Kernels alone: 5.00 ms"]
+    assert "".join(measured).count("→") == 1, "there is one untuned time"

@@ -169,10 +169,10 @@ function Total({ tasks, next, onNext }: { tasks: TasksSlice; next: boolean | nul
             {milliseconds(untuned)} ms{' '}
             {network?.untuned_spread != null && `${spread(network.untuned_spread, untuned)} `}
             untuned{change && `, ${change}`}
-            {network?.at && `, ${network.at}`}
           </span>
         )}
       </span>
+      {network?.at && <span class="swb-faint swb-from-m">{network.at}</span>}
     </header>
   );
 }
