@@ -201,9 +201,37 @@ def test_the_measured_network_stands_beside_the_sum_of_its_kernels(tmp_path):
     assert part.network == (), "what the network takes is no time of some of its tasks"
 
 
+def test_names_of_lines_near_each_other_stand_on_their_outer_sides(run):
+    for by_hand, sides in ((0.52, ("bottom right", "top right")), (0.58, ("top right", "bottom right"))):
+        figure = best_so_far_figure(run, run.tasks[0], by_hand=("v9", by_hand), peak_ms=0.55)
+        assert tuple(figure.data[k].textposition for k in (4, 5)) == sides
+
+
+def test_the_colours_of_rounds_are_explained_in_plain_words(run):
+    told = [note.text for note in timeline_figure(run).layout.annotations]
+    assert "darker: up to 30 % faster" in told
+
+
+def test_the_axis_ends_above_the_candidates_of_the_tuner_and_says_what_is_beyond():
+    """A nest as it was written takes 300 times as long: beside it all candidates would lie on one line."""
+    lines = [
+        Record(task_key="k", task="t", trial=n, status="ok", target="", latency_ms=ms, origin=origin)
+        for n, (ms, origin) in enumerate([(180.0, "manual"), (0.6, "default"), (0.7, "evolve"), (0.5, "evolve")])
+    ]
+    figure = best_so_far_figure(lines, "k")
+    assert 0.7 * 0.9 < figure.layout.yaxis.autorangeoptions.clipmax < 1.0
+    assert [note.text for note in figure.layout.annotations if "above" in note.text] == [
+        "↑ 2 trials above, up to 180\u202fms"
+    ]
+    figure = best_so_far_figure(lines[1:], "k")
+    assert figure.layout.yaxis.autorangeoptions.clipmax is None
+    assert not [note.text for note in figure.layout.annotations if "above" in note.text]
+
+
 def test_an_axis_of_a_narrow_range_has_numbers():
-    for low, high in ((0.107, 0.125), (1.0, 1.3), (0.9, 3.1), (0.01, 40.0), (0.5, 0.5)):
+    for low, high in ((0.107, 0.125), (1.0, 1.3), (0.9, 3.1), (0.01, 40.0), (0.5, 0.5), (0.0112, 0.0118), (0.5, 1.1)):
         ticks = log_ticks(low, high)
+        assert low == high or sum(low <= value <= high for value in ticks["tickvals"]) >= 2, (low, high)
         assert 1 <= sum(low / 1.05 <= value <= high * 1.05 for value in ticks["tickvals"]) <= 12
         assert len(ticks["tickvals"]) == len(set(ticks["ticktext"]))
 

@@ -180,3 +180,28 @@ def test_a_speed_above_the_peak_has_a_mark_and_a_sentence(bench: Bench) -> None:
     marked = page.locator(f'.swb-tasks td[title="{why}"]')
     assert marked.count() == 1
     assert marked.inner_text().endswith("%*")
+
+
+LONG = """() => { const { head } = kernel.slices;
+    kernel.put('head', { ...head, remark: '0.217 ms when it was sent, 39.0× as fast as v0 there',
+                         best_why: 'trial 128 of the log has lost a comparison' });
+    kernel.patch(model, kernel.changed); }"""
+CUT = """() => { const box = document.querySelector('.swb-figures'), { bottom } = box.getBoundingClientRect();
+    return [...box.querySelectorAll('span, b')].filter(e => e.getBoundingClientRect().top < bottom - 4
+        && e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0).map(e => e.textContent); }"""
+
+
+@pytest.mark.parametrize("width", ["700", "866", "1000", "1280", "1560"])
+def test_no_number_of_the_header_is_cut(bench: Bench, width: str) -> None:
+    page = bench.page
+    page.set_viewport_size({"width": 1600, "height": 900})
+    try:
+        bench.open(width=width)
+        page.evaluate(LONG)
+        page.wait_for_function("() => document.querySelector('.swb-header').innerHTML.includes('39.0×')")
+        assert page.evaluate(CUT) == []
+        assert page.locator(".swb-figure.is-main b").first.is_visible()
+        best, line = (page.locator(s).first.bounding_box() for s in (".swb-figure:has(.swb-who)", ".swb-figures"))
+        assert best["y"] + best["height"] <= line["y"] + line["height"] + 1
+    finally:
+        page.set_viewport_size({"width": 1300, "height": 900})

@@ -181,6 +181,36 @@ def test_real_plotly_makes_a_picture_of_every_chart(page: Any) -> None:
     assert all(url.startswith((ADDRESS, "blob:")) for url in asked)
 
 
+SWITCH = """async figures => {
+    const _plotly = await (await fetch('plotly.js')).text(), heard = {};
+    const part = ({ data, layout }) => ({ _widget_data: data, _widget_layout: layout });
+    const state = { _plotly, _config: {}, ...part(figures[0]) };
+    const model = { get: name => state[name], on: (event, f) => { heard[event] = f; } };
+    const other = (await import('./plot.js')).default();
+    const el = document.body.appendChild(document.createElement('div'));
+    el.style.cssText = 'width: 640px; height: 300px';
+    other.initialize({ model });
+    await other.render({ model, el });
+    while (!el.picture) await new Promise(requestAnimationFrame);
+    Object.assign(state, part(figures[1]));
+    heard['change:_widget_data']();
+    while (!el.picture || el.layout.xaxis3 === undefined) await new Promise(requestAnimationFrame);
+}"""
+
+
+def test_another_chart_has_no_axes_of_the_one_before(page: Any) -> None:
+    """Plotly would draw them at no place, and say so for each of their lines."""
+    page.route(ADDRESS + "plotly.js", lambda r: r.fulfill(body=get_plotlyjs(), content_type="text/javascript"))
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+    target = Target("llvm", cpu="x86-64-v3")
+    charts = [roofline_figure([], target), tuning_figure([], None, [], target=target)]
+    for figure in charts:
+        figure.layout.update(height=None, autosize=True)
+    page.evaluate(SWITCH, [json.loads(figure.to_json()) for figure in charts])
+    assert [text for text in said if "NaN" in text] == []
+
+
 DOTS = """async () => {
     const el = [...document.querySelectorAll('.js-plotly-plot')].at(-1), path = el.querySelector('.swb-dots');
     const trace = el.data.find(t => t.name === 'measured'), { xaxis, yaxis } = el._fullLayout;

@@ -97,6 +97,21 @@ def test_log_opens_by_double_click_and_is_followed(page: Any, address: str, fold
     shows(page, "a.tunelog.jsonl is no longer there")
 
 
+def test_a_slow_nest_by_hand_does_not_flatten_the_candidates(page: Any, address: str, folder: Path) -> None:
+    log = folder / "h.tunelog.jsonl"
+    times = [(180.0, "manual"), (0.6, "default"), (0.7, "evolve"), (0.5, "evolve")]
+    rows = [record(k, "matmul", ms, origin=origin) for k, (ms, origin) in enumerate(times)]
+    write_log(log, Header(tasks=(("key-matmul", "matmul"),), target=TARGET, model="net"), rows)
+    open_lab(page, address)
+    page.locator(".jp-DirListing-item", has_text="h.tunelog").dblclick()
+    shows(page, "following, updated")
+    page.wait_for_selector(".swbl-curve circle.swbl-dot")
+    heights = page.locator(".swbl-curve circle.swbl-dot").evaluate_all("all => all.map(e => +e.getAttribute('cy'))")
+    assert max(heights) - min(heights) > 60, "trials are told apart"
+    assert page.locator(".swbl-curve [data-above]").text_content() == "180 ms, above the picture"
+    assert "1 trial above, up to 180 ms" in page.locator(".swbl-curve svg").text_content()
+
+
 def test_damaged_log_is_shown_as_far_as_it_goes(page: Any, address: str, folder: Path) -> None:
     log = folder / "b.tunelog.jsonl"
     name = f"relu {MARKUP}"

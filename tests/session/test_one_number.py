@@ -258,7 +258,7 @@ def test_ties_make_no_two_alike_that_turns_tell_apart(session, fake, monkeypatch
     s.run("goto", step=3)
     node, state, found = s.state.tree.nodes[3], s.state, []
     s.run(lambda: found.append(reasons._faster(state, node)))
-    assert found[0][0]["label"] == "v1: timed in turns, 1.11× as fast"
+    assert found[0][0]["label"] == "v1, 1.11× as fast (timed in turns)"
     s.run(lambda: found.append(way_to_best._best(state, node)))
     assert found[1][1] == pytest.approx(0.9, rel=0.01), "alone v3 took 0.8 and v1 1.2 ms"
     assert s.snapshot().slices["history"]["ahead"]["text"] == "1.11× as fast as v3, sure, timed in turns"

@@ -196,7 +196,7 @@ def test_the_fastest_that_was_measured_is_offered_before_less(session, fake):
     answer = cures_of(s)
     best = answer["rows"][-1]
     assert (best["act"], best["args"], answer["note"][:9]) == ("goto", {"step": 1}, "Something")
-    assert best["label"] == "v1: each timed by itself, 100000× as fast"
+    assert best["label"] == "v1, 100000× as fast (each timed by itself)"
     s.run(best["act"], **best["args"])
     assert "best" not in {row["id"] for row in cures_of(s)["rows"]}
 
@@ -240,9 +240,9 @@ def test_the_time_of_a_variant_that_was_let_go_is_not_told_of_another_one(sessio
         s.run("measure")
         until(lambda ms=ms: s.flush(100) and s.snapshot().slices["head"]["ms"] == ms)
     s.run("goto", step=0)
-    assert cures_of(s)["rows"][-1]["label"] == "v1: each timed by itself, 100000× as fast"
+    assert cures_of(s)["rows"][-1]["label"] == "v1, 100000× as fast (each timed by itself)"
     s.run("forget", node=1)
-    assert cures_of(s)["rows"][-1]["label"] == "v2: each timed by itself, 1000× as fast"
+    assert cures_of(s)["rows"][-1]["label"] == "v2, 1000× as fast (each timed by itself)"
 
 
 def test_what_was_measured_as_no_faster_is_not_offered(session, fake, anywhere):

@@ -25,7 +25,7 @@ SLICES = frozenset({"tuning", "tasks", "head", "chart", "history"})
 DATA = ("x", "y", "text", "customdata", "hovertext", "width", "base", "textposition")
 """Properties of a trace that change while it stays the same trace; `marker.color` is another."""
 
-AXIS = ("tickvals", "ticktext", "range", "title")
+AXIS = ("tickvals", "ticktext", "range", "autorangeoptions", "title")
 """Properties of an axis that follow the data."""
 
 CONFIG = {"responsive": True, "displayModeBar": False}

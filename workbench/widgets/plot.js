@@ -42,6 +42,12 @@ const restyle = (data, style, traces) =>
 const relayout = (layout, changes) =>
   Object.entries(changes ?? {}).forEach(([path, value]) => put(layout, path, value));
 
+const axesOf = layout =>
+  Object.keys(layout)
+    .filter(name => /^[xy]axis/.test(name))
+    .sort()
+    .join();
+
 /** A copy that shares its arrays: plotly knows what has changed by which array it is. */
 const copy = value =>
   value?.constructor !== Object
@@ -141,10 +147,18 @@ export default () => {
       const Plotly = await plotly;
       let [due, stale, seen, gone] = [false, false, false, false];
       let drawn = [];
+      let axes = '';
       const draw = () => {
         due = false;
         stale = !seen || !el.clientWidth;
         if (stale || gone) return;
+        // Axes of the chart before would be drawn once more, at no place.
+        const wanted = axesOf(figure.layout);
+        if (el.picture && wanted !== axes) {
+          Plotly.purge(el);
+          el.picture = null;
+        }
+        axes = wanted;
         // Copies: what a reader does to the plot is not written into what the kernel says.
         drawn = figure.data.map(copy);
         Plotly.react(

@@ -88,7 +88,8 @@ export function percent(share: Maybe): string {
 export const errorOf = (error: Maybe): string => (known(error) && error >= 1e300 ? '∞' : percent(error));
 
 /** How many times, as `workbench/runtime/results/comparison_words.py` writes it. */
-const factor = (n: number): string => (n < 1.1 ? n.toFixed(3) : n.toFixed(n < 9.995 ? 2 : n < 99.95 ? 1 : 0));
+/** How many times: as many digits as mean something. */
+export const factor = (n: number): string => (n < 1.1 ? n.toFixed(3) : n.toFixed(n < 9.995 ? 2 : n < 99.95 ? 1 : 0));
 
 /** From one time to another: how many times as fast, or slower. */
 export function times(before: number, after: number): string {

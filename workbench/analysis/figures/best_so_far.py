@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, log_ticks
-from workbench.analysis.figures.subplot import Part, Trace, alone, escaped, in_middle, note, trace
+from workbench.analysis.figures.subplot import IN_PLOT, Part, Trace, alone, escaped, in_middle, note, trace
 from workbench.analysis.trials.latency_curve import Curve, best_so_far
 from workbench.log import NetworkTime
-from workbench.markup import milliseconds
+from workbench.markup import milliseconds, plural
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -24,8 +24,12 @@ if TYPE_CHECKING:
 TOP = 0.97
 #: Share of the newest among the trials of a curve that leaves some out. Chosen, not measured.
 NEWEST = 5 / 8
-#: Share of the plot that stays free below the peak, for its name. Chosen by eye.
-BELOW = 0.12
+#: Shares of the plot that stay free below the peak, for its name, and above the slowest that is shown. Chosen by eye.
+BELOW, ABOVE = 0.12, 0.05
+#: Sides of the names of the lines by hand and of the peak.
+OUTER = ("top", "bottom")
+#: Times as long as usual that a trial takes which may lie above the plot. Chosen by eye.
+FAR = 3.0
 
 
 def best_so_far_figure(
@@ -102,12 +106,24 @@ def best_part(
 
 
 def _ticks(curve: Curve, by_hand: tuple[str, float] | None, peak_ms: float | None) -> dict[str, Any]:
-    """Ticks for everything that is drawn."""
+    """Ticks for everything that is drawn, and how far the axis reaches."""
     shown = [*curve.latency_ms, *curve.best_ms, *(by_hand or ())[1:], *([] if peak_ms is None else [peak_ms])]
     shown += [one.line.measured_ms for one in curve.network]
     low, high = min(shown, default=0.1), max(shown, default=1.0)
-    below = {} if low != peak_ms else {"autorangeoptions": {"include": [low * (low / high) ** BELOW]}}
-    return {**log_ticks(low, high), **below}
+    top = _top(curve)
+    high = high if top is None else top
+    reach = {} if top is None else {"clipmax": top * (top / low) ** ABOVE}
+    below = peak_ms if by_hand is None or peak_ms is None or by_hand[1] >= peak_ms else by_hand[1]
+    reach |= {"include": [low * (low / high) ** BELOW]} if low == below else {}
+    return {**log_ticks(low, high), **({"autorangeoptions": reach} if reach else {})}
+
+
+def _top(curve: Curve) -> float | None:
+    """Where the axis ends, below what takes many times as long as the tuner's candidates: beside a nest as it was
+    written, they would all lie on one line. None where everything is shown.
+    """
+    most = max((*curve.latency_ms, *curve.best_ms), default=0.0)
+    return curve.usual_ms if curve.usual_ms is not None and most > FAR * curve.usual_ms else None
 
 
 def thinned(curve: Curve, most: int | None) -> NDArray[np.intp]:
@@ -185,10 +201,12 @@ def _levels(curve: Curve, by_hand: tuple[str, float] | None, peak_ms: float | No
 
     hand = "" if by_hand is None else f"{escaped(by_hand[0])}, by hand {by_hand[1]:.3g}"
     top = "" if peak_ms is None else f"\u2002machine peak {peak_ms:.3g}"
-    # At the left: the end of the curve has a text, too. The peak's lies below, since nothing else does.
+    # At the left: the end of the curve has a text, too. The two stand on the outer sides of their lines, which may lie
+    # near each other.
+    sides = ("bottom", "top") if by_hand is not None and peak_ms is not None and by_hand[1] < peak_ms else OUTER
     return [
-        level("by hand", hand, by_hand and by_hand[1], "dash", "top"),
-        level("machine peak", top, peak_ms, "solid", "bottom"),
+        level("by hand", hand, by_hand and by_hand[1], "dash", sides[0]),
+        level("machine peak", top, peak_ms, "solid", sides[1]),
     ]
 
 
@@ -214,13 +232,17 @@ def _measured(line: NetworkTime) -> str:
 
 
 def _notes(curve: Curve, c: Colours) -> list[dict[str, Any]]:
-    """The value at the end of the line, or why there is none."""
+    """The value at the end of the line, or why there is none; what lies above the plot."""
     if len(curve.best_ms):
+        top = _top(curve)
+        over = [] if top is None else [float(ms) for ms in curve.latency_ms if ms > top]
         best = float(curve.best_ms[-1])
         last = dict(curve.reasons).get(int(curve.nth[np.flatnonzero(np.diff(curve.best_ms, prepend=np.inf))[-1]]), "")
         text = f"<b>{milliseconds(best)}</b>" + (" · corrected" if last else "")
         more: dict[str, Any] = {"hovertext": escaped(last), "xshift": 0, "yshift": 6, "bgcolor": c.under}
-        return [note(curve.count, math.log10(best), text, "bottom right", c.accent, 13, **more)]
+        end = note(curve.count, math.log10(best), text, "bottom right", c.accent, 13, **more)
+        aside = f"↑ {plural(len(over), 'trial')} above, up to {milliseconds(max(over))}" if over else ""
+        return [end, note(0.0, 1.0, aside, "top left", c.faint, bgcolor=c.under, **IN_PLOT)]
     text = "No valid trial yet"
     if curve.name == "sum of kernels" and curve.missing:
         few = "1 task has" if curve.missing == 1 else f"{curve.missing} tasks have"

@@ -71,19 +71,24 @@ def axis(c: Colours, title: str = "", **more: Any) -> dict[str, Any]:
     return {**usual, **more}
 
 
+FEW_TICKS = 3
+"""Ticks that a logarithmic axis has at least."""
+
+
 def log_ticks(low: float, high: float) -> dict[str, Any]:
-    """Return ticks of a logarithmic axis that shows at least from `low` to `high`: 1, 2 and 5 of every decade, and more
-    around a range with fewer than two of these.
+    """Return ticks of a logarithmic axis that shows at least from `low` to `high`: 1, 2 and 5 of every decade, or even
+    steps in a range with fewer than three of these. No more than a small plot has room for.
     """
     decades = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
     steps = (1, 2, 5) if len(decades) <= 6 else (1,)
     values = [step * 10.0**k for k in decades for step in steps]
-    for fine in (5, 2, 1):  # tenths of a decade's first number
-        if sum(low <= value <= high for value in values) >= 2:
-            break
-        finer = (float(f"{step / 10 * 10.0**k:.2g}") for k in decades for step in range(10, 100, fine))
-        values = sorted({*values, *(value for value in finer if low / 1.5 < value < 1.5 * high)})
-    return {"tickvals": values, "ticktext": [f"{value:.12g}" if value < 1e5 else f"{value:.0e}" for value in values]}
+    if sum(low <= value <= high for value in values) < FEW_TICKS:
+        rough = max((high - low) / 4, low / 500) if high > low else low / 20
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = next(n * power for n in (1, 2, 5, 10) if n * power >= rough * 0.999)
+        first, last = math.floor(low / step) - 2, math.ceil(high / step) + 2
+        values = [k * step for k in range(max(first, 1), last + 1)]
+    return {"tickvals": values, "ticktext": [f"{value:.6g}" if value < 1e5 else f"{value:.0e}" for value in values]}
 
 
 def shade(c: Colours, share: float) -> str:

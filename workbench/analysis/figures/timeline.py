@@ -66,7 +66,7 @@ def timeline_part(
     notes = [] if found else [in_middle("No trials yet", c)]
     cells = _cells(found, places, {key: k for k, key in enumerate(lines.keys)}, c)
     return Part([cells, _newest(found, len(labels), c)], x, y, notes, None, "Where the trials went",
-                f"gain: 0 to {100 * MUCH:.0f} %")  # fmt: skip
+                f"darker: up to {100 * MUCH:.0f} % faster")  # fmt: skip
 
 
 def _rows(keys: Sequence[str], found: Sequence[Turn], current: str | None) -> tuple[dict[str, int], list[str]]:

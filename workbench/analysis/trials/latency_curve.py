@@ -26,6 +26,10 @@ NO_TIME = "no time"
 """Kind of a trial that ran without an error and yet has no latency."""
 
 
+MOST = 0.9
+"""Share of the tuner's candidates that a plot has to show; slower ones may lie above it. Chosen, not measured."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
     """Best latency so far.
@@ -54,6 +58,9 @@ class Curve:
         Trials in all.
     missing : int
         Tasks without a valid trial.
+    usual_ms : float or None
+        Of a task: what the tuner's first candidate takes, the default schedule where there is one, and nine tenths of
+        its candidates at most; None where it has none.
     network : tuple of Measured
         For all tasks: what the whole network took when it was measured; `at` is by how many trials.
     """
@@ -71,6 +78,7 @@ class Curve:
     reasons: tuple[tuple[int, str], ...] = ()
     disturbed: tuple[bool, ...] = ()
     network: tuple[Measured, ...] = ()
+    usual_ms: float | None = None
 
 
 def best_so_far(source: Source, task_key: str | None = None, tasks: Iterable[str] | None = None) -> Curve:
@@ -115,7 +123,9 @@ def best_so_far(source: Source, task_key: str | None = None, tasks: Iterable[str
     reasons = [(n, t.why) for (n, _), t, up in zip(valid, after, risen, strict=True) if up]
     # What is known of a trial now may be less than the best was then, which stays as it was.
     latency = np.maximum(told, best)
-    return _curve(mine[0].name if mine else "", mine, valid, latency, best, 0 if valid else 1, reasons)
+    found = _curve(mine[0].name if mine else "", mine, valid, latency, best, 0 if valid else 1, reasons)
+    own = [ms for (_, t), ms in zip(valid, latency.tolist(), strict=True) if not t.by_hand]
+    return replace(found, usual_ms=max(own[0], float(np.quantile(own, MOST))) if own else None)
 
 
 def _total(trials: Sequence[Trial], keys: Sequence[str]) -> Curve:

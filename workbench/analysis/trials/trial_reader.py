@@ -19,10 +19,15 @@ if TYPE_CHECKING:
     Source: TypeAlias = "pandas.DataFrame | TuningSession | Iterable[AnyLine] | str | os.PathLike[str] | RunHistory"
 
 
+BY_HAND = "manual"
+"""Origin of a trial that a person has measured."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """What charts need of a record, and of the ledger: what is told of it, the best of its task after it, and why that
-    is slower than before, where it is. One that is not `clean` was disturbed whenever it was timed.
+    is slower than before, where it is. One that is not `clean` was disturbed whenever it was timed; one `by_hand` is no
+    candidate of the tuner.
     """
 
     trial: int
@@ -39,6 +44,7 @@ class Trial:
     best_ms: float | None = None
     why: str = ""
     clean: bool = True
+    by_hand: bool = False
 
     @property
     def ok(self) -> bool:
@@ -113,7 +119,7 @@ def of_ledger(
         trials.append(
             Trial(r.trial, r.task_key, called[r.task_key], r.status, r.latency_ms, r.weight, r.error, r.flops, r.round,
                   r.predicted, told.ms if told else None, best.ms if best else None, best.why if best else "",
-                  told is None or told.sure != "disturbed")
+                  told is None or told.sure != "disturbed", r.origin == BY_HAND)
         )  # fmt: skip
     return RunHistory(trials, _keys(trials) if keys is None else list(keys), tuple(rounds), ledger.whole.course)
 
@@ -139,14 +145,14 @@ def _of_frame(frame: pandas.DataFrame) -> list[Trial]:
     more = (
         {"flops": 0, "round": 0}
         | dict.fromkeys(("predicted", "ledger_ms", "best_ms"))
-        | {"best_why": "", "clean": True}
+        | {"best_why": "", "clean": True, "origin": ""}
     )
     columns = [frame[n].tolist() for n in names]
     columns += [frame[n].tolist() if n in frame.columns else [usual] * len(frame) for n, usual in more.items()]
     found = [
         Trial(int(n), key, task, status, _number(ms), int(weight), str(error), int(flops), int(batch), _number(guess),
-              _number(told), _number(best), str(why), bool(clean))
-        for n, key, task, status, ms, weight, error, flops, batch, guess, told, best, why, clean
+              _number(told), _number(best), str(why), bool(clean), origin == BY_HAND)
+        for n, key, task, status, ms, weight, error, flops, batch, guess, told, best, why, clean, origin
         in zip(*columns, strict=True)
     ]  # fmt: skip
     return found if {"ledger_ms", "best_ms"} <= set(frame.columns) else _by_themselves(found)

@@ -316,7 +316,7 @@ def _faster(state: SessionState, node: TreeNode) -> tuple[dict[str, Any], float]
         name, act, args = f"v{found.id}", "goto", {"step": found.id}
     else:
         return None
-    label = f"{name}: {than.how}, {gain_text(gain)}× as fast"
+    label = f"{name}, {gain_text(gain)}× as fast" + (f" ({than.how})" if than.how else "")
     return {"label": label, "act": act, "args": args, "id": "best", "row": ""}, gain
 
 

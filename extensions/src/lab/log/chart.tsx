@@ -13,6 +13,9 @@ const BELOW = 22;
 const DOTS = 600;
 /** The axis reaches from the least time to so many times it at least. */
 const ROOM = 1.6;
+/** Times as long as usual that a trial takes which may lie above the picture; share of the trials that lie in it. */
+const FAR = 3;
+const MOST = 0.9;
 const CROSSES = 80;
 /** So near to a dot a click means it. */
 const REACH = 9;
@@ -32,6 +35,16 @@ interface ChartProps {
 interface Scale {
   x: (n: number) => number;
   y: (ms: number) => number;
+}
+
+/**
+ * Where the axis ends: above the tuner's first candidate and nine tenths of all of them, where something takes many
+ * times as long. Beside a nest as it was written, they would all lie on one line.
+ */
+function topOf(shown: readonly Point[], most: number): number {
+  const own = shown.filter(({ hand }) => !hand).map(({ ms }) => ms);
+  const usual = Math.max(own[0] ?? Infinity, [...own].sort((a, b) => a - b)[Math.floor(MOST * (own.length - 1))] ?? 0);
+  return most > FAR * usual ? usual : most;
 }
 
 /** Best latency so far over the trials; the vertical axis is logarithmic. */
@@ -72,10 +85,11 @@ function Picture({
   const low = curve.reduce((a, { ms }) => Math.min(a, ms), best); // timed again, the best may have got slower
   const shown = thin(dots, DOTS);
   // A curve that hardly falls gets some room, so that its axis has numbers.
-  const high = Math.max([...shown, ...curve].reduce((a, { ms }) => Math.max(a, ms), first) * 1.08, low * ROOM);
+  const most = [...dots, ...curve].reduce((a, { ms }) => Math.max(a, ms), first);
+  const high = Math.max(topOf(dots, most) * 1.08, low * ROOM);
   const scale: Scale = {
     x: n => PAD.left + ((width - PAD.left - PAD.right) * n) / Math.max(1, trials),
-    y: v => PAD.top + ((HEIGHT - PAD.top - PAD.bottom - BELOW) * Math.log(high / v)) / Math.log(high / low)
+    y: v => PAD.top + ((HEIGHT - PAD.top - PAD.bottom - BELOW) * Math.max(0, Math.log(high / v))) / Math.log(high / low)
   };
   const label = trans._n(
     'Best so far, %2: from %3 to %4 ms in %5 trial',
@@ -99,9 +113,7 @@ function Picture({
   return (
     <svg width={width} height={HEIGHT} role="img" aria-label={label} onClick={pick}>
       <Axes scale={scale} low={low} high={high} trials={trials} width={width} />
-      {shown.map(({ n, ms }) => (
-        <circle class="swbl-dot" cx={scale.x(n)} cy={scale.y(ms)} r={1.8} />
-      ))}
+      <Dots {...{ shown, scale, high, most }} above={dots.filter(({ ms }) => ms > high).length} />
       {thin(failedAt, CROSSES).map(n => (
         <path class="swbl-cross" d={`M${scale.x(n) - 3} ${PAD.top - 11}l6 6m0 -6l-6 6`} />
       ))}
@@ -120,6 +132,44 @@ function Picture({
         {formatMs(best)} ms
       </text>
     </svg>
+  );
+}
+
+interface DotsProps {
+  shown: readonly Point[];
+  scale: Scale;
+  high: number;
+  most: number;
+  above: number;
+}
+
+/** A dot for each trial; what lies above the picture is marked at its edge, and counted. */
+function Dots({ shown, scale, high, most, above }: DotsProps): VNode {
+  return (
+    <>
+      {shown.map(({ n, ms }) =>
+        ms > high ? (
+          <path class="swbl-dot" data-above d={`M${scale.x(n)} ${PAD.top - 3}l3 5h-6z`}>
+            <title>{trans.__('%1 ms, above the picture', formatMs(ms))}</title>
+          </path>
+        ) : (
+          <circle class="swbl-dot" cx={scale.x(n)} cy={scale.y(ms)} r={1.8} />
+        )
+      )}
+      {above > 0 && (
+        <g class="swbl-axes">
+          <text x={PAD.left} y={PAD.top - 10}>
+            {trans._n(
+              '▲ %2 trial above, up to %3 ms',
+              '▲ %2 trials above, up to %3 ms',
+              above,
+              count(above),
+              formatMs(most)
+            )}
+          </text>
+        </g>
+      )}
+    </>
   );
 }
 

@@ -8,6 +8,8 @@ export interface Point {
   ms: number;
   /** Why the best is slower than before, where it is. */
   why?: string;
+  /** Whether a person has measured it. */
+  hand?: boolean;
 }
 
 /** Best so far of a task: one point per change. What comes later changes none of them. */
@@ -25,7 +27,7 @@ export function dots(task: Task): Point[] {
   return task.timed.map((one, k) => {
     const next = task.timed[k + 1]?.nth ?? Infinity;
     while ((line[i + 1]?.n ?? Infinity) < next) i++; // with comparisons behind trials that failed
-    return { n: one.nth, ms: Math.max(task.ledger.of(one), line[i]!.ms) };
+    return { n: one.nth, ms: Math.max(task.ledger.of(one), line[i]!.ms), hand: one.hand };
   });
 }
 

@@ -33,6 +33,8 @@ export interface Timed {
   clean: boolean;
   /** Whether it is the default schedule's. */
   usual: boolean;
+  /** Whether a person has measured it: it is no candidate of the tuner. */
+  hand?: boolean;
   /** Its place among the trials of the task, and of the log. */
   nth: number;
   at: number;

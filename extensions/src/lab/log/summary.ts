@@ -151,7 +151,7 @@ export class LogSummary {
       const caches = text(data.caches) || 'not told';
       this.caches.set(caches, (this.caches.get(caches) ?? 0) + 1);
       const own = { trial, what: identity(data), ms, warmth: warmth(text(data.caches)), clean: data.clean !== false };
-      task.timed.push({ ...own, usual: data.origin === 'default', nth, at });
+      task.timed.push({ ...own, usual: data.origin === 'default', hand: data.origin === 'manual', nth, at });
       task.ledger.trial(task.timed.at(-1)!);
     }
     const one: Trial = {

@@ -299,7 +299,6 @@ function Figures({
               </b>{' '}
               <span>ms{head.best_sure === 'once' && ', timed once'}</span>
             </BestLink>
-            {head.best_why && <span class="swb-cut">{head.best_why}</span>}
           </>
         )}
       </div>
@@ -341,6 +340,7 @@ function Figures({
             </div>
           </>
         )}
+      {head.best_why && <div class="swb-figure">{head.best_why}</div>}
     </div>
   );
 }

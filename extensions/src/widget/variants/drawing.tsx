@@ -78,7 +78,7 @@ export function Drawing({ ui, history, tree, chosen, naming, onGo, onPick, onNam
     event.preventDefault();
     event.stopPropagation();
   };
-  const gain = history.ahead ? 1 / history.ahead.gain - 1 : null;
+  const gain = history.ahead?.gain ?? null;
   const marks = marked(ui);
   const [left, top] = cell(tree, naming ?? chosen);
   return (

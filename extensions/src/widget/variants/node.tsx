@@ -1,7 +1,7 @@
 // A variant: its shape says who made it and how it went, the words beside it how fast it is.
 
 import { useEffect, useRef } from 'preact/hooks';
-import { count, measured, milliseconds, signedPercent, spreadOf } from '../../shared/format';
+import { count, factor, measured, milliseconds, spreadOf } from '../../shared/format';
 import { memo } from '../elements/memo';
 import { outcome } from '../../shared/outcome';
 import type { VariantRow } from '../../shared/types';
@@ -101,14 +101,14 @@ interface NodeProps {
   /** Which of how many branches it is. */
   place: number;
   all: number;
-  /** Change against the one on show, of the best only. */
+  /** Of the best only: how many times as fast it is as the one on show. */
   gain: number | null;
 }
 
 export const Node = memo(function Node({ row, left, top, current, stop, marked, gain, best, place, all }: NodeProps) {
   const about =
     words(row) +
-    (best ? `, the fastest measured${gain === null ? '' : `, ${signedPercent(gain)} against the one on show`}` : '');
+    (best ? `, the fastest measured${gain === null ? '' : `, ${factor(gain)}× as fast as the one on show`}` : '');
   const state = `${row.undone ? ' is-undone' : ''}${current ? ' is-current' : ''}${marked ? ' is-marked' : ''}`;
   return (
     <div class={`swb-step${state}`} role="none" style={{ left: `${left}px`, top: `${top}px` }}>
@@ -127,9 +127,9 @@ export const Node = memo(function Node({ row, left, top, current, stop, marked, 
         <span class="swb-step-id swb-cut">
           {row.star && <i>★ </i>}v{row.id}
           {best && (
-            <em title={gain !== null ? 'The fastest measured: its time against the one on show' : undefined}>
+            <em title={gain !== null ? 'The fastest measured: how many times as fast as the one on show' : undefined}>
               {' best'}
-              {gain !== null && !row.name && ` ${signedPercent(gain)}`}
+              {gain !== null && !row.name && `, ${factor(gain)}×`}
             </em>
           )}
           {row.name && <b> {row.name}</b>}
