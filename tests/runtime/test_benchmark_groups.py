@@ -100,6 +100,19 @@ def test_a_ratio_of_turns_holds_on_a_machine_that_changes_its_speed(monkeypatch)
     assert 1 / same.ratio == pytest.approx(1.0, rel=0.01)
 
 
+def test_groups_that_take_long_are_waited_for_so_long(monkeypatch):
+    machine = Machine(monkeypatch, period_s=1e9)
+    slow = SimpleNamespace(
+        benchmark=lambda inputs, repeat=None: (setattr(machine, "now", machine.now + 2.5), result)[1]
+    )
+    result = BenchmarkResult((4.0,), 2, watched=2)
+    assert len(in_groups(slow, {}, None, 2).groups_ms) == groups.LEAST
+    assert len(in_turns(slow, slow, {}).after_ms) == groups.LEAST
+    machine.now, result = 0.0, BenchmarkResult((4000.0,), 2, watched=2)
+    slow.benchmark = lambda inputs, repeat=None: (setattr(machine, "now", machine.now + 40.0), result)[1]
+    assert len(in_groups(slow, {}, None, 2).groups_ms) == 1
+
+
 def test_turns_that_tell_nothing_say_within_what():
     found = Turns((4.0, 4.1, 4.0, 4.2), (4.1, 4.0, 4.2, 4.0))
     assert not found.told

@@ -183,9 +183,19 @@ def test_what_is_slower_than_the_disturbed_default_schedule_does_not_take_its_pl
     measurer.alone = 0.5
     session, events, _ = run(n=1, measurer=measurer, trials=60)
     row = session.snapshot().rows[0]
-    assert (row.trial, row.latency_ms, row.untuned_ms) == (0, 0.5, 0.5)
+    assert (row.trial, row.latency_ms, row.untuned_ms) == (0, pytest.approx(0.5, rel=0.01), row.latency_ms)
     assert [e.record.trial for e in events if e.kind == "best"] == [0]
     assert [c.winner for c in session.comparisons] == [0] * len(session.comparisons)
+
+
+def test_a_best_that_was_disturbed_is_timed_again_at_the_end_though_nothing_is_near():
+    measurer = Disturbed(bias=lambda x: 0.05 if x < 0 else 1.0)
+    measurer.alone = 0.6
+    session, _, _ = run(n=1, measurer=measurer, trials=60)
+    row = session.snapshot().rows[0]
+    assert (row.trial, row.latency_ms, row.sure) == (0, pytest.approx(0.5, rel=0.01), "compared")
+    (line,) = session.comparisons
+    assert (line.reason, line.trials[0], line.winner) == ("play-off", 0, 0)
 
 
 @pytest.mark.parametrize(("faster", "factor"), [(False, 0.05), (False, 0.1), (True, 1.0)])

@@ -149,7 +149,7 @@ def in_groups(network: Network, inputs: Mapping[str, Any], repeat: int | None, c
     look = Reference(cores).look
     looks, found, begin = [look()], list[BenchmarkResult](), time.perf_counter()
     shares = [] if repeat is None else [repeat // LEAST + (k < repeat % LEAST) for k in range(min(repeat, LEAST))]
-    while len(found) < len(shares) if repeat is not None else time.perf_counter() - begin < SPAN_S:
+    while len(found) < len(shares) if repeat is not None else _more(len(found), time.perf_counter() - begin, LEAST):
         asked = shares[len(found)] if repeat is not None else None
         found.append(network.benchmark(inputs, repeat=asked))
         looks.append(look())
@@ -161,11 +161,16 @@ def in_turns(before: Network, after: Network, inputs: Mapping[str, Any]) -> Turn
     each = [network.benchmark(inputs, repeat=3).median_ms for network in (before, after)]
     repeats = [max(3, math.ceil(_TURN_S * 1e3 / max(ms, 1e-3))) for ms in each]
     found, begin = list[tuple[float, float]](), time.perf_counter()
-    while (spent := time.perf_counter() - begin) < _MOST_S and (len(found) < 2 * LEAST or spent < SPAN_S):
+    while len(found) < LEAST or _more(len(found), time.perf_counter() - begin, 2 * LEAST):
         order = _order(before, after, repeats, len(found))
         pair = [network.benchmark(inputs, repeat=n).median_ms for network, n in order]
         found.append((pair[0], pair[1]) if len(found) % 2 == 0 else (pair[1], pair[0]))
     return Turns(tuple(a for a, _ in found), tuple(b for _, b in found))
+
+
+def _more(count: int, spent: float, least: int) -> bool:
+    """Whether more groups are timed: they should be `least`, and last for a while, but not for ever."""
+    return spent < (SPAN_S if count >= least else _MOST_S)
 
 
 def _order(before: Network, after: Network, repeats: Sequence[int], turn: int) -> list[tuple[Network, int]]:

@@ -273,6 +273,8 @@ class Rounds:
         most = Comparisons.FINALISTS - 1
         pending = state.challengers(most)
         rivals = [*pending, *(t for t in state.rivals(most) if t not in pending)][:most]
+        if not rivals and state.ledger.best is not None and state.ledger.best.sure == "disturbed":
+            rivals = state.others(1)  # so that its time is known at all
         first = state.champion
         if state.unbeaten is not None:
             first = state.unbeaten

@@ -233,6 +233,10 @@ class TaskState:
         near = [t for t in near if t != self.champion and t not in self.lost]
         return sorted(near, key=lambda t: (self.valid[t], t))[:most]
 
+    def others(self, most: int) -> list[int]:
+        """Return the fastest trials but the champion's, however slow."""
+        return sorted(self.valid.keys() - {self.champion}, key=lambda t: (self.valid[t], t))[:most]
+
 
 def _near(line: Comparison, trial: int) -> bool:
     """Whether a loser was hardly slower than the winner."""
