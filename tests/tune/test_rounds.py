@@ -123,5 +123,5 @@ def test_only_challengers_near_the_fastest_one_take_part(monkeypatch):
     monkeypatch.setattr(rounds, "_scheduler", SimpleNamespace(states=[state]))
     monkeypatch.setattr(rounds, "_contest", lambda index, trials, reason, rules: asked.append((trials, rules)))
     rounds._confirm(0)
-    assert asked == [([3, 5], BRIEF)]
+    assert asked == [([0, 3, 5], BRIEF)]
     session.cancel()
