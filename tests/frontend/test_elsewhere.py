@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from .conftest import Bench
 
 # Another task is open: its rows, its variants and its steps have the names and numbers of those before.
@@ -105,6 +107,41 @@ def test_names_of_tasks_are_readable_beside_the_nest(bench: Bench) -> None:
     cut = page.evaluate("""() => [...document.querySelectorAll('.swb-area-left td.swb-name')]
       .filter(e => /3x3 \\d+→\\d+ @/.test(e.title) && e.scrollWidth > e.clientWidth).map(e => e.title)""")
     assert cut == []
+
+
+def test_long_names_of_tasks_keep_their_shapes(bench: Bench) -> None:
+    page = bench.open(width="1300").page
+    page.evaluate("""() => {
+      const { tasks } = kernel.slices, shapes = ['1x768 768→3072', '1x3072 3072→768', '1x768 768→768', '1x768 768→2'];
+      const rows = tasks.rows.map((row, k) => ({ ...row, name: `batch_matmul ${shapes[k % 4]} + bias + gelu` }));
+      kernel.put('tasks', { ...tasks, rows });
+      kernel.patch(model, kernel.changed); }""")
+    page.wait_for_selector(".swb-area-left .swb-task-name")
+    seen = page.evaluate("""() => [...document.querySelectorAll('.swb-area-left .swb-task-name')]
+      .map(({ firstChild: kind, lastChild: shapes, parentElement: { title } }) => [
+        title.includes(kind.textContent), shapes.innerText.trim(), shapes.scrollWidth <= shapes.clientWidth + 1])""")
+    assert all(whole and kept for whole, _, kept in seen), seen
+    assert len({shapes for _, shapes, _ in seen}) == 4, "they are told apart"
+
+
+@pytest.mark.parametrize("width", ["380", "480", "620"])
+def test_words_of_a_chip_are_whole_or_not_there(bench: Bench, width: str) -> None:
+    page = bench.open(width=width, panel="nest").page
+    page.wait_for_selector(".swb-chip")
+    shown = page.evaluate("""() => [...document.querySelectorAll('.swb-chip')].map(chip => {
+      const [box, words] = [chip, chip.lastChild].map(e => e.getBoundingClientRect());
+      const there = words.top < box.bottom - 4;
+      return !there || words.right <= box.right; })""")
+    assert shown
+    assert all(shown)
+
+
+def test_a_condition_beside_a_time_is_explained(bench: Bench) -> None:
+    page = bench.open().page
+    page.evaluate("""() => { kernel.put('head', { ...kernel.slices.head, caches: 'warm caches' });
+      kernel.patch(model, kernel.changed); }""")
+    told = page.wait_for_selector("[data-swb-value=caches]", state="attached")
+    assert "where the call before left them" in told.get_attribute("title")
 
 
 def test_lines_of_steps_are_never_cut(bench: Bench) -> None:

@@ -196,6 +196,8 @@ def test_words_are_explained_to_the_keyboard(panels: Panels) -> None:
     for selector, says in (("abbr >> text=rank correlation", "0 is guessing"), ("[data-swb-order=pin]", "Hold a hole")):
         page.locator(selector).focus()
         assert says in page.evaluate(shown)
+    page.locator("[data-action=pause]").focus()
+    assert page.evaluate(shown) == "none", "what it means stands beside it, and the lines below stay in sight"
     found = form(panels, "pin")
     found.locator("[data-swb-arg=hole]").focus()
     panels.settle()

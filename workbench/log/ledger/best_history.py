@@ -55,7 +55,8 @@ class Step:
         if self.why == "disturbed":
             return f"{before} was disturbed, {trial} was not"
         if self.why == "inside":
-            return f"inside the network {trial} is faster than {before}"
+            alone = f"though alone that one is faster ({self.was:.4g} ms)"
+            return f"in the network {trial} takes less time than trial {self.of}, {alone}"
         return f"of contradicting comparisons the newest counts: {trial}, not {before}" if self.why else ""
 
 

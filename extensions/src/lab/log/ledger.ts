@@ -323,7 +323,8 @@ export class Ledger {
       return `${old} was disturbed, ${now} was not`;
     }
     if (this.losers.get(first)?.get(top) === false) {
-      return `inside the network ${now} is faster than ${old}`;
+      const alone = `though alone that one is faster (${short(best.ms)} ms)`;
+      return `in the network ${now} takes less time than trial ${best.trial}, ${alone}`;
     }
     const lucky = [...this.places.keys()].filter(one => one.broken === best.ms);
     if (lucky.length) {

@@ -17,10 +17,30 @@ export function Remark({ of }: { of: HeadSlice }) {
   ) : null;
 }
 
+/** What the conditions mean that stand beside times. */
+const CONDITIONS: readonly (readonly [RegExp, string])[] = [
+  [/warm/, 'Inputs, constants and outputs are where the call before left them: in the caches, as far as they fit'],
+  [
+    /beyond/,
+    'Constants (weights) come from the cache that all cores share, as in a network, whose other kernels push them out of the nearer ones; inputs and outputs stay where they are'
+  ],
+  [
+    /from memory/,
+    'Constants (weights) come from memory, as in a network that is larger than the caches; inputs and outputs stay where they are'
+  ],
+  [/flushed/, 'Nothing is in the caches when a call begins']
+];
+
+/** What the kernel found in the caches, and what that means. */
+function conditionOf(caches: string): string {
+  const means = CONDITIONS.find(([words]) => words.test(caches))?.[1];
+  return `What the kernel found in the caches: ${caches}.${means ? ` ${means}.` : ''}`;
+}
+
 /** Under which condition it is this time. */
 export const Caches = ({ of }: { of: HeadSlice }) =>
   of.caches ? (
-    <span class="swb-cut" data-swb-value="caches" title={`What the kernel found in the caches: ${of.caches}`}>
+    <span class="swb-cut" data-swb-value="caches" title={conditionOf(of.caches)}>
       {of.caches}
     </span>
   ) : null;

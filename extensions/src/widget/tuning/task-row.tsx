@@ -47,6 +47,9 @@ function Cell({
  */
 const REPEATS = /^conv2d |(?<=\b(\d+))→\1(?= )|(?<=@(\d+))x\2$/g;
 
+/** What a name begins with before its shapes: of a long name this is cut, since shapes tell tasks apart. */
+const KIND = /^[a-z]\w* (?=.*\d)/;
+
 /**
  * `conv2d 3x3 64→64 @56x56 + bias + relu`: what is fused into the kernel is drawn fainter. A narrow table leaves out
  * what repeats, so that `3x3 64 @56` stays readable; the title has it all.
@@ -65,11 +68,24 @@ function Name({ name }: { name: string }) {
     );
     from = index + piece.length;
   }
-  return (
+  const kind = parts.length === 0 ? (KIND.exec(whole)?.[0] ?? '') : '';
+  const rest = whole.slice(from + kind.length);
+  const fused = at >= 0 && <span class="swb-from-m swb-faint">{name.slice(at)}</span>;
+  return kind ? (
+    <span class="swb-task-name" style={{ display: 'flex' }}>
+      <span class="swb-cut" style={{ flexShrink: 99, whiteSpace: 'pre' }}>
+        {kind}
+      </span>
+      <span class="swb-cut">
+        {rest}
+        {fused}
+      </span>
+    </span>
+  ) : (
     <>
       {parts}
-      {whole.slice(from)}
-      {at >= 0 && <span class="swb-from-m swb-faint">{name.slice(at)}</span>}
+      {rest}
+      {fused}
     </>
   );
 }

@@ -105,6 +105,20 @@ interface NodeProps {
   gain: number | null;
 }
 
+/** The spread is whole, or on the line that is not shown. */
+const WHOLE = {
+  display: 'flex',
+  flexWrap: 'wrap',
+  columnGap: '3px',
+  justifyContent: 'center',
+  maxWidth: '100%',
+  height: '16px',
+  overflow: 'hidden',
+  fontSize: '12px',
+  lineHeight: '16px',
+  whiteSpace: 'nowrap'
+};
+
 export const Node = memo(function Node({ row, left, top, current, stop, marked, gain, best, place, all }: NodeProps) {
   const about =
     words(row) +
@@ -136,7 +150,8 @@ export const Node = memo(function Node({ row, left, top, current, stop, marked, 
         </span>
         <Shape row={row} current={current} />
         <span
-          class={`swb-step-ms swb-cut${failed(row) ? ' swb-careful' : row.ms === null ? ' swb-faint' : row.doubt ? ' swb-doubt' : ''}${best ? ' is-best' : ''}`}
+          style={WHOLE}
+          class={`swb-step-ms${failed(row) ? ' swb-careful' : row.ms === null ? ' swb-faint' : row.doubt ? ' swb-doubt' : ''}${best ? ' is-best' : ''}`}
         >
           {shownAs(row)}
           {row.ms !== null && !failed(row) && <small> {row.same?.replace(' in turns', '') ?? spreadOf(row)}</small>}
