@@ -58,7 +58,7 @@ class Resume(_Move):
 @steering_command("stop")
 @dataclass(frozen=True, slots=True)
 class Stop(_Move):
-    """End after the trial in flight and keep everything."""
+    """End after the trial in flight and keep everything; a network is timed as it is then."""
 
 
 @steering_command("cancel")

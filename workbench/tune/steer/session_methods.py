@@ -128,7 +128,10 @@ class SessionMethods:
         return self._quietly("resume", ("paused",))
 
     def stop(self) -> Self:
-        """End after the trial in flight and keep everything; returns at once, `wait` waits for the end."""
+        """End after the trial in flight and keep everything; returns at once, `wait` waits for the end.
+
+        A network is timed once more, which takes a few seconds; `cancel` ends that, too.
+        """
         return self._quietly("stop", ("idle", "running", "paused"))
 
     def cancel(self) -> Self:

@@ -13,7 +13,7 @@ import { isClosing, trialsOf } from './run-states';
 function now(tuning: TuningSlice, next: SteeringSlice['next']): ComponentChildren {
   const { state, trials } = tuning;
   if (state === 'paused') return <>Nothing: it is on hold{next && ` with ${next.name}`}</>;
-  if (state === 'stopping') return 'It finishes what has begun';
+  if (state === 'stopping') return 'It finishes what has begun; a network is timed as it is now, which Cancel ends';
   if (state !== 'running')
     return (
       <>
