@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from workbench.analysis import (
 from workbench.analysis.figures import label_placement as room
 from workbench.analysis.figures import roofline
 from workbench.analysis.figures.best_so_far import thinned
-from workbench.analysis.figures.level_roofs import level_roofs
+from workbench.analysis.figures.level_roofs import LevelRoof, level_roofs
 from workbench.analysis.figures.style import colours, log_ticks
 from workbench.analysis.trials.trial_reader import RunHistory, Trial
 from workbench.errors import UsageError
@@ -309,6 +310,15 @@ def test_names_of_schedules_side_by_side_stand_apart(monkeypatch):
     close = [Spot("v8", 20.0, 50.0, True), Spot("v9", 20.2, 51.0, True, current=True), Spot("v1", 2.0, 5.0, True)]
     places = roofline._places(close, ((0.0, 2.0), (0.0, 3.0)))
     assert places[id(close[0])] != places[id(close[1])] == places[id(close[2])]
+
+
+def test_the_name_of_a_schedule_keeps_off_that_of_a_level_of_memory():
+    levels = (LevelRoof("L1", 1, 2.0, None), LevelRoof("memory", 1, 10.0, None))
+    now = Spot("v1", 2.0, 10.0, True, current=True, levels=levels)
+    near = Spot("v2", 10**0.872, 10**0.881, True)  # left of it below the mark, where "memory" stands
+    ranges = ((0.0, 2.0), (0.0, 2.0))
+    assert roofline._places([replace(now, levels=()), near], ranges)[id(near)] == "middle right"
+    assert roofline._places([now, near], ranges)[id(near)] != "middle right"
 
 
 def test_names_of_schedules_lie_on_no_point_and_on_no_other_name():

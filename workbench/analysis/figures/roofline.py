@@ -279,6 +279,10 @@ def _places(
     for level in levels:
         side = "bottom right" if level["xanchor"] == "left" else "top left"
         room.keep((level["x"], level["y"]), level["text"], side)
+    for s in named:
+        for one, text in zip(s.levels, _level_names(s.levels), strict=True):
+            if text and s.current:  # what stands below its mark
+                room.keep((math.log10(one.intensity), math.log10(s.gflops)), text, "bottom center")
     return {id(s): place for k, s in enumerate(first[:NAMES]) if (place := room.place(k, _name(s)))}
 
 
