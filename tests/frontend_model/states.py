@@ -285,6 +285,7 @@ def steering(**more: Any) -> Json:
             "ms": 0.438,
             "spread": 0.006,
             "origin": "a fast one with another number",
+            "since": None,
             "run": None,
             "quality": 0.87,
             "reason": "few rounds so far",

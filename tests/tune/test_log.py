@@ -249,7 +249,7 @@ def test_the_best_of_a_task_is_found(tmp_path):
     best = database.best("k0", HEADER.target)
     assert best is not None
     assert best.trial == 1
-    assert [one.ms for one in database.told("k0", 1, target=HEADER.target)] == [0.99]
+    assert [one.ms for one in database.told("k0", 1, target=HEADER.target)] == [1.0]
     assert [r.trial for r in database.top("k0", 9, HEADER.target)] == [1, 4, 0, 6]
     assert database.best("k9") is None
     other = database.best("k0", "llvm -mcpu=host -threads=1")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from workbench.log.ledger.best_history import After, Step
-from workbench.log.ledger.candidate import AGREES, SURE, Best, Sure
+from workbench.log.ledger.candidate import AGREES, SURE, Best, Sure, covering, of_one_mode
 from workbench.log.ledger.network import Measured, NetworkLedger, same_conditions
 from workbench.log.ledger.task_ranking import TaskLedger
 from workbench.log.lines import AnyLine, Comparison, NetworkTime
@@ -21,7 +21,7 @@ from workbench.log.weighted_latency import shares, total
 
 __all__ = [
     "AGREES", "SURE", "After", "Best", "Ledger", "Measured", "NetworkLedger", "Step", "Sure", "TaskLedger",
-    "same_conditions",
+    "covering", "of_one_mode", "same_conditions",
 ]  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -12,6 +13,14 @@ from workbench.log.record import Record
 
 AGREES = 1.05
 """A time is borne out by another one that is at most so many times as long. Chosen; ``docs/ledger.md`` has examples."""
+
+MODES = 1.25
+"""Times of a program that are more than so many times apart are no spread of one time: the machine was in another
+state. Chosen; a kernel took 1.33 ms in most processes, and 2.2 in some.
+"""
+
+OWN = ("manual", "default")
+"""Origins of trials that no search has chosen for their times."""
 
 Sure: TypeAlias = Literal["compared", "again", "once", "disturbed"]
 """How a number is known: its trial won a comparison, was timed several times, once, or never undisturbed."""
@@ -30,11 +39,31 @@ Place: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The best of a task, or another one: its trial, what is told of it in milliseconds, and how that is known."""
+    """The best of a task, or another one: its trial, what is told of it in milliseconds, how that is known, and all its
+    undisturbed times, by itself and with those of comparisons.
+    """
 
     record: Record
     ms: float
     sure: Sure
+    alone: tuple[float, ...] = ()
+    seen: tuple[float, ...] = ()
+
+    @property
+    def spread(self) -> float | None:
+        """Twice the ± over the number: that of its trial, or more where other times of the same mode lie outside."""
+        return covering(self.ms, self.record.spread, self.seen)
+
+
+def of_one_mode(ms: float, other: float) -> bool:
+    """Whether two times of a program are near enough to be a spread of one time."""
+    return max(ms, other) <= MODES * min(ms, other)
+
+
+def covering(ms: float, spread: float | None, seen: Sequence[float]) -> float | None:
+    """Return a spread, twice the ± over the time, in which all times lie that were seen, but for other modes."""
+    off = [abs(one - ms) for one in seen if of_one_mode(one, ms) and f"{one:.3g}" != f"{ms:.3g}"]
+    return max(spread or 0.0, 2.0 * max(off) / ms) if off else spread
 
 
 @dataclass(slots=True, eq=False)
@@ -51,6 +80,8 @@ class Candidate:
         Log and number of that trial.
     alone : list
         Milliseconds of its trials, and whether they were undisturbed.
+    own : list of float
+        Times, in ascending order, of undisturbed trials that no search has chosen: by hand, and the default schedule.
     times, disturbed : list of float
         All its times, of comparisons too, in ascending order; those that were disturbed.
     met, won : bool
@@ -61,14 +92,17 @@ class Candidate:
     record: Record
     place: Place
     alone: list[tuple[float, bool]] = field(default_factory=list)
+    own: list[float] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     disturbed: list[float] = field(default_factory=list)
     met: bool = False
     won: bool = False
 
-    def take(self, ms: float, clean: bool) -> None:
+    def take(self, ms: float, clean: bool, origin: str = "") -> None:
         """Take the time of a trial in."""
         self.alone.append((ms, clean))
+        if clean and origin in OWN:
+            bisect.insort(self.own, ms)
         bisect.insort(self.times if clean else self.disturbed, ms)
 
     def meet(self, line: Comparison, trial: int) -> None:
@@ -90,17 +124,25 @@ class Candidate:
         self.met = self.won = False
 
     @property
+    def lucky(self) -> float | None:
+        """The least time, where it is not the number."""
+        return self.times[0] if len(self.times) > 1 and self.ms > self.times[0] else None
+
+    @property
     def broken(self) -> float | None:
-        """The least time, where no other one bears it out."""
-        return self.times[0] if len(self.times) > 1 and self.times[1] > AGREES * self.times[0] else None
+        """The least time, where it is not the number, and no other time bears it out."""
+        return self.lucky if len(self.times) > 1 and self.times[1] > AGREES * self.times[0] else None
 
     @property
     def ms(self) -> float:
-        """The least time that another one bears out; else the second least, or the only one.
-
-        So it can rise once: when the second time does not bear out the first one.
+        """The second least time, or the only one: the least of many is a lucky draw where a search looked for it. So it
+        rises when the second time comes; not when it is of another mode than most of its `own` times.
         """
-        return self.times[self.broken is not None] if self.times else self.disturbed[0]
+        if not self.times:
+            return self.disturbed[0]
+        twice = self.times[min(1, len(self.times) - 1)]
+        own = self.own[(len(self.own) - 1) // 2] if self.own and math.isfinite(self.times[-1]) else math.inf
+        return own if twice > MODES * own else twice
 
     @property
     def proven(self) -> bool:
@@ -116,7 +158,11 @@ class Candidate:
 
     def told(self, ms: float) -> Best:
         """Return what is told of it, given its number; one that failed when it was timed again is told by its time."""
-        return Best(self.record, ms if math.isfinite(ms) else min((*self.times, *self.disturbed)), self.sure)
+        alone = tuple(sorted(took for took, clean in self.alone if clean))
+        seen = tuple(took for took in self.times if math.isfinite(took))
+        return Best(
+            self.record, ms if math.isfinite(ms) else min((*self.times, *self.disturbed)), self.sure, alone, seen
+        )
 
 
 def identity(record: Record, place: Place) -> tuple[Any, ...]:

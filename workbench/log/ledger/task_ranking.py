@@ -105,7 +105,7 @@ class TaskLedger:
             self.failures[record.status] += 1
             self.failed[record.status] = record
             return True
-        one.take(record.latency_ms, record.clean)
+        one.take(record.latency_ms, record.clean, record.origin)
         if (not record.clean, place) < (not one.record.clean, one.place):
             one.record, one.place = record, place
         if record.origin == "default" and (self._default is None or place < self._default[0]):
@@ -258,7 +258,7 @@ class TaskLedger:
             return "disturbed", before.record.trial
         if (one, top) in self._wins.weak:
             return "inside", before.record.trial
-        lucky = [x for x in self._places if x.broken == before.ms]
+        lucky = [x for x in self._places if x.lucky == before.ms]
         if lucky:
             return "lucky", (top if top in lucky else min(lucky, key=lambda x: x.place)).record.trial
         return "newer" if top.proven else "once", before.record.trial

@@ -39,6 +39,11 @@ class Together(Contest):
         logs = [math.log(one) if 0.0 < one < math.inf else math.inf for one in ratios]
         return between(logs, [part.resolution(i, j) for part in self.parts])
 
+    def latency_ms(self, i: int) -> float:
+        """What it took in one of the contests: the middle one. Between the times of two, it took nothing."""
+        times = sorted(part.latency_ms(i) for part in self.parts)
+        return times[(len(times) - 1) // 2]
+
     def ratio(self, i: int, j: int = 0) -> float:
         """Median over all rounds; the middle of what the contests say where they differ."""
         apart = self._between(i, j)

@@ -32,6 +32,7 @@ from workbench.session.state.history import open_parts
 from workbench.session.state.results import Result
 from workbench.session.state.session_state import SessionState
 from workbench.session.state.statistics import rounded
+from workbench.session.state.told_times import told
 
 MEASURED_WITH = ("repeat", "min_repeat_ms", "flush_cache", "constants", "budget_ms", "seed")
 """Options that a number depends on; the others only say for how long to wait."""
@@ -134,7 +135,7 @@ def variant(host: Host, node: object = None) -> Variant:
     state = host.state
     if node == "tuner" and state.index is not None:
         schedule, best = state.tuned(state.index)
-        found = Result.of_record(best)
+        found = told(Result.of_record(best), best, state.stats.of(best.task_key))
         timed = {"ms": rounded(found.ms), "spread": rounded(found.spread, 3), "doubt": found.doubt()}
         return Variant(schedule, {"id": None, "name": "", "status": best.status, "trial": best.trial, **timed})
     shown = state.variant(node)

@@ -66,7 +66,7 @@ def best_beside(state: SessionState, node: TreeNode) -> tuple[Best, TreeNode | N
     if found is not None:
         than = state.history.verdict(found.key, node.key, f"v{node.id}")
     else:
-        than = verdict(f"v{node.id}", node.key, result, Result("ok", best.ms, best.record.spread), None)
+        than = verdict(f"v{node.id}", node.key, result, Result("ok", best.ms, best.spread), None)
     return None if than is None or not than.told or than.ratio >= 1.0 else (best, found, than)
 
 

@@ -96,7 +96,7 @@ def _task_row(state: SessionState, index: int, row: TaskRow | None) -> dict[str,
         "gflops": rounded(gflops), **({"above": faster} if faster else {}), **product, "trials": task.trials,
         "failed": task.failures.total(), "failures": dict(task.failures), "untuned_ms": rounded(task.untuned_ms),
         "share": None, "state": word, "reason": reason, "delta": delta(task),
-        "spark": spark(task), "spread": rounded(best.record.spread, 3) if best is not None and clean else None,
+        "spark": spark(task), "spread": rounded(best.spread, 3) if best is not None and clean else None,
         "compared": task.comparisons, "confidence": None if row is None else rounded(row.confidence, 4),
         "sure": "" if best is None else best.sure,
     }  # fmt: skip

@@ -226,8 +226,7 @@ class SessionState:
             except WorkbenchError:  # the log was written for another program, or by another version
                 continue
             schedule.target = task.target or self.target
-            known = self.stats.of(task.key).of(record)
-            self.hang(tree, schedule, record if known is None else replace(record, latency_ms=known.ms))
+            self.hang(tree, schedule, record)
         self.recalled.setdefault(self.index, tree.changes)
 
     def add_task(self, task: Task) -> int:
@@ -357,7 +356,7 @@ class SessionState:
         return node.id
 
     def tuned(self, index: int, trial: int | None = None) -> tuple[Schedule, Record]:
-        """Return a task's best schedule in the log, or that of a trial, and its line with the time that is shown."""
+        """Return a task's best schedule in the log, or that of a trial, and its line."""
         info = self.infos[index]
         best = self.stats.of(info.key).best
         record = (None if best is None else best.record) if trial is None else self._trial(info.key, trial)
@@ -368,8 +367,7 @@ class SessionState:
             raise UsageError("usage.nothing_measured", "No trial of this task was valid so far", [info.name], hint)
         found = schedule_of(info.task, record)
         found.target = info.task.target or self.target
-        told = self.stats.of(info.key).of(record)
-        return found, record if told is None else replace(record, latency_ms=told.ms)
+        return found, record
 
     def _open_trials(self, key: str, tree: Tree) -> dict[int, str]:
         """Keys of the programs of the trials that are open."""

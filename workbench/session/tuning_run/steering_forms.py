@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.errors import UsageError
-from workbench.log import Command, Comparison, Record
+from workbench.log import Command, Comparison, Record, TaskLedger
 from workbench.session.state.history import View, open_parts
 from workbench.session.state.session_state import SessionState
 from workbench.session.state.statistics import rounded
@@ -128,14 +129,25 @@ def _best(state: SessionState, key: str, row: TaskRow | None = None) -> dict[str
     """Name the best trial of a task by its log, and that of the run where it is another one."""
     best, run = state.stats.of(key).best, None
     if best is None:
-        return {"trial": None, "ms": None, "spread": None, "origin": "", "run": None}
+        return {"trial": None, "ms": None, "spread": None, "origin": "", "since": None, "run": None}
     if row is not None and row.trial is not None and row.trial != best.record.trial:
         run = {"trial": row.trial, "ms": rounded(row.latency_ms)}
     record = best.record
     return {
-        "trial": record.trial, "ms": rounded(best.ms), "spread": rounded(record.spread, 3), "run": run,
-        "origin": MADE.get(record.origin, f"proposed by {record.origin}"),
+        "trial": record.trial, "ms": rounded(best.ms), "spread": rounded(best.spread, 3), "run": run,
+        "origin": MADE.get(record.origin, f"proposed by {record.origin}"), "since": _since(state.stats.of(key)),
     }  # fmt: skip
+
+
+def _since(task: TaskLedger) -> int | None:
+    """Return after how many trials the best became it, where that was by a comparison and not when it was timed: there
+    the curve of the best so far drops, not at the trial's own place.
+    """
+    if task.best is None:
+        return None
+    record = task.best.record
+    *_, first = itertools.takewhile(lambda step: step.trial == record.trial, reversed(task.course))
+    return first.nth if first.elapsed_s != record.elapsed_s else None
 
 
 def _chosen(state: SessionState, key: str) -> dict[str, str]:

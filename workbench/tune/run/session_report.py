@@ -73,7 +73,7 @@ def _row(loop: TuningLoop, session: State, index: int) -> TaskRow:
         state.ledger.untuned_ms,
         _word(loop, session, index),
         scheduler.why(index) if index in scheduler.active else "",
-        spread=best.record.spread if best is not None else None,
+        spread=best.spread if best is not None else None,
         confidence=state.confidence,
         compared=state.compared,
         quality=quality.spearman if quality is not None else None,
@@ -147,7 +147,7 @@ def explain(loop: TuningLoop, index: int) -> str:
     if best is None:
         lines.append("  no trial was valid so far")
     else:
-        spread = f", spread {best.record.spread:.1%}" if best.record.spread is not None else ""
+        spread = f", spread {best.spread:.1%}" if best.spread is not None else ""
         how = f", origin {best.record.origin}, {SURE[best.sure]}"
         lines.append(f"  best: trial {best.record.trial}, {best.ms:.4f} ms{spread}{how}")
         lines += [f"  {step.reason}" for step in state.ledger.course[-LAST:] if step.reason]

@@ -5,6 +5,8 @@
 
 /** A time is borne out by another one that is at most so many times as long. */
 const AGREES = 1.05;
+/** Times of a program that are more than so many times apart are no spread of one time. */
+const MODES = 1.25;
 /** Reason of comparisons whose times are of another place than a kernel alone. */
 const INSIDE = 'inside the network';
 
@@ -31,6 +33,8 @@ export interface Timed {
   /** What its time can be compared with, as `Record.warmth`: those that are timed as in a network go before others. */
   warmth: number;
   clean: boolean;
+  /** Whether no search has chosen it: it is by hand, or the default schedule's. */
+  own: boolean;
   /** Whether it is the default schedule's. */
   usual: boolean;
   /** Whether a person has measured it: it is no candidate of the tuner. */
@@ -81,14 +85,28 @@ class Candidate {
     this.alone.forEach(({ ms, clean }) => this.take(ms, clean));
   }
 
-  /** The least time, where no other one bears it out. */
+  /** The least time, where it is not the number. */
+  get lucky(): number | null {
+    return this.times.length > 1 && this.ms > this.times[0]! ? this.times[0]! : null;
+  }
+
+  /** The least time, where it is not the number, and no other time bears it out. */
   get broken(): number | null {
-    const [least, next] = this.times;
-    return least !== undefined && next !== undefined && next > AGREES * least ? least : null;
+    return this.times.length > 1 && this.times[1]! > AGREES * this.times[0]! ? this.lucky : null;
   }
 
   get ms(): number {
-    return (this.times.length ? this.times[this.broken === null ? 0 : 1] : this.disturbed[0])!;
+    const { times } = this;
+    if (!times.length) {
+      return this.disturbed[0]!;
+    }
+    const twice = times[Math.min(1, times.length - 1)]!;
+    const own = this.alone
+      .filter(one => one.own && one.clean)
+      .map(one => one.ms)
+      .sort((a, b) => a - b);
+    const middle = own.length && times.at(-1)! < Infinity ? own[(own.length - 1) >> 1]! : Infinity;
+    return twice > MODES * middle ? middle : twice;
   }
 
   get key(): Key {
@@ -326,7 +344,7 @@ export class Ledger {
       const alone = `though alone that one is faster (${short(best.ms)} ms)`;
       return `in the network ${now} takes less time than trial ${best.trial}, ${alone}`;
     }
-    const lucky = [...this.places.keys()].filter(one => one.broken === best.ms);
+    const lucky = [...this.places.keys()].filter(one => one.lucky === best.ms);
     if (lucky.length) {
       const of = lucky.includes(top) ? top.shown.trial : Math.min(...lucky.map(one => one.shown.trial));
       const whose = of === first.shown.trial ? '' : ` of trial ${of}`;

@@ -138,6 +138,8 @@ export interface SteeringSlice {
     /** Who made the best, in words. */
     readonly origin: string;
     readonly chosen?: string;
+    /** After how many trials of the task a comparison made it the best; null where its own trial did. */
+    readonly since: number | null;
     /** The best of the run, where the log has a better one that was timed under other conditions. */
     readonly run: { readonly trial: number | null; readonly ms: number | null } | null;
     readonly quality: number | null;

@@ -112,6 +112,7 @@ export function Facts({ store, needs, live }: { store: Store; needs: string; liv
       {task && task.trial != null && (
         <Row name={row?.ms === task.ms ? 'Best' : 'Best of the log'}>
           {link(task.trial, `trial ${task.trial}`)} {milliseconds(task.ms)} ms {spread(task.spread, task.ms)}
+          {task.since != null && ` · the best since a comparison after ${count(task.since)} trials`}
           {task.run?.trial != null && (
             <span>
               {' · best of this run: '}
