@@ -45,7 +45,7 @@ class Program:
     def number(self) -> float:
         if not self.clean:
             return min(self.other)
-        mine = [r.latency_ms or 0.0 for r in self.trials if r.clean and r.origin in ("manual", "default")]
+        mine = [r.latency_ms or 0.0 for r in self.trials if r.clean and r.origin == "manual"]
         twice = sorted(self.clean)[:2][-1]
         middle = statistics.median_low(mine) if mine and math.inf not in self.clean else math.inf
         return middle if twice > 1.25 * middle else twice

@@ -19,8 +19,8 @@ MODES = 1.25
 state. Chosen; a kernel took 1.33 ms in most processes, and 2.2 in some.
 """
 
-OWN = ("manual", "default")
-"""Origins of trials that no search has chosen for their times."""
+BY_HAND = "manual"
+"""Origin of trials that a person has measured: with patience, and no search has chosen them for their times."""
 
 Sure: TypeAlias = Literal["compared", "again", "once", "disturbed"]
 """How a number is known: its trial won a comparison, was timed several times, once, or never undisturbed."""
@@ -81,7 +81,7 @@ class Candidate:
     alone : list
         Milliseconds of its trials, and whether they were undisturbed.
     own : list of float
-        Times, in ascending order, of undisturbed trials that no search has chosen: by hand, and the default schedule.
+        Times, in ascending order, of undisturbed trials by hand.
     times, disturbed : list of float
         All its times, of comparisons too, in ascending order; those that were disturbed.
     met, won : bool
@@ -101,7 +101,7 @@ class Candidate:
     def take(self, ms: float, clean: bool, origin: str = "") -> None:
         """Take the time of a trial in."""
         self.alone.append((ms, clean))
-        if clean and origin in OWN:
+        if clean and origin == BY_HAND:
             bisect.insort(self.own, ms)
         bisect.insort(self.times if clean else self.disturbed, ms)
 

@@ -82,7 +82,9 @@ def _number(result: Result, record: Record, best: Best | None, turns: Sequence[f
     if result.status != "ok" or not result.ms or best is None or best.sure == "disturbed":
         return result
     gflops = record.flops / (best.ms * 1e6) if record.flops else None
-    if not result.why_not and result.ms > SLOWER * best.ms:
+    if not result.why_not and f"{best.ms:.3g}" == f"{result.ms:.3g}":
+        gflops = result.gflops
+    elif not result.why_not and result.ms > SLOWER * best.ms:
         gflops = None
     remark = "; ".join(filter(None, (*_remarks(result, best, record, turns), result.remark)))
     return Result("ok", best.ms, best.spread, gflops, remark=remark, caches=result.caches)

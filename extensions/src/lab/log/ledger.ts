@@ -33,7 +33,7 @@ export interface Timed {
   /** What its time can be compared with, as `Record.warmth`: those that are timed as in a network go before others. */
   warmth: number;
   clean: boolean;
-  /** Whether no search has chosen it: it is by hand, or the default schedule's. */
+  /** Whether it is by hand: no search has chosen it for its time. */
   own: boolean;
   /** Whether it is the default schedule's. */
   usual: boolean;
