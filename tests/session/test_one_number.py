@@ -299,6 +299,18 @@ def test_a_time_in_turns_does_not_take_the_place_of_a_clean_one(session, fake):
     assert "(in 2 comparisons that differ: 18.0× as fast to 26.5× as fast)" in met["text"], met["text"]
     low, high = (float(x) for x in met["text"].split("(between ")[1].split(")")[0].split(" and "))
     assert low < 1.31 / 0.0735 < high, "the interval has what separate measurements give"
+    s.run("goto", step=1)
+    s.flush(100)
+    said = s.snapshot().slices["history"]["change"]["text"]
+    assert said == f"21.8× as fast (between {low} and {high}) as v0", "the header has the interval, too"
+
+
+def test_where_turns_and_times_by_themselves_are_of_two_modes_both_are_told(session, fake):
+    s = seen_by_hand(session, fake, 1.31, turns=(1.95,))
+    s.run("goto", step=1)
+    s.flush(100)
+    said = s.snapshot().slices["history"]["change"]["text"]
+    assert said == "26.5× as fast as v0 (17.8× as fast where each is timed by itself)"
 
 
 def test_the_spread_has_all_that_was_seen_of_a_program(session, fake):

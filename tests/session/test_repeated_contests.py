@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import random
 from dataclasses import replace
 
 import pytest
@@ -171,3 +173,19 @@ def test_one_that_most_others_contradict_is_named(pair):
     for ratio in (0.75, 0.43, 0.76):
         info = pair(steady(ratio))
     assert info["text"].endswith("sure (in 3 comparisons, 1 of which left out: 2.33× as fast)"), info["text"]
+
+
+@pytest.mark.parametrize("several", [2, 3, 5])
+def test_equal_kernels_whose_contests_differ_are_seldom_surely_unequal(several):
+    """Between contests memory lies elsewhere: each contest alone is sure, of 3 % more or less."""
+    rng, sure, alone = random.Random(several), 0, 0
+    for _ in range(300):
+        found = tuple(steady(math.exp(rng.gauss(0.0, 0.03)), 20, 0.001) for _ in range(several))
+        sure += together(found).winner() != 0 or together(tuple(map(turned, found))).winner() != 0
+        alone += found[0].winner() != 0 or turned(found[0]).winner() != 0
+    assert alone > 150, "else there would be nothing to show"
+    assert sure <= 12, "2 % of 300 are expected"
+
+
+def turned(contest):
+    return replace(contest, measurements=contest.measurements[::-1])

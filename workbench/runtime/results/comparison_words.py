@@ -70,7 +70,9 @@ CANNOT = "cannot tell"
 """Begins what is said of two times that nobody can tell apart."""
 
 
-def against(whose: str, ratio: float, told: bool, sure: float | None = None, why_not: str = "") -> str:
+def against(
+    whose: str, ratio: float, told: bool, sure: float | None = None, why_not: str = "", width: float | None = None
+) -> str:
     """Say how fast something is beside `whose`, or that nobody can tell.
 
     Parameters
@@ -83,6 +85,8 @@ def against(whose: str, ratio: float, told: bool, sure: float | None = None, why
         How sure the comparison is of the faster one.
     why_not : str
         What disturbed the times, if anything did.
+    width : float, optional
+        Half the width of the interval of the ratio's logarithm, where that is to be told.
 
     Examples
     --------
@@ -93,7 +97,7 @@ def against(whose: str, ratio: float, told: bool, sure: float | None = None, why
     """
     if not told:
         return f"{CANNOT} from {whose}{why_not and f': {why_not}'}"
-    said = f"{as_fast(ratio)} {'than' if ratio * 0.9995 > 1.0 else 'as'} {whose}"
+    said = f"{as_fast(ratio, width)} {'than' if ratio * 0.9995 > 1.0 else 'as'} {whose}"
     if why_not:
         return f"about {said}, not sure: {why_not}"
     return said if sure is None else f"{said}, {how_sure(sure)}"

@@ -80,9 +80,18 @@ def between(logs: Sequence[float], widths: Sequence[float]) -> tuple[float, floa
     return mean, _NORMAL / math.sqrt(math.fsum(weights))
 
 
-def below_one(middle: float, width: float) -> float:
-    """How sure it is that a ratio is below one, given the interval of its logarithm (99 %)."""
-    return 0.5 * math.erfc(middle / (width / _NORMAL) / math.sqrt(2.0))
+def below_one(middle: float, width: float, findings: int) -> float:
+    """How sure it is that a ratio is below one, given what `between` found of so many findings: by Student's t, because
+    how much they differ is known from these few only. Of two, nothing is sure before they nearly say the same.
+    """
+    degrees = findings - 1
+    angle = math.atan(-middle / (width / _NORMAL) / math.sqrt(degrees))
+    term, total = (math.cos(angle), 0.0) if degrees % 2 else (1.0, 0.0)
+    for k in range(degrees % 2 + 1, degrees, 2):
+        total += term
+        term *= math.cos(angle) ** 2 * k / (k + 1)
+    within = math.sin(angle) * total
+    return 0.5 + 0.5 * (2.0 / math.pi * (angle + within) if degrees % 2 else within)
 
 
 def confidence(mine: Sequence[float], other: Sequence[float]) -> float:

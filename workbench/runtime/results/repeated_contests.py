@@ -10,7 +10,7 @@ from functools import lru_cache
 from workbench.markup import plural
 from workbench.runtime.results.comparison_words import as_fast, factor
 from workbench.runtime.results.contest import Contest
-from workbench.runtime.results.contest_statistics import below_one, between
+from workbench.runtime.results.contest_statistics import below_one, between, distance
 
 #: Logarithm of how many times apart the ratios of two contests may be beyond what each of them can tell: between the
 #: two, memory lies elsewhere and the clock is another one.
@@ -57,11 +57,12 @@ class Together(Contest):
     def confidence(self, i: int, j: int = 0) -> float:
         """As of one contest, or as the contests differ, whichever is less."""
         apart = self._between(i, j)
-        return min(Contest.confidence(self, i, j), 1.0 if apart is None else below_one(*apart))
+        return min(Contest.confidence(self, i, j), 1.0 if apart is None else below_one(*apart, len(self.parts)))
 
     def plain(self, i: int, j: int = 0) -> bool:
-        """As of one contest; never where the contests differ."""
-        return Contest.plain(self, i, j) and self._between(i, j) is None
+        """As of one contest, where what they differ by leaves no doubt either."""
+        beyond = self._between(i, j) is None or distance(self.ratio(i, j)) > self.resolution(i, j)
+        return Contest.plain(self, i, j) and beyond
 
     @property
     def range(self) -> tuple[float, float] | None:
@@ -74,28 +75,30 @@ class Together(Contest):
 def together(contests: tuple[Contest, ...]) -> Contest:
     """Return what several contests of the same two, the newest last, say as one.
 
-    Turns that nobody disturbed count; all of them where there are no such. Contests that contradict most of the others
-    are left out. Where as many say the one as the other, all count; where they cannot even tell together which of the
-    two is the faster one, the outcome is not to be trusted.
+    Turns that nobody disturbed count; all of them where there are no such. Contests that are far from most of the
+    others are left out. Where as many say the one as the other, all count; where they contradict each other and cannot
+    even tell together which of the two is the faster one, the outcome is not to be trusted.
     """
     contests = contests[-MOST:]
     if len(contests) == 1:
         return contests[0]
-    counted, others = _agreed(contests)
-    why_not = counted[-1].why_not
-    if len(others) < len(counted):
-        return _joined(counted, why_not)
-    seen = _joined([one for one in contests if one in counted or one in others], why_not)
-    disagree = f"two comparisons disagree: {as_fast(others[-1].ratio(1))}, and {as_fast(counted[-1].ratio(1))}"
-    return seen if seen.differ(1) else _joined(seen.parts, disagree)
+    counted, far = _near(contests)
+    if len(far) >= len(counted):
+        counted = [one for one in contests if one in counted or one in far]
+    newest = counted[-1]
+    seen = _joined(counted, newest.why_not)
+    against = [one for one in counted if contradict(one, newest)]
+    if not against or seen.differ(1):
+        return seen
+    disagree = f"two comparisons disagree: {as_fast(against[-1].ratio(1))}, and {as_fast(newest.ratio(1))}"
+    return _joined(counted, disagree)
 
 
-def _agreed(contests: Sequence[Contest]) -> tuple[list[Contest], list[Contest]]:
-    """Return the contests that count and do not contradict the newest of them, and those that do."""
+def _near(contests: Sequence[Contest]) -> tuple[list[Contest], list[Contest]]:
+    """Return the contests that count and are near the newest of them, and those that are far from it."""
     counted = [one for one in contests if one.clean] or list(contests)
-    others = [one for one in counted if contradict(one, counted[-1])]
-    agreed = [one for one in counted if one not in others]
-    return agreed, others
+    others = [one for one in counted if _far(one, counted[-1])]
+    return [one for one in counted if one not in others], others
 
 
 def how_many(contests: Sequence[Contest]) -> str:
@@ -104,8 +107,8 @@ def how_many(contests: Sequence[Contest]) -> str:
     if len(contests) < 2:
         return ""
     said, seen = plural(len(contests), "comparison"), together(contests)
-    agreed, others = _agreed(contests)
-    if others and len(others) < len(agreed):
+    near, others = _near(contests)
+    if others and len(others) < len(near):
         found = ", ".join(as_fast(one.ratio(1)) for one in others)
         return f" (in {said}, {len(others)} of which left out: {found})"
     if isinstance(seen, Together) and seen.clean and (apart := seen.range) is not None:
@@ -137,8 +140,13 @@ def contradict(one: Contest, other: Contest) -> bool:
     """
     if not (one.clean and other.clean):
         return False
+    sure = one.differ(1) and other.differ(1)
+    return (sure and (one.ratio(1) < 1.0) != (other.ratio(1) < 1.0)) or _far(one, other)
+
+
+def _far(one: Contest, other: Contest) -> bool:
+    if not (one.clean and other.clean):
+        return False
     first, second = one.ratio(1), other.ratio(1)
-    if one.differ(1) and other.differ(1) and (first < 1.0) != (second < 1.0):
-        return True
     apart = abs(math.log(first / second)) if first > 0.0 and second > 0.0 else 0.0
     return apart > one.resolution(1) + other.resolution(1) + DRIFT

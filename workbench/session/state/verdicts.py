@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from workbench.log import Comparison, Record
+from workbench.log.ledger import of_one_mode
 from workbench.log.similar_tasks import NamedTask
 from workbench.runtime.results.comparison_words import against, as_fast, finding, how_sure, told_apart
 from workbench.runtime.results.contest import Contest
-from workbench.runtime.results.repeated_contests import MOST, how_many, together
+from workbench.runtime.results.repeated_contests import MOST, Together, how_many, together
 from workbench.session.state.results import Key, Result
 from workbench.session.state.statistics import rounded
 from workbench.tune.state.log_recorder import Stamp, comparison_line
@@ -128,7 +129,9 @@ class PairResult:
         seen = self.seen_from(other)
         told, ratio = seen.differ(1), seen.ratio(1)
         sure = seen.certainty(1) if told and seen.clean else None
-        return Verdict(ratio, told, against(whose, ratio, told, why_not=seen.why_not), IN_TURNS, sure, seen.caches)
+        width = seen.resolution(1) if isinstance(seen, Together) and seen.range is not None else None
+        text = against(whose, ratio, told, why_not=seen.why_not, width=width)
+        return Verdict(ratio, told, text, IN_TURNS, sure, seen.caches)
 
     def info(self, a: int, b: int, first: Key) -> dict[str, Any]:
         """Return what a front end shows of it: the time of `b` over that of `a`, and how sure the faster one is.
@@ -169,12 +172,24 @@ def verdict(whose: str, other: Key, then: Result, now: Result, match: PairResult
         said = f"at least {as_fast(least)} {'as' if least < 1.0 else 'than'} {whose}"
         return Verdict(least, True, said, APART)
     if met is not None:
-        return met
+        return met if why_not else _beside_apart(met, then, now)
     if then.caches and now.caches and then.caches != now.caches:
         why_not = f"timed under other conditions ({then.caches}; {now.caches})"
     told, ratio = not why_not and told_apart(then.ms, now.ms, (then.spread, now.spread)), now.ms / then.ms
     said = against(whose, ratio, told, why_not=why_not)
     return Verdict(ratio, told, said, APART, caches=now.caches if then.caches == now.caches else "")
+
+
+def _beside_apart(met: Verdict, then: Result, now: Result) -> Verdict:
+    """Return what contests say, with what each takes by itself where that is of another mode: nobody knows which of
+    both a program will see.
+    """
+    assert then.ms
+    assert now.ms
+    alone = now.ms / then.ms
+    if not met.told or not met.ratio or of_one_mode(alone, met.ratio):
+        return met
+    return replace(met, text=f"{met.text} ({as_fast(alone)} where each is timed by itself)")
 
 
 def _settled(then: Result, now: Result) -> float | None:
