@@ -33,8 +33,6 @@ export interface Timed {
   /** What its time can be compared with, as `Record.warmth`: those that are timed as in a network go before others. */
   warmth: number;
   clean: boolean;
-  /** Whether it is by hand: no search has chosen it for its time. */
-  own: boolean;
   /** Whether it is the default schedule's. */
   usual: boolean;
   /** Whether a person has measured it: it is no candidate of the tuner. */
@@ -101,8 +99,8 @@ class Candidate {
       return this.disturbed[0]!;
     }
     const twice = times[Math.min(1, times.length - 1)]!;
-    const own = this.alone
-      .filter(one => one.own && one.clean)
+    const own = this.alone // no search has chosen these for their times
+      .filter(one => one.hand && one.clean)
       .map(one => one.ms)
       .sort((a, b) => a - b);
     const middle = own.length && times.at(-1)! < Infinity ? own[(own.length - 1) >> 1]! : Infinity;
