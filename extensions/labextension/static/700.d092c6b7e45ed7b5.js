@@ -1056,8 +1056,14 @@
   font: 600 15px/20px var(--swb-ui);
   color: var(--swb-tx);
 }
-.swb-figure.is-main:not(:last-child) {
-  max-width: 64%;
+/* Nothing is cut within a text, which may have a number: what has no room is on the line that is not shown. */
+.swb-figure.is-main {
+  flex-wrap: wrap;
+  row-gap: 9px;
+  justify-content: flex-end;
+  &:not(:last-child) {
+    max-width: 64%;
+  }
 }
 /* Two times that belong together; the rest goes first where there is no room. */
 .swb-figure.is-main:has([data-swb-value='default']):not(:last-child) {
