@@ -10,7 +10,7 @@ from typing import Any, Literal
 from workbench.log import Comparison, Record
 from workbench.log.ledger import of_one_mode
 from workbench.log.similar_tasks import NamedTask
-from workbench.runtime.results.comparison_words import against, as_fast, finding, how_sure, told_apart
+from workbench.runtime.results.comparison_words import SHAKY, against, as_fast, finding, how_sure, told_apart
 from workbench.runtime.results.contest import Contest
 from workbench.runtime.results.repeated_contests import MOST, Together, how_many, together
 from workbench.session.state.results import Key, Result
@@ -186,8 +186,8 @@ def _beside_apart(met: Verdict, then: Result, now: Result) -> Verdict:
     """
     assert then.ms
     assert now.ms
-    alone = now.ms / then.ms
-    if not met.told or not met.ratio or of_one_mode(alone, met.ratio):
+    alone, firm = now.ms / then.ms, max(then.spread or 0.0, now.spread or 0.0) < SHAKY
+    if not (met.told and met.ratio and firm) or of_one_mode(alone, met.ratio):
         return met
     return replace(met, text=f"{met.text} ({as_fast(alone)} where each is timed by itself)")
 
