@@ -148,7 +148,7 @@ def test_who_asked_for_what_is_listed_also_after_the_end(panels: Panels) -> None
     assert "refused: there is no hole q" in list_.locator("summary").inner_text()
     list_.locator("summary").click()
     items = list_.locator("li").all_inner_texts()
-    assert "by control file at 12 s" in items[0]
+    assert "by the control file at 12 s" in items[0]
     assert "epsilon value 0.2 by python" in items[1]
     assert "7 earlier ones" in list_.inner_text()
     panels.patch({"tuning": {"=": states.tuning("done")}})

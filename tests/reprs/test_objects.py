@@ -84,7 +84,7 @@ PROMISED = {
                    "11 tasks run with their default"],
     "benchmark": ["1.50 ms", "mean", "median", "max", "min", "deviation", "0.408 ms", "60 repetitions",
                   "… 30 more repetitions"],
-    "profile": ["3 calls", "2 threads", "0.0300 ms for a run", "0.00600 ms for the sum", "0.0500 GFLOP/s, 1.00 GB/s",
+    "profile": ["3 calls", "2 threads", "0.0300 ms for a run", "0.00600 ms for the sum", "0.0500 GFLOP/s; memory 1 GB/s",
                 "compute", "memory", "200 %", "why not conv2d"],
     "profile, 100 calls": ["100 calls", "… 60 more calls"],
     "profile, no calls": ["0 calls"],
