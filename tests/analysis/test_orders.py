@@ -131,5 +131,6 @@ def test_what_the_last_cache_keeps_is_not_fetched_from_memory_again() -> None:
     x = te.placeholder((1 << 16, 16), name="X")
     func = te.func(te.compute((1 << 16, 16), lambda i, j: x[i, j] + 1.0, name="Y"))
     held, fetched = (estimate(Schedule(func, zen4(l3)).vectorize("j")) for l3 in (32 << 20, 2 << 20))
-    assert held.bytes == fetched.bytes
+    assert (held.bytes["L2"], held.bytes["L3"]) == (fetched.bytes["L2"], 0)
+    assert fetched.bytes["L3"] > 0
     assert 1.5 * held.cycles < fetched.cycles

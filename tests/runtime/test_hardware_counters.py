@@ -86,8 +86,8 @@ def test_each_counter_stands_beside_its_model():
     rows = {row.name: row for row in found.rows}
     view = wb.analysis.cache_view(s)
     reads = sum(a.levels[0].misses for a in view.accesses if a.kind == "read")
-    assert rows["L1 misses"].simulated == reads
-    assert "Caches" in rows["L1 misses"].source
+    assert rows["L1 load misses"].simulated == reads
+    assert "Caches" in rows["L1 load misses"].source
     assert rows["branch misses"].simulated is None
     assert all((row.counted is None) == bool(row.why_not) for row in found.rows)
     assert "page faults" in repr(found)
@@ -96,7 +96,7 @@ def test_each_counter_stands_beside_its_model():
 
 
 def test_a_counted_event_is_told_with_its_number(monkeypatch):
-    counted = Counted((("L1 misses", 1234.0),), (("cycles", "the virtual machine hides it"),))
+    counted = Counted((("L1 load misses", 1234.0),), (("cycles", "the virtual machine hides it"),))
     measured = tile().measure()
     monkeypatch.setattr(wb.Schedule, "measure", lambda self, *_, **__: replace(measured, counters=counted))
     found = counters(tile())

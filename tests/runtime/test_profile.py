@@ -377,3 +377,5 @@ def test_a_compiled_winograd_convolution_says_what_it_is(tmp_path):
     assert why_above(1.0, 2, ["float32"], 1) == why_above(None, None, ["float32"], 1) == ""
     assert "times 2" in why_above(3.0, 2, ["float32"], 2), "more than the algorithm saves"
     assert "int8" in why_above(2.2, None, ["int8", "int32"], 2)
+    assert "14.0\u202f% of the operations" in why_above(1.07, None, ["float32"], 1, 0.86), "bias and clip"
+    assert "estimate" in why_above(1.3, None, ["float32"], 1, 0.86), "more than these explain"

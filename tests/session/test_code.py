@@ -62,7 +62,7 @@ def test_counters_of_the_variant_on_show_and_of_another_one(ask):
     session.run("apply", step=split("k", None, 8))
     found = one("counters")
     assert (found["node"], one("counters", node=0)["node"]) == (1, 0)
-    assert {row["name"] for row in found["rows"]} >= {"instructions", "L1 misses", "page faults"}
+    assert {row["name"] for row in found["rows"]} >= {"instructions", "L1 load misses", "page faults"}
     assert all(row["counted"] is not None or row["why_not"] for row in found["rows"])
     session.run("apply", step={"primitive": "split", "args": {"loop": "i", "factors": [None, {"hole": "n"}]}})
     assert one("counters")["code"] == "schedule.open"

@@ -149,6 +149,6 @@ def _of_loop(loop: Throughput) -> Iterator[tuple[str, tuple[float, str]]]:
 
 def _of_caches(view: CacheCounts, target: Target) -> Iterator[tuple[str, tuple[float, str]]]:
     loads = sum(a.levels[0].misses for a in view.accesses if a.kind == "read")
-    yield "L1 misses", (loads, "loads that miss L1 (Caches)")
+    yield "L1 load misses", (loads, "loads that miss L1, without stores (Caches)")
     last = view.levels[1 if target.cpu.startswith("znver") and len(view.levels) > 1 else -1]
-    yield "cache misses", (view.misses(last.name), f"misses of {last.name} (Caches)")
+    yield "cache misses", (view.misses(last.name), f"loads and stores that miss {last.name}, empty at first (Caches)")

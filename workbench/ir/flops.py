@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from workbench.ir.expr import COMPARE_OPS, Binary, Expr, Load, Select, Unary, children
+from workbench.ir.expr import COMPARE_OPS, Binary, Expr, Load, Select, Unary, children, walk
 from workbench.ir.func import Func
 from workbench.ir.stmt import blocks
 
@@ -27,3 +27,13 @@ def count_flops(func: Func) -> int:
         points = math.prod(int(it.extent) for it in b.iters if isinstance(it.extent, int))
         total += points * expr_flops(b.value)
     return total
+
+
+def product_share(func: Func) -> float:
+    """Share of the operations of an unscheduled function that are multiply-adds of sums; 0 where there are none."""
+    products = sum(
+        2 * math.prod(int(it.extent) for it in b.iters if isinstance(it.extent, int))
+        for b, _ in blocks(func.body)
+        if b.is_reduction and any(isinstance(e, Binary) and e.op == "*" for e in walk(b.value))
+    )
+    return products / max(count_flops(func), 1)

@@ -8,6 +8,8 @@ from functools import cached_property
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from workbench.arguments import index, is_a, shown, whole
 from workbench.errors import UsageError
 from workbench.logs.ledger_places import UNRANKED, LedgerPlaces, ranked, trial_key
@@ -158,8 +160,8 @@ class TuningLog:
     def held(self) -> pandas.Series[float]:
         """`value` of each record, as far as it held.
 
-        Of the workbench's own logs that is no less than what the ledger tells of its program: a first time that was
-        lucky is in `records` alone. Logs of more than `RANKED` records are taken as they are.
+        Of the workbench's own logs that is what the ledger tells of its program, by all of its times: that of this
+        measurement alone is in `records`. Logs of more than `RANKED` records are taken as they are.
         """
         found = self.records["value"].astype("float64").copy()
         if self._ledger is None:
@@ -167,8 +169,9 @@ class TuningLog:
         good = self.records[(self.records["status"] == "ok") & found.notna() & (self.records["unit"] == "ms")]
         for (task, target), part in good.groupby(["task", "target"], sort=False, observed=True, dropna=False):
             places = self._ledger.of(str(task), str(target))
-            told = [places.get(name, UNRANKED).ms for name in _names(part)]
-            found.loc[part.index] = part["value"].to_numpy("float64").clip(min=told)
+            seen = zip(_names(part), part["value"], strict=True)
+            told = np.array([places.get(name, UNRANKED).ms or value for name, value in seen], np.float64)
+            found.loc[part.index] = told
         return found
 
     @cached_property

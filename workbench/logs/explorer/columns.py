@@ -340,8 +340,8 @@ def _cost(records: pandas.DataFrame, held: npt.NDArray[np.float64]) -> tuple[Col
     if units and units <= set(SECONDS):
         values = np.where(good, records["cost_s"].to_numpy(np.float64), np.nan)
         seen = _floats(records, "value")
-        lucky = held > seen
-        values[lucky] *= held[lucky] / seen[lucky]
+        other = (held != seen) & (seen > 0.0)
+        values[other] *= held[other] / seen[other]
         unit = _fitting(values, units)
         return Column("cost", "result", values / SECONDS[unit], unit=unit, log=True), direction
     values = np.where(good, held, np.nan)

@@ -35,7 +35,7 @@ def fewer_products(tile: int | None) -> float:
     return 9 * tile**2 / (tile + 2) ** 2 if tile else 1.0
 
 
-def why_above(share: float | None, tile: int | None, dtypes: Iterable[str], threads: int) -> str:
+def why_above(share: float | None, tile: int | None, dtypes: Iterable[str], threads: int, products: float = 1.0) -> str:
     """Say why a kernel exceeds the peak; empty where it does not.
 
     Parameters
@@ -48,6 +48,8 @@ def why_above(share: float | None, tile: int | None, dtypes: Iterable[str], thre
         What its parameters hold.
     threads : int
         Threads that the peak stands for.
+    products : float
+        Share of the operations that are multiply-adds.
     """
     if share is None or not share > 1.0:
         return ""
@@ -59,6 +61,11 @@ def why_above(share: float | None, tile: int | None, dtypes: Iterable[str], thre
         done = f"Winograd's algorithm (tiles of {tile}×{tile}) does {less}"
         return f"{done}; these are {percent(share / fewer)} of the peak" if share <= fewer else f"{done}. {rough}"
     narrow = next((d for d in dtypes if np.dtype(d).itemsize < NARROW and d != "bool"), None)
+    if products > 0.0 and products * share <= 1.0:
+        beside = (
+            f"{percent(1.0 - products)} of the operations that are counted are no multiply-adds and run beside these"
+        )
+        return f"{beside}, which are {percent(products * share)} of their peak"
     if narrow:
         return f"An instruction takes more numbers of {narrow} than of float32, whose multiply-adds the peak counts"
     return rough

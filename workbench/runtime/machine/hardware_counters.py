@@ -42,7 +42,7 @@ class Event:
 EVENTS = (
     Event("cycles", _HARDWARE, 0, "cycles of the clock, as the core ran"),
     Event("instructions", _HARDWARE, 1, "instructions that were carried out"),
-    Event("L1 misses", _CACHE, _READ_MISS | 0, "loads that miss the first cache"),
+    Event("L1 load misses", _CACHE, _READ_MISS | 0, "loads that miss the first cache"),
     Event("cache misses", _HARDWARE, 3, "of the system's event cache-misses: L2 on AMD, else the last level"),
     Event("TLB misses", _CACHE, _READ_MISS | 3, "loads whose page the first table of pages does not know"),
     Event("branch misses", _HARDWARE, 5, "jumps that went another way than was expected"),

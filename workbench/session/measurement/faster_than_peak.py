@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.ir import Func
+from workbench.ir.flops import product_share
 from workbench.log import Record
 from workbench.runtime.machine.above_roofline import tile_in, tile_of, why_above
 from workbench.session.state.session_state import SessionState
@@ -33,4 +34,6 @@ def _why(state: SessionState, index: int | None, gflops: float | None, tile: int
     own = index is not None and state.products[index] in state.peaks
     dtypes = [] if func is None or own else [b.dtype for b in func.params]
     threads = 1 if own or state.peak_measured else state.target.threads
-    return why_above(gflops / top, tile, dtypes, threads)
+    task = None if index is None else state.infos[index].task
+    products = 1.0 if own or task is None else product_share(task.func)
+    return why_above(gflops / top, tile, dtypes, threads, products)

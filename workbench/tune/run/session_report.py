@@ -116,7 +116,8 @@ def table(rows: tuple[TaskRow, ...]) -> pandas.DataFrame:
 
     names = {"name": "task", "reason": "why"}
     frame = pandas.DataFrame(rows, columns=[f.name for f in fields(TaskRow)]).rename(columns=names)[list(_COLUMNS)]
-    frame[["task", "why"]] = frame[["task", "why"]].map(legible_line)
+    words = ["task", "why", "state"]
+    frame[words] = frame[words].map(legible_line)
     floats = ("latency_ms", "gflops", "untuned_ms", "spread", "confidence", "quality")
     return TaskFrame(frame.astype(dict.fromkeys(floats, "float64")))
 

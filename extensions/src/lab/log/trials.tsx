@@ -104,11 +104,12 @@ function Row({
       )}
       <td>{trial.origin || f.UNKNOWN}</td>
       <td class="swbl-num swbl-strong" title={trial.doubt?.text}>
-        {shown(trial)}
+        {trial.doubt?.ms ?? f.ms(trial.ms)}
       </td>
       <td class={trial.ms === null ? 'swbl-bad swbl-wrap' : ''}>
         {f.outcome(trial.status)}
         {(line || trial.doubt) && `: ${line || trial.doubt!.text}`}
+        {time(trial) !== trial.ms && trans.__('; %1 ms by all that is known', f.ms(time(trial)))}
         {champion(trial.task) === trial && !trial.doubt && <strong> {trans.__('★ best')}</strong>}
       </td>
     </Choice>
