@@ -34,6 +34,6 @@ def product_share(func: Func) -> float:
     products = sum(
         2 * math.prod(int(it.extent) for it in b.iters if isinstance(it.extent, int))
         for b, _ in blocks(func.body)
-        if b.is_reduction and any(isinstance(e, Binary) and e.op == "*" for e in walk(b.value))
+        if b.is_reduction and any(isinstance(e, Binary) and e.op == "mul" for e in walk(b.value))
     )
     return products / max(count_flops(func), 1)
