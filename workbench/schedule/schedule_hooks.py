@@ -6,9 +6,9 @@ first asked for. This is the only reference upwards in the package.
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
+from workbench.first_use import imported
 from workbench.ir import Func
 
 _PROVIDER = "workbench.runtime.schedule_methods"
@@ -17,10 +17,10 @@ _ANALYSIS = "workbench.analysis"
 
 def call(service: str, func: Func, original: Func, target: object, options: dict[str, Any]) -> Any:
     """Call ``build`` or ``measure`` for `func`; `original` is the function before any primitive."""
-    return getattr(importlib.import_module(_PROVIDER), service)(func, original, target, **options)
+    return getattr(imported(_PROVIDER), service)(func, original, target, **options)
 
 
 def nest(func: Func, target: object, limit: int) -> dict[str, Any]:
     """Describe the first `limit` rows of a nest, as ``NestView.to_json()`` has them."""
-    rows: dict[str, Any] = importlib.import_module(_ANALYSIS).nest_rows(func, target, limit).to_json()
+    rows: dict[str, Any] = imported(_ANALYSIS).nest_rows(func, target, limit).to_json()
     return rows
