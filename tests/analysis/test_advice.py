@@ -80,7 +80,7 @@ def test_who_takes_the_largest_gain_comes_near_the_default_schedule(name: str, p
     best, _ = default_of(plain, target)
     share = estimate(best).cycles / estimate(found).cycles
     # No offer deals with the padding of a window together with its tiles, as the default schedule does.
-    least = {"depthwise": 0.45, "max pool": 0.4}.get(name, 0.7)
+    least = {"depthwise": 0.45, "max pool": 0.35}.get(name, 0.7)
     assert share >= least, (name, share, [str(one) for one in taken], best.trace)
     assert len(found.trace) < 60
 

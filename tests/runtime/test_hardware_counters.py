@@ -28,20 +28,27 @@ def touch():
             pages[k * mmap.PAGESIZE] = 1
 
 
+def counted(run, calls, threads, name):
+    """What is counted of an event; a container may allow none."""
+    found = count(run, calls, threads)
+    if name not in dict(found.values):
+        pytest.skip(dict(found.why_not)[name])
+    return dict(found.values)[name]
+
+
 @linux
 @pytest.mark.parametrize("threads", [1, 2])
 def test_pages_that_are_touched_are_counted_for_each_call(threads):
-    counted = dict(count(touch, 4, threads).values)["page faults"]
     # A system with large pages brings many at once.
-    assert 1 <= 4 * counted <= PAGES + 64
-    assert dict(count(lambda: None, 1, threads).values)["page faults"] < 8
+    assert 1 <= 4 * counted(touch, 4, threads, "page faults") <= PAGES + 64
+    assert counted(lambda: None, 1, threads, "page faults") < 8
 
 
 @linux
 def test_nothing_before_or_after_is_counted(monkeypatch):
     monkeypatch.setattr(hardware_counters, "EVENTS", (NANOSECONDS,))
     touch()
-    brief, long = (count(lambda n=n: sum(range(n)), 1, 1).values[0][1] for n in (10, 1_000_000))
+    brief, long = (counted(lambda n=n: sum(range(n)), 1, 1, "task clock") for n in (10, 1_000_000))
     assert brief < long / 20
 
 
@@ -96,9 +103,9 @@ def test_each_counter_stands_beside_its_model():
 
 
 def test_a_counted_event_is_told_with_its_number(monkeypatch):
-    counted = Counted((("L1 load misses", 1234.0),), (("cycles", "the virtual machine hides it"),))
+    told = Counted((("L1 load misses", 1234.0),), (("cycles", "the virtual machine hides it"),))
     measured = tile().measure()
-    monkeypatch.setattr(wb.Schedule, "measure", lambda self, *_, **__: replace(measured, counters=counted))
+    monkeypatch.setattr(wb.Schedule, "measure", lambda self, *_, **__: replace(measured, counters=told))
     found = counters(tile())
     assert found.why_not == "", "one of the processor's events was counted"
     assert "1\u202f234 counted" in repr(found)
