@@ -13,7 +13,7 @@ import workbench as wb
 from workbench import analysis
 from workbench.analysis.loop_nest.code_listing import Line
 from workbench.analysis.loop_nest.machine_loops import innermost
-from workbench.analysis.throughput import report
+from workbench.analysis.throughput import llvm_mca, report
 from workbench.errors import InputError, UsageError
 
 ISA = "+avx,+avx2,+fma,+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl,+avx512vnni,+avx512bf16,+avx512fp16"
@@ -177,3 +177,14 @@ def test_what_cannot_be_asked(monkeypatch):
         analysis.throughput(scalar(), row="elsewhere")
     assert told.value.code == "throughput.loop"
     assert "k" in told.value.hint
+
+
+def test_a_file_of_the_name_that_is_no_program_is_passed_over(tmp_path, monkeypatch):
+    broken = tmp_path / "llvm-mca-99"
+    broken.write_bytes(b"\x7fELF nothing")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "does not know" in llvm_mca.why_not(TARGET)
+    with pytest.raises(UsageError) as told:
+        analysis.throughput(scalar(), analyser="llvm-mca")
+    assert told.value.code == "throughput.analyser"

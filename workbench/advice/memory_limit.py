@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workbench.analysis.figures.level_roofs import MEMORY
 from workbench.analysis.figures.roofline import stored_roofs
 from workbench.ir import Func
 from workbench.ir.flops import count_flops
 from workbench.machine_model.machine_parameters import Machine
 from workbench.markup import size
+from workbench.runtime.machine.measured_roofline import MEMORY
 from workbench.target import Target
 
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from workbench.analysis.loop_nest.schedule_estimate import Estimate
-from workbench.runtime.machine.measured_roofline import Roofs
+from workbench.runtime.machine.measured_roofline import MEMORY, Roofs
 
 CACHES = ("L1", "L2", "L3")
-MEMORY = "memory"
 
 
 @dataclass(frozen=True, slots=True)

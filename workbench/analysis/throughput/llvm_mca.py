@@ -43,7 +43,10 @@ def _version(program: str) -> str:
 
 
 def _ran(command: Sequence[str], text: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=60)
+    try:
+        return subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:  # a file of that name that is no program, or does not end
+        return subprocess.CompletedProcess(command, 126, "", str(error))
 
 
 @lru_cache(maxsize=64)
@@ -63,7 +66,8 @@ def _simulated(text: str, target: Target, iterations: int) -> Any:
         [program, f"-mtriple={target.triple}", f"-mcpu={target.cpu}", "--json", f"-iterations={iterations}", "-"], text
     )
     if ran.returncode:
-        raise BuildError("throughput.analyser", f"llvm-mca refuses the loop: {ran.stderr.strip().splitlines()[0]}")
+        reason = ran.stderr.strip().partition("\n")[0]
+        raise BuildError("throughput.analyser", f"llvm-mca refuses the loop: {reason}")
     return json.loads(ran.stdout)
 
 

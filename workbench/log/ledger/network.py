@@ -71,13 +71,13 @@ def network_change(line: NetworkTime) -> str:
     return change(line.untuned_ms, line.measured_ms, (before, line.spread))
 
 
-SHAKY = 0.2
+UNSTEADY = 0.2
 """Distance of the quartiles over the median from which on a time was disturbed, whatever the threads say. Chosen."""
 
 
 def undisturbed(line: NetworkTime) -> bool:
     """Whether what the network takes was measured without anybody in its way."""
-    return line.clean and max(line.spread or 0.0, line.untuned_spread or 0.0) < SHAKY
+    return line.clean and max(line.spread or 0.0, line.untuned_spread or 0.0) < UNSTEADY
 
 
 def measured_at(line: NetworkTime, trials: int | None = None) -> str:

@@ -13,8 +13,8 @@ from workbench import markup as m
 from workbench.ir.product_type import PLAIN
 from workbench.runtime.buffers import Array
 from workbench.runtime.machine.above_roofline import MARK, marked, why_above
-from workbench.runtime.machine.measured_roofline import Roofs
-from workbench.runtime.networks.data_levels import MEMORY, data_levels
+from workbench.runtime.machine.measured_roofline import MEMORY, Roofs
+from workbench.runtime.networks.data_levels import data_levels
 from workbench.runtime.networks.execution_plan import CallPlan, ExecutablePlan, HostCall
 from workbench.safe_text import shown_legibly
 

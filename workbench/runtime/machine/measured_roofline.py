@@ -123,7 +123,10 @@ def roofs(target: Target, threads: int, working_set: int) -> Roofs:
     return found
 
 
-LEVELS = ("L2", "L3", "memory")
+MEMORY = "memory"
+"""Name of what is behind the last cache."""
+
+LEVELS = ("L2", "L3", MEMORY)
 """Where data come from that are not in the cache of the first level, the nearest first."""
 
 

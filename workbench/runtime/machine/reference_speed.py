@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from workbench.files import replace_file
-from workbench.host import machine
+from workbench.host import detect, machine
 from workbench.runtime.machine.arithmetic_peak import Arithmetic
-from workbench.target import Target, cache_dir
+from workbench.target import Target, cache_dir, write_json
 
 #: So much of the usual speed is not told of: it changes by that from run to run.
 #: Chosen, not measured.
@@ -92,10 +91,10 @@ class Reference:
 def usual(looks: Sequence[Speed]) -> Speed:
     """Return what is usual on this machine, by these looks and those that are kept; all are kept from now on."""
     path = cache_dir() / "reference-speed.json"
-    known = _read(path)
-    kept = [*known.get(machine(), ()), *([one.clock, one.memory] for one in looks)][-KEPT:]
-    known[machine()] = kept
-    _write(path, known)
+    known, here = _read(path), f"{machine()} {detect().model}"
+    kept = [*known.get(here, ()), *([one.clock, one.memory] for one in looks)][-KEPT:]
+    known[here] = kept
+    write_json(path, known)
     clock, memory = np.quantile(np.array(kept, np.float64), USUAL, axis=0)
     return Speed(float(clock), float(memory))
 
@@ -110,13 +109,3 @@ def _read(path: Path) -> dict[str, list[list[float]]]:
         }
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
-
-
-def _write(path: Path, known: dict[str, list[list[float]]]) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_text(json.dumps(known), "utf-8")
-        replace_file(part, path)
-    except OSError:  # a folder that nobody may write to: what is usual is that of this measurement
-        return

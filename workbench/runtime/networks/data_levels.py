@@ -6,10 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 
 from workbench.runtime.buffers import numpy_dtype
+from workbench.runtime.machine.measured_roofline import MEMORY
 from workbench.runtime.networks.execution_plan import CallPlan, ExecutablePlan, HostCall
-
-MEMORY = "memory"
-"""Name of what is behind the last cache."""
 
 #: What is touched together: which memory, and where in it.
 _Place = tuple[str, int]

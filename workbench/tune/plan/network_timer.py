@@ -18,7 +18,7 @@ from workbench.errors import RunError, WorkbenchError
 from workbench.graph.passes import optimized
 from workbench.graph.tasks import partition
 from workbench.log import Database
-from workbench.log.ledger.network import SHAKY
+from workbench.log.ledger.network import UNSTEADY
 from workbench.network.compile import make_plan
 from workbench.network.kernels import make_kernels
 from workbench.runtime.results.contest import Contest
@@ -114,7 +114,7 @@ class NetworkTimer:
         before, now = found
         self.cost_s = time.perf_counter() - begin
         self._spent, self._last = self._spent + self.cost_s, sum_ms
-        self._again = any(time.why_not or (time.spread or 0.0) >= SHAKY for time in found)
+        self._again = any(time.why_not or (time.spread or 0.0) >= UNSTEADY for time in found)
         return {
             "measured_ms": now.ms, "untuned_ms": before.ms, "spread": now.spread, "untuned_spread": before.spread,
             "clean": not (now.why_not or before.why_not), "why_not": now.why_not or before.why_not,
